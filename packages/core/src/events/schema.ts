@@ -1,0 +1,236 @@
+// The one definition of everything that a journal may hold. Types, JSON Schema and docs/events.md come from here.
+// Only borders import this file for its values; the engine imports its types, so that the hot path never loads zod.
+import { z } from 'zod'
+
+const text = z.object({ type: z.literal('text'), text: z.string() })
+
+const thinking = z
+  .object({
+    type: z.literal('thinking'),
+    text: z.string(),
+    signature: z.string().optional().describe("The provider's proof; signed blocks are sent back byte for byte."),
+    redacted: z.string().optional().describe('Opaque reasoning that only the provider can read.'),
+  })
+  .describe('Reasoning of the model. Never part of the answer.')
+
+const data = z
+  .object({
+    type: z.literal('data'),
+    mediaType: z.string(),
+    data: z.string().optional().describe('Base64.'),
+    url: z.string().optional(),
+    name: z.string().optional(),
+  })
+  .describe('An image or a file: either `data` or `url`.')
+
+const call = z
+  .object({
+    type: z.literal('call'),
+    callId: z.string().describe("Ours, derived from session, turn, step and position; never the model's."),
+    tool: z.string(),
+    arguments: z.string().describe('Raw JSON text, exactly as the model wrote it.'),
+  })
+  .describe('A tool call that the model proposes.')
+
+const callStatus = z.enum(['success', 'error', 'denied', 'timed_out', 'cancelled', 'unknown'])
+
+const result = z
+  .object({
+    type: z.literal('result'),
+    callId: z.string(),
+    tool: z.string(),
+    status: callStatus,
+    content: z.array(z.union([text, data])),
+  })
+  .describe('What a call came to, as the model reads it.')
+
+export const block = z.discriminatedUnion('type', [text, thinking, data, call, result])
+
+export const message = z.object({
+  id: z.string(),
+  role: z.enum(['user', 'assistant', 'tool']),
+  blocks: z.array(block),
+  partial: z.boolean().optional().describe('The answer was cut or cancelled; this is what had been shown.'),
+})
+
+export const principal = z
+  .object({
+    tenant: z.string().optional(),
+    user: z.string(),
+    department: z.string().optional(),
+    roles: z.array(z.string()).optional(),
+    permissions: z.array(z.string()).optional(),
+  })
+  .describe('Who acts. Comes from the server, never from a body, a model or a prompt.')
+
+const inputBlocks = z.array(z.union([text, data]))
+
+export const usage = z
+  .object({
+    inputTokens: z.number().describe('Input that was not served from a cache.'),
+    cacheReadTokens: z.number(),
+    cacheWriteTokens: z.number(),
+    outputTokens: z.number().describe('All output, reasoning included.'),
+    reasoningTokens: z.number().describe('The part of the output that was reasoning.'),
+    estimated: z.boolean().describe('True when the provider gave no figures and these were counted here.'),
+  })
+  .describe('Tokens of one model call, or a sum of them.')
+
+const failure = z.object({
+  code: z.string(),
+  message: z.string().describe('Safe to show to end users.'),
+  reference: z.string().optional().describe('Finds the full error in the log.'),
+})
+
+const turnOptions = z
+  .object({
+    output: z
+      .object({ name: z.string(), schema: z.record(z.string(), z.unknown()) })
+      .optional()
+      .describe('JSON Schema that the answer must satisfy.'),
+    maxSteps: z.number().int().positive().optional(),
+    totalTimeoutMs: z.number().positive().optional(),
+    idleTimeoutMs: z.number().positive().optional(),
+  })
+  .describe("Overrides of the agent's defaults for one turn.")
+
+const turnId = z.string()
+const callId = z.string()
+const step = z.number().int().positive().describe('1 for the first model call of the turn.')
+
+const bodies = [
+  z
+    .object({
+      type: z.literal('session.opened'),
+      schemaVersion: z.number().int(),
+      key: z.object({ tenant: z.string(), user: z.string(), session: z.string() }),
+      agent: z.object({ name: z.string(), version: z.string() }),
+    })
+    .describe('The first event of every journal.'),
+  z
+    .object({
+      type: z.literal('turn.started'),
+      turnId,
+      input: inputBlocks,
+      surface: z.string().describe('Where it came in: `http`, `ag-ui`, `cli`, `library` …'),
+      principal,
+      agent: z.object({ name: z.string(), version: z.string() }),
+      options: turnOptions,
+    })
+    .describe('An input was accepted. It runs at once, or after the turns that were accepted before it.'),
+  z
+    .object({
+      type: z.literal('turn.claimed'),
+      turnId,
+      worker: z.string(),
+      epoch: z.number().int().positive(),
+    })
+    .describe('A worker took the turn. A higher epoch ends the rights of every lower one.'),
+  z
+    .object({ type: z.literal('turn.steered'), turnId, inputId: z.string(), input: inputBlocks, principal })
+    .describe('A message for the turn that runs; the model sees it from the next step on.'),
+  z
+    .object({ type: z.literal('interrupt.requested'), turnId, principal, reason: z.string().optional() })
+    .describe('Somebody asked for the turn to stop.'),
+  z
+    .object({ type: z.literal('step.started'), turnId, step, toolsOffered: z.boolean() })
+    .describe('The model is about to be called. Steering inputs that had come join the conversation here.'),
+  z
+    .object({
+      type: z.literal('model.finished'),
+      turnId,
+      step,
+      message,
+      finishReason: z.enum(['stop', 'calls', 'length', 'refusal', 'filtered', 'cancelled', 'error']),
+      usage,
+      model: z.string().describe('The model that answered.'),
+      timing: z.object({ firstOutputMs: z.number().optional(), totalMs: z.number() }),
+      error: failure.optional(),
+    })
+    .describe('The model answered, wholly or in part.'),
+  z
+    .object({
+      type: z.literal('call.decided'),
+      turnId,
+      callId,
+      decision: z.enum(['allow', 'deny']),
+      rule: z.string().describe('The rule that decided.'),
+      reason: z.string(),
+      arguments: z.record(z.string(), z.unknown()).describe('What will run: parsed, coerced and validated.'),
+    })
+    .describe('The harness judged a call.'),
+  z
+    .object({
+      type: z.literal('call.started'),
+      turnId,
+      callId,
+      operationId: z.string().describe('Stable over attempts; a business system keys on it.'),
+      attempt: z.number().int().positive(),
+    })
+    .describe('Stored before the call runs.'),
+  z
+    .object({
+      type: z.literal('call.finished'),
+      turnId,
+      callId,
+      status: callStatus,
+      content: z.array(z.union([text, data])).describe('As the model reads it.'),
+      artifact: z
+        .object({ id: z.string(), bytes: z.number().int() })
+        .optional()
+        .describe('The full result, when the content holds only its head and tail.'),
+      error: failure.optional(),
+      durationMs: z.number(),
+    })
+    .describe('The one end of a call.'),
+  z
+    .object({ type: z.literal('external.requested'), turnId, callId, arguments: z.record(z.string(), z.unknown()) })
+    .describe('The call was handed to the caller; its result comes back later.'),
+  z
+    .object({
+      type: z.literal('external.resolved'),
+      turnId,
+      callId,
+      principal,
+      status: z.enum(['success', 'error']),
+      content: z.array(z.union([text, data])),
+    })
+    .describe('The caller brought the result of an external call.'),
+  z
+    .object({ type: z.literal('output.rejected'), turnId, step, message: z.string() })
+    .describe('The answer did not satisfy the schema; the model is told why and asked again.'),
+  z
+    .object({ type: z.literal('turn.paused'), turnId, reason: z.enum(['external', 'recovery_limit']) })
+    .describe('Nothing can be done until somebody brings an input.'),
+  z
+    .object({ type: z.literal('turn.released'), turnId, principal })
+    .describe('A person lets a turn go on that was parked after too many recoveries.'),
+  z
+    .object({
+      type: z.literal('turn.finished'),
+      turnId,
+      reason: z.enum(['completed', 'max_steps', 'length', 'refusal', 'filtered']),
+      output: z.unknown().optional().describe('The validated structured output, when one was asked for.'),
+    })
+    .describe('The turn ended with an answer.'),
+  z.object({ type: z.literal('turn.failed'), turnId, error: failure }).describe('The turn ended without an answer.'),
+  z
+    .object({ type: z.literal('turn.cancelled'), turnId, reason: z.string() })
+    .describe('The turn was stopped; what had been shown is kept.'),
+] as const
+
+const stored = {
+  seq: z.number().int().positive().describe('Dense: 1, 2, 3 … in each session.'),
+  at: z.number().int().describe('Milliseconds since 1970, of the writer.'),
+}
+
+export const eventBody = z.discriminatedUnion('type', bodies)
+export const event = z.discriminatedUnion(
+  'type',
+  bodies.map((body) => body.extend(stored)) as unknown as [StoredSchema<(typeof bodies)[number]>, ...never[]],
+)
+
+type StoredSchema<T> = T extends z.ZodObject<infer Shape> ? z.ZodObject<Shape & typeof stored> : never
+
+/** JSON Schema 2020-12 of one stored event. */
+export const eventJsonSchema = (): object => z.toJSONSchema(event, { target: 'draft-2020-12' })

@@ -1,0 +1,37 @@
+// Types only: importing this file loads nothing.
+import type { z } from 'zod'
+import type * as schema from './schema.ts'
+
+export type Block = z.infer<typeof schema.block>
+export type TextBlock = Extract<Block, { type: 'text' }>
+export type ThinkingBlock = Extract<Block, { type: 'thinking' }>
+export type DataBlock = Extract<Block, { type: 'data' }>
+export type CallBlock = Extract<Block, { type: 'call' }>
+export type ResultBlock = Extract<Block, { type: 'result' }>
+export type InputBlock = TextBlock | DataBlock
+export type Message = z.infer<typeof schema.message>
+export type Principal = z.infer<typeof schema.principal>
+export type Usage = z.infer<typeof schema.usage>
+export type CallStatus = ResultBlock['status']
+
+/** What happened, before it has a place in a journal. */
+export type EventBody = z.infer<typeof schema.eventBody>
+export type EventType = EventBody['type']
+/** What happened, with its place and time. */
+export type Event<T extends EventType = EventType> = Extract<EventBody, { type: T }> & { seq: number; at: number }
+
+export type Failure = Extract<EventBody, { type: 'turn.failed' }>['error']
+export type FinishReason = Extract<EventBody, { type: 'model.finished' }>['finishReason']
+export type TurnOptions = Extract<EventBody, { type: 'turn.started' }>['options']
+
+/** Fragments that are streamed and never stored. The stored `model.finished` or `call.finished` holds the whole. */
+export type Delta =
+  | { type: 'text.delta'; turnId: string; step: number; block: number; text: string }
+  | { type: 'thinking.delta'; turnId: string; step: number; block: number; text: string }
+  | { type: 'call.delta'; turnId: string; step: number; block: number; callId: string; tool: string }
+  | { type: 'arguments.delta'; turnId: string; step: number; block: number; callId: string; text: string }
+  | { type: 'progress.delta'; turnId: string; step: number; callId: string; text: string }
+
+/** One thing that a follower of a session sees: stored events in order, with deltas between them. */
+export type SessionItem = Event | Delta
+export const isEvent = (item: SessionItem): item is Event => 'seq' in item

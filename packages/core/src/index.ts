@@ -1,0 +1,6 @@
+export { type ModelErrorCode, OxbowError } from './errors.ts'
+export type * from './events/types.ts'
+export { isEvent } from './events/types.ts'
+export type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelRequest, ToolSpec } from './model.ts'
+export { ModelError, noUsage } from './model.ts'
+export type * from './ports.ts'

@@ -1,0 +1,90 @@
+// The border to language models. Drivers live in @oxbow/models.
+import type { ModelErrorCode } from './errors.ts'
+import { OxbowError } from './errors.ts'
+import type { Block, FinishReason, Message, Usage } from './events/types.ts'
+
+export interface ToolSpec {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of an object. */
+  readonly input: Readonly<Record<string, unknown>>
+}
+
+export interface ModelRequest {
+  readonly system: string
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolSpec[]
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
+  /** The answer must be JSON of this schema. */
+  readonly output?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
+  readonly temperature?: number
+  readonly maxOutputTokens?: number
+  /** Passed through to the provider as they are. */
+  readonly options?: Readonly<Record<string, unknown>>
+}
+
+/** A fragment of the answer. `block` is the index in the reply's `blocks`. */
+export type ModelDelta =
+  | { readonly type: 'text'; readonly block: number; readonly text: string }
+  | { readonly type: 'thinking'; readonly block: number; readonly text: string }
+  | { readonly type: 'call'; readonly block: number; readonly tool: string }
+  | { readonly type: 'arguments'; readonly block: number; readonly text: string }
+
+export interface ModelReply {
+  /** `call` blocks carry an empty `callId`; the engine gives its own. No empty text blocks. */
+  readonly blocks: Block[]
+  readonly finishReason: FinishReason
+  readonly usage: Usage
+  readonly model: string
+}
+
+export interface ModelCallOptions {
+  readonly signal: AbortSignal
+  /** Called synchronously per fragment; must not throw. */
+  readonly onDelta: (delta: ModelDelta) => void
+}
+
+/**
+ * A language model. `generate` resolves with the whole answer, or rejects with a `ModelError` whose `partial` holds what
+ * had arrived. It never resolves with a cut answer.
+ */
+export interface Model {
+  /** `provider:model`, for example `openai:gpt-5`. */
+  readonly id: string
+  generate(request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
+}
+
+export class ModelError extends OxbowError {
+  declare readonly code: ModelErrorCode
+  readonly status: number | undefined
+  readonly retryAfterMs: number | undefined
+  readonly partial: ModelReply | undefined
+
+  constructor(
+    code: ModelErrorCode,
+    message: string,
+    options: {
+      retryable?: boolean
+      status?: number
+      retryAfterMs?: number
+      partial?: ModelReply
+      details?: Record<string, unknown>
+      cause?: unknown
+    } = {},
+  ) {
+    super(code, message, options)
+    this.name = 'ModelError'
+    this.status = options.status
+    this.retryAfterMs = options.retryAfterMs
+    this.partial = options.partial
+  }
+}
+
+export const noUsage: Usage = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  estimated: false,
+}

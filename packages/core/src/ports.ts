@@ -1,0 +1,97 @@
+// What a back end must offer. Each implementation passes the conformance suite of @oxbow/backends.
+import type { Event } from './events/types.ts'
+
+/** The key of a session. Always these three fields, never one joined string. */
+export interface SessionKey {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+}
+
+/** `running`: a worker should be at it. `waiting`: for a person or a caller. `parked`: gave up recovering. */
+export type SessionStatus = 'idle' | 'running' | 'waiting' | 'parked'
+
+export interface SessionSummary {
+  readonly key: SessionKey
+  readonly head: number
+  readonly status: SessionStatus
+  readonly agent: string
+  /** The beginning of the first input, at most 80 characters. */
+  readonly title: string
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface Journal {
+  /**
+   * Stores all of `events` or none, durably, if the journal still ends at `expectedSeq` (0: no journal yet).
+   * `events[i].seq` must be `expectedSeq + 1 + i`. `summary` is stored in the same transaction.
+   * A stale `expectedSeq` is an answer, not an error; a journal that cannot be read or written rejects.
+   */
+  append(
+    key: SessionKey,
+    expectedSeq: number,
+    events: readonly Event[],
+    summary: Pick<SessionSummary, 'status' | 'agent' | 'title'>,
+  ): Promise<{ ok: true } | { ok: false; head: number }>
+
+  /** Events with `seq > afterSeq`, in order, at most `limit` (default 500). Rejects with `journal_corrupt` on damage. */
+  read(key: SessionKey, afterSeq: number, limit?: number): Promise<Event[]>
+
+  /** The last sequence number, 0 when there is no such session. */
+  head(key: SessionKey): Promise<number>
+
+  /** Newest first. `before` is the `updatedAt` of the last row of the page before. `limit` defaults to 100. */
+  list(query: SessionQuery): Promise<SessionSummary[]>
+
+  /** A cache that may vanish. `data` is opaque text; `version` tells who can read it. */
+  getSnapshot(key: SessionKey): Promise<Snapshot | undefined>
+  putSnapshot(key: SessionKey, snapshot: Snapshot): Promise<void>
+
+  /**
+   * Calls `wake` soon after somebody else (another process, another connection) may have appended to this session.
+   * May call too often, never too seldom: an append elsewhere is noticed within 200 ms. Returns the way to stop.
+   */
+  watch(key: SessionKey, wake: () => void): () => void
+}
+
+export interface SessionQuery {
+  readonly tenant?: string
+  readonly user?: string
+  readonly status?: SessionStatus
+  readonly before?: number
+  readonly limit?: number
+}
+
+export interface Snapshot {
+  readonly seq: number
+  readonly version: number
+  readonly data: string
+}
+
+/** Files that belong to a session: artifacts now, workspaces later. `path` is an opaque name, never a host path. */
+export interface Files {
+  get(owner: SessionKey, path: string): Promise<{ data: Uint8Array; version: number } | undefined>
+  /** Compare and set: `ifVersion` 0 means "must not exist", undefined means "whatever is there". Conflict → undefined. */
+  put(owner: SessionKey, path: string, data: Uint8Array, ifVersion?: number): Promise<number | undefined>
+  list(owner: SessionKey, prefix: string): Promise<{ path: string; bytes: number; version: number }[]>
+  delete(owner: SessionKey, path: string): Promise<void>
+}
+
+/** Who is alive. Saves work, carries no correctness: a wrong answer costs a repeated model call, never a double write. */
+export interface Workers {
+  /** Announces a worker of this process until `release`, which may be skipped by a crash. */
+  announce(worker: string): Promise<{ release(): Promise<void> }>
+  alive(worker: string): Promise<boolean>
+}
+
+export interface Backend {
+  /** Shown by readiness checks and logs, for example `sqlite .oxbow/oxbow.db`. */
+  readonly name: string
+  readonly journal: Journal
+  readonly files: Files
+  readonly workers: Workers
+  /** Rejects with what is wrong; used by `/readyz`. */
+  check(): Promise<void>
+  close(): Promise<void>
+}
