@@ -1,0 +1,2 @@
+export { memory } from './memory/index.ts'
+export { type SqliteOptions, sqlite } from './sqlite/index.ts'

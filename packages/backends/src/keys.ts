@@ -1,0 +1,43 @@
+// What every back end checks about the names it is given.
+import { type Event, OxbowError, type SessionKey } from '@oxbow/core'
+
+/**
+ * One string per key, for maps in memory only. The lengths make it injective: no two keys share a string, whatever
+ * characters they hold.
+ */
+export const mapKey = ({ tenant, user, session }: SessionKey): string =>
+  `${tenant.length}:${user.length}:${tenant}${user}${session}`
+
+/**
+ * Refuses names that storage cannot keep apart: a lone surrogate becomes U+FFFD in UTF-8, so two different names would
+ * be one row, and a NUL ends a string for some readers. Throws `invalid_key`.
+ */
+export function assertKey(key: SessionKey): void {
+  assertName(key.tenant, 'tenant')
+  assertName(key.user, 'user')
+  assertName(key.session, 'session')
+}
+
+/** As `assertKey`, for one name. */
+export function assertName(name: string, what: string): void {
+  if (typeof name === 'string' && name.isWellFormed() && !name.includes('\0')) return
+  throw new OxbowError('invalid_key', `The ${what} ${JSON.stringify(name)} is not well-formed text without NUL.`, {
+    details: { what, name },
+  })
+}
+
+/** Throws `invalid_append` unless the batch continues `expectedSeq` without a gap. A fault of the caller, never a conflict. */
+export function assertDense(expectedSeq: number, events: readonly Event[]): void {
+  const start = Number.isSafeInteger(expectedSeq) && expectedSeq >= 0 && events.length > 0
+  if (start && events.every((event, index) => event.seq === expectedSeq + 1 + index)) return
+  const seqs = events.map((event) => event.seq)
+  throw new OxbowError(
+    'invalid_append',
+    `An append after ${expectedSeq} needs at least one event, numbered from ${expectedSeq + 1} without a gap.`,
+    { details: { expectedSeq, seqs: seqs.slice(0, 20) } },
+  )
+}
+
+/** The error of every call on a back end after `close`. */
+export const closedError = (name: string): OxbowError =>
+  new OxbowError('backend_closed', `The back end ${name} is closed. Open a new one to go on.`)

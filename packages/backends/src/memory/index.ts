@@ -1,0 +1,176 @@
+// Everything in this process and gone with it: for tests, examples and throw-away sessions.
+import { randomUUID } from 'node:crypto'
+import type { Backend, Event, Files, Journal, SessionQuery, SessionSummary, Snapshot, Workers } from '@oxbow/core'
+import { assertDense, assertKey, assertName, closedError, mapKey } from '../keys.ts'
+
+interface Session {
+  summary: SessionSummary
+  readonly events: Event[]
+}
+
+interface StoredFile {
+  readonly path: string
+  readonly data: Uint8Array
+  readonly version: number
+}
+
+/**
+ * A back end that keeps everything in this process's memory.
+ *
+ * @example const backend = memory()
+ */
+export function memory(): Backend {
+  const name = 'memory'
+  let closed = false
+  const assertOpen = () => {
+    if (closed) throw closedError(name)
+  }
+  return {
+    name,
+    journal: memoryJournal(assertOpen),
+    files: memoryFiles(assertOpen),
+    workers: memoryWorkers(assertOpen),
+    async check() {
+      assertOpen()
+    },
+    async close() {
+      closed = true
+    },
+  }
+}
+
+function memoryJournal(assertOpen: () => void): Journal {
+  const sessions = new Map<string, Session>()
+  const snapshots = new Map<string, Snapshot>()
+  return {
+    async append(key, expectedSeq, events, summary) {
+      assertOpen()
+      assertKey(key)
+      assertDense(expectedSeq, events)
+      const id = mapKey(key)
+      const session = sessions.get(id)
+      const head = session?.events.length ?? 0
+      if (head !== expectedSeq) return { ok: false, head }
+      const next = {
+        key: session?.summary.key ?? { tenant: key.tenant, user: key.user, session: key.session },
+        head: head + events.length,
+        status: summary.status,
+        agent: summary.agent,
+        title: summary.title,
+        createdAt: session?.summary.createdAt ?? events[0]!.at,
+        updatedAt: events.at(-1)!.at,
+      }
+      if (session === undefined) sessions.set(id, { summary: next, events: [...events] })
+      else {
+        session.summary = next
+        // Not push(...events): a large batch would overflow the stack.
+        for (const event of events) session.events.push(event)
+      }
+      return { ok: true }
+    },
+    async read(key, afterSeq, limit = 500) {
+      assertOpen()
+      assertKey(key)
+      return sessions.get(mapKey(key))?.events.slice(afterSeq, afterSeq + limit) ?? []
+    },
+    async head(key) {
+      assertOpen()
+      assertKey(key)
+      return sessions.get(mapKey(key))?.events.length ?? 0
+    },
+    async list(query) {
+      assertOpen()
+      return page([...sessions.values()].map((session) => session.summary).filter(matches(query)), query.limit ?? 100)
+    },
+    async getSnapshot(key) {
+      assertOpen()
+      assertKey(key)
+      return snapshots.get(mapKey(key))
+    },
+    async putSnapshot(key, snapshot) {
+      assertOpen()
+      assertKey(key)
+      const stored = snapshots.get(mapKey(key))
+      // A late writer must not replace a newer snapshot that it could have used itself.
+      if (stored?.version === snapshot.version && stored.seq > snapshot.seq) return
+      snapshots.set(mapKey(key), { seq: snapshot.seq, version: snapshot.version, data: snapshot.data })
+    },
+    watch() {
+      // Nobody else can write to this memory.
+      return () => {}
+    },
+  }
+}
+
+const matches = (query: SessionQuery) => (summary: SessionSummary) =>
+  (query.tenant === undefined || summary.key.tenant === query.tenant) &&
+  (query.user === undefined || summary.key.user === query.user) &&
+  (query.status === undefined || summary.status === query.status) &&
+  (query.before === undefined || summary.updatedAt < query.before)
+
+/** The newest `limit` rows, and those that share the last one's millisecond: `before` could not name them. */
+function page(rows: SessionSummary[], limit: number): SessionSummary[] {
+  rows.sort((a, b) => b.updatedAt - a.updatedAt)
+  const last = rows[limit - 1]
+  return last === undefined ? rows : rows.filter((row, index) => index < limit || row.updatedAt === last.updatedAt)
+}
+
+function memoryFiles(assertOpen: () => void): Files {
+  const owners = new Map<string, Map<string, StoredFile>>()
+  // Counts over all files, so that a file that was deleted and made again never repeats a version.
+  let lastVersion = 0
+  return {
+    async get(owner, path) {
+      assertOpen()
+      assertKey(owner)
+      const file = owners.get(mapKey(owner))?.get(path)
+      return file && { data: new Uint8Array(file.data), version: file.version }
+    },
+    async put(owner, path, data, ifVersion) {
+      assertOpen()
+      assertKey(owner)
+      assertName(path, 'path')
+      const id = mapKey(owner)
+      const files = owners.get(id) ?? new Map<string, StoredFile>()
+      if (ifVersion !== undefined && ifVersion !== (files.get(path)?.version ?? 0)) return undefined
+      lastVersion += 1
+      files.set(path, { path, data: new Uint8Array(data), version: lastVersion })
+      owners.set(id, files)
+      return lastVersion
+    },
+    async list(owner, prefix) {
+      assertOpen()
+      assertKey(owner)
+      return [...(owners.get(mapKey(owner))?.values() ?? [])]
+        .filter((file) => file.path.startsWith(prefix))
+        .map((file) => ({ path: file.path, bytes: file.data.byteLength, version: file.version }))
+        .sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
+    },
+    async delete(owner, path) {
+      assertOpen()
+      assertKey(owner)
+      owners.get(mapKey(owner))?.delete(path)
+    },
+  }
+}
+
+function memoryWorkers(assertOpen: () => void): Workers {
+  const announced = new Map<string, string>()
+  return {
+    async announce(worker) {
+      assertOpen()
+      assertName(worker, 'worker')
+      const announcement = randomUUID()
+      announced.set(worker, announcement)
+      return {
+        async release() {
+          if (announced.get(worker) === announcement) announced.delete(worker)
+        },
+      }
+    },
+    async alive(worker) {
+      assertOpen()
+      return announced.has(worker)
+    },
+  }
+}

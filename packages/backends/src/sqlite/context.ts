@@ -1,0 +1,12 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Writer } from './writer.ts'
+
+/** What the parts of one open back end share. */
+export interface Context {
+  /** For reading only. */
+  readonly db: DatabaseSync
+  readonly writer: Writer
+  readonly path: string
+  /** Runs something unless the back end is closed; what SQLite throws becomes an OxbowError. */
+  guard<T>(run: () => T): T
+}

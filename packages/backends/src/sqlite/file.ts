@@ -1,0 +1,71 @@
+// Opens the database file, or makes a new one, and refuses what is not ours.
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, linkSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { DatabaseSync } from 'node:sqlite'
+import { OxbowError } from '@oxbow/core'
+import { corrupt, storageError } from './errors.ts'
+import { applicationId, connect, schemaVersion, tables } from './schema.ts'
+
+/** Opens `path` for reading; it and its directory are made if they are missing. Throws an OxbowError on any doubt. */
+export function openFile(path: string): DatabaseSync {
+  let db: DatabaseSync | undefined
+  try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+    // In this order: another process that makes the file does so before it can have a log.
+    const hasLog = existsSync(`${path}-wal`)
+    if (!existsSync(path)) {
+      if (hasLog) throw corrupt(path, 'the file is missing, but its log (-wal) is there')
+      create(path)
+    }
+    if (statSync(path).size === 0) throw corrupt(path, 'the file is empty; Oxbow never leaves an empty file')
+    db = connect(path)
+    assertOurs(db, path)
+    db.exec('PRAGMA query_only = ON')
+    return db
+  } catch (error) {
+    db?.close()
+    throw storageError(path, error)
+  }
+}
+
+/**
+ * The file appears whole or not at all: a crash on the way leaves only the temporary one. So an empty file is always a
+ * damaged one, and two processes may create at the same time.
+ */
+function create(path: string): void {
+  const temporary = `${path}.${randomUUID()}`
+  try {
+    closeSync(openSync(temporary, 'wx', 0o600))
+    const db = connect(temporary)
+    try {
+      db.exec(`PRAGMA journal_mode = WAL;
+        BEGIN;
+        PRAGMA application_id = ${applicationId};
+        PRAGMA user_version = ${schemaVersion};
+        ${tables}
+        COMMIT`)
+    } finally {
+      db.close()
+    }
+    linkSync(temporary, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(temporary, { force: true })
+  }
+}
+
+function assertOurs(db: DatabaseSync, path: string): void {
+  const application = db.prepare('PRAGMA application_id').get()?.application_id
+  if (application !== applicationId) {
+    throw new OxbowError('storage_foreign', `${path} is a database of another program. Give Oxbow a path of its own.`)
+  }
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  if (version > schemaVersion) {
+    throw new OxbowError(
+      'storage_newer',
+      `${path} was written by a newer Oxbow (schema ${version}; this one knows ${schemaVersion}). Install that version again, or use another file.`,
+    )
+  }
+}

@@ -1,0 +1,50 @@
+import type { Files } from '@oxbow/core'
+import { assertKey, assertName } from '../keys.ts'
+import type { Context } from './context.ts'
+
+export function sqliteFiles({ db, writer, guard }: Context): Files {
+  const owned = 'tenant = ? AND user = ? AND session = ? AND data IS NOT NULL'
+  const readFile = db.prepare(`SELECT data, version FROM files WHERE ${owned} AND path = ?`)
+  // substr, because in LIKE and GLOB a name could hold a wildcard.
+  const listFiles = db.prepare(
+    `SELECT path, length(data) AS bytes, version FROM files
+     WHERE ${owned} AND path >= ?4 AND substr(path, 1, length(?4)) = ?4 ORDER BY path`,
+  )
+  return {
+    async get(owner, path) {
+      return guard(() => {
+        assertKey(owner)
+        assertName(path, 'path')
+        const row = readFile.get(owner.tenant, owner.user, owner.session, path)
+        return row && { data: row.data as Uint8Array, version: Number(row.version) }
+      })
+    },
+    async put(owner, path, data, ifVersion) {
+      guard(() => {
+        assertKey(owner)
+        assertName(path, 'path')
+      })
+      const version = await writer.write(['putFile', owner.tenant, owner.user, owner.session, path, data, ifVersion])
+      return version === 0 ? undefined : version
+    },
+    async list(owner, prefix) {
+      return guard(() => {
+        assertKey(owner)
+        assertName(prefix, 'prefix')
+        const rows = listFiles.all(owner.tenant, owner.user, owner.session, prefix)
+        return rows.map((row) => ({
+          path: String(row.path),
+          bytes: Number(row.bytes),
+          version: Number(row.version),
+        }))
+      })
+    },
+    async delete(owner, path) {
+      guard(() => {
+        assertKey(owner)
+        assertName(path, 'path')
+      })
+      await writer.write(['deleteFile', owner.tenant, owner.user, owner.session, path])
+    },
+  }
+}

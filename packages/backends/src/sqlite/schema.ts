@@ -1,0 +1,71 @@
+// The file: its tables, its version, and how a connection to it is set up. Loaded by the writer thread too, so it imports
+// nothing of ours.
+import { DatabaseSync } from 'node:sqlite'
+
+/** Raise it with every change of the tables, together with a step that lifts older files. */
+export const schemaVersion = 1
+
+/** "OxbW": tells our files from other programs' databases. */
+export const applicationId = 0x4f786257
+
+export const tables = `
+CREATE TABLE sessions (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant     TEXT NOT NULL,
+  user       TEXT NOT NULL,
+  session    TEXT NOT NULL,
+  head       INTEGER NOT NULL,
+  status     TEXT NOT NULL,
+  agent      TEXT NOT NULL,
+  title      TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (tenant, user, session)
+) STRICT;
+
+CREATE INDEX sessions_by_user ON sessions (tenant, user, updated_at);
+CREATE INDEX sessions_by_update ON sessions (updated_at);
+CREATE INDEX sessions_by_status ON sessions (status) WHERE status <> 'idle';
+
+CREATE TABLE events (
+  session INTEGER NOT NULL REFERENCES sessions (id),
+  seq     INTEGER NOT NULL,
+  at      INTEGER NOT NULL,
+  type    TEXT NOT NULL,
+  body    TEXT NOT NULL,
+  PRIMARY KEY (session, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE snapshots (
+  session INTEGER PRIMARY KEY REFERENCES sessions (id),
+  seq     INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  data    TEXT NOT NULL
+) STRICT;
+
+-- A deleted file keeps its row without data, so that its next version is a new one.
+CREATE TABLE files (
+  tenant  TEXT NOT NULL,
+  user    TEXT NOT NULL,
+  session TEXT NOT NULL,
+  path    TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  data    BLOB,
+  UNIQUE (tenant, user, session, path)
+) STRICT;
+
+CREATE TABLE workers (
+  worker    TEXT PRIMARY KEY,
+  host      TEXT NOT NULL,
+  pid       INTEGER NOT NULL,
+  started   TEXT NOT NULL,
+  heartbeat INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`
+
+/** Opens a connection with the settings that every connection to the file needs. */
+export function connect(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true })
+  db.exec('PRAGMA synchronous = FULL')
+  return db
+}
