@@ -1,0 +1,93 @@
+// Puts tool calls together from their fragments. Providers disagree on what marks a fragment's call, so the rules here
+// are: an id that is known continues its call; a new id opens one; without an id the index decides, and without an index
+// the place. Argument text is kept as it came; nothing is repaired.
+
+/** One element of `delta.tool_calls`, as far as it can be trusted. */
+export interface CallFragment {
+  readonly id?: unknown
+  readonly index?: unknown
+  readonly function?: { readonly name?: unknown; readonly arguments?: unknown } | null
+}
+
+export interface OpenCall {
+  readonly index: number | undefined
+  id: string | undefined
+  tool: string
+  readonly parts: string[]
+  /** The place in the reply's blocks, undefined until the call has been announced. */
+  block: number | undefined
+}
+
+export interface CallAssembler {
+  readonly calls: readonly OpenCall[]
+  /** Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. */
+  push(fragments: readonly unknown[]): void
+}
+
+export function assembleCalls(changed: (call: OpenCall, piece: string) => void): CallAssembler {
+  const calls: OpenCall[] = []
+
+  const find = (
+    id: string | undefined,
+    index: number | undefined,
+    name: string,
+    piece: string,
+    place: number | undefined,
+  ): OpenCall | undefined => {
+    if (id !== undefined) {
+      const same = calls.findLast((call) => call.id === id && (index === undefined || (call.index ?? index) === index))
+      if (same) return same
+    }
+    const last =
+      index !== undefined ? calls.findLast((call) => call.index === index) : (calls[place ?? -1] ?? calls.at(-1))
+    if (!last) return undefined
+    // A new id opens a new call, unless it comes without a name in the midst of a call (ids that change per fragment),
+    // or belongs to a call that had none.
+    if (id !== undefined && last.id !== undefined) return name === '' && !isComplete(last) ? last : undefined
+    if (name === '') return last
+    if (last.tool === '') return last
+    // A name without an id: providers that repeat it on every fragment against providers that reuse one index.
+    return last.tool === name && !(isComplete(last) && piece !== '') ? last : undefined
+  }
+
+  return {
+    calls,
+    push(fragments) {
+      for (let i = 0; i < fragments.length; i++) {
+        const fragment = fragments[i] as CallFragment | null
+        if (typeof fragment !== 'object' || fragment === null) continue
+        const { name: rawName, arguments: rawArguments } = fragment.function ?? {}
+        const name = typeof rawName === 'string' ? rawName : ''
+        const piece = typeof rawArguments === 'string' ? rawArguments : jsonText(rawArguments)
+        const id = realId(fragment.id)
+        const index = typeof fragment.index === 'number' ? fragment.index : undefined
+        if (id === undefined && name === '' && piece === '') continue
+        let call = find(id, index, name, piece, fragments.length > 1 ? i : undefined)
+        if (!call) {
+          call = { index, id, tool: name, parts: [], block: undefined }
+          calls.push(call)
+        }
+        call.id ??= id
+        if (call.tool === '') call.tool = name
+        if (piece !== '') call.parts.push(piece)
+        changed(call, piece)
+      }
+    },
+  }
+}
+
+const realId = (id: unknown): string | undefined =>
+  typeof id === 'string' && id !== '' && id !== 'null' ? id : typeof id === 'number' ? String(id) : undefined
+
+const jsonText = (value: unknown): string => (value === undefined || value === null ? '' : JSON.stringify(value))
+
+function isComplete(call: OpenCall): boolean {
+  const text = call.parts.join('')
+  if (!text.trimEnd().endsWith('}')) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

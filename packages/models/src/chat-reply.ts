@@ -1,0 +1,250 @@
+// From the frames of a chat-completions stream to deltas and one reply.
+import type { Block, FinishReason, ModelDelta, ModelReply, ModelRequest, Usage } from '@oxbow/core'
+import { assembleCalls, type OpenCall } from './chat-calls.ts'
+import { estimateRequestTokens, estimateTokens } from './estimate.ts'
+import type { Quirks } from './quirks.ts'
+import { thinkTagFilter } from './think-tags.ts'
+import { normaliseUsage, tellsUsage } from './usage.ts'
+
+export interface ReplyAssembler {
+  /**
+   * Takes one parsed frame. Returns the frame's error object, or `native` for DashScope's own format, or undefined when
+   * all is well.
+   */
+  frame(frame: WireFrame): WireFault | undefined
+  /** The provider gave a reason to end, so what is there is whole. */
+  readonly complete: boolean
+  /** The reason that was given, as the provider spells it. */
+  readonly wireReason: string | undefined
+  /** The reply as it stands. `finishReason` overrides the provider's, for an answer that did not come to its end. */
+  reply(finishReason?: FinishReason): ModelReply
+}
+
+export type WireFault = { readonly type: 'error'; readonly error: unknown } | { readonly type: 'native' }
+
+/** A frame, or a whole non-streamed answer. Any field may be missing, null or of another type. */
+export interface WireFrame {
+  readonly object?: unknown
+  readonly model?: unknown
+  readonly usage?: unknown
+  readonly x_groq?: { readonly usage?: unknown } | null
+  readonly choices?: readonly (WireChoice | null)[] | null
+  readonly error?: unknown
+  readonly output?: unknown
+  readonly code?: unknown
+  readonly message?: unknown
+  readonly base_resp?: { readonly status_code?: unknown } | null
+}
+
+interface WireChoice {
+  readonly delta?: WireMessage | null
+  readonly message?: WireMessage | null
+  readonly finish_reason?: unknown
+  readonly usage?: unknown
+  readonly error?: unknown
+}
+
+interface WireMessage {
+  readonly content?: unknown
+  readonly refusal?: unknown
+  readonly reasoning_content?: unknown
+  readonly reasoning?: unknown
+  readonly reasoning_details?: unknown
+  readonly tool_calls?: unknown
+}
+
+type OpenBlock =
+  | { type: 'text' | 'thinking'; readonly parts: string[]; signature?: string; redacted?: string }
+  | { readonly type: 'call'; readonly call: OpenCall }
+
+export function assembleReply(
+  request: ModelRequest,
+  model: string,
+  quirks: Quirks,
+  onDelta: (delta: ModelDelta) => void,
+): ReplyAssembler {
+  const blocks: OpenBlock[] = []
+  let current: (OpenBlock & { type: 'text' | 'thinking' }) | undefined
+  let answeredBy = model
+  let usage: Record<string, unknown> | undefined
+  let wireReason: string | undefined
+  let refused = false
+
+  const append = (type: 'text' | 'thinking', text: string) => {
+    if (text === '') return
+    if (current?.type !== type) open(type)
+    current!.parts.push(text)
+    onDelta({ type, block: blocks.length - 1, text })
+  }
+  const open = (type: 'text' | 'thinking') => {
+    current = { type, parts: [] }
+    blocks.push(current)
+    return current
+  }
+
+  const calls = assembleCalls((call, piece) => {
+    if (call.block === undefined) {
+      if (call.tool === '') return
+      call.block = blocks.length
+      blocks.push({ type: 'call', call })
+      current = undefined
+      onDelta({ type: 'call', block: call.block, tool: call.tool })
+      if (call.parts.length > 0) onDelta({ type: 'arguments', block: call.block, text: call.parts.join('') })
+    } else if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
+  })
+
+  const tags = quirks.thinkTags && thinkTagFilter(quirks.thinkTags, append)
+  const answer = tags ? tags.push : (text: string) => append('text', text)
+
+  /** Content in parts: Mistral's thinking, or plain text parts. */
+  const contentParts = (parts: readonly unknown[]) => {
+    for (const part of parts as readonly { type?: unknown; text?: unknown; thinking?: unknown }[]) {
+      if (part?.type === 'thinking') {
+        const inner = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }]
+        for (const { text } of inner) if (typeof text === 'string') append('thinking', text)
+      } else if (typeof part?.text === 'string') answer(part.text)
+    }
+  }
+
+  /** OpenRouter's form: readable text, and proofs or sealed reasoning that only the provider can read. */
+  const reasoningDetails = (details: readonly unknown[], textIsKnown: boolean) => {
+    for (const detail of details as readonly Record<string, unknown>[]) {
+      const text = detail?.text ?? detail?.summary
+      if (!textIsKnown && typeof text === 'string') append('thinking', text)
+      if (typeof detail?.signature === 'string') thinkingBlock().signature = detail.signature
+      if (typeof detail?.data === 'string') thinkingBlock().redacted = detail.data
+    }
+  }
+  const thinkingBlock = () => (current?.type === 'thinking' ? current : open('thinking'))
+
+  const reasoning = (delta: WireMessage) => {
+    const text = delta.reasoning_content || delta.reasoning
+    if (typeof text === 'string') append('thinking', text)
+    if (Array.isArray(delta.reasoning_details)) reasoningDetails(delta.reasoning_details, typeof text === 'string')
+  }
+  const content = (delta: WireMessage) => {
+    if (typeof delta.content === 'string') {
+      if (delta.content !== '') answer(delta.content)
+    } else if (Array.isArray(delta.content)) contentParts(delta.content)
+    if (typeof delta.refusal === 'string' && delta.refusal !== '') {
+      refused = true
+      append('text', delta.refusal)
+    }
+  }
+
+  /** A whole message repeats what was streamed; only what has not come yet is taken from it. */
+  const wholeMessage = (message: WireMessage) => {
+    const seen = (type: OpenBlock['type']) => blocks.some((block) => block.type === type)
+    const [text, thinking, call] = [seen('text'), seen('thinking'), seen('call')]
+    if (!thinking) reasoning(message)
+    if (!text && !(tags && thinking)) content(message)
+    if (!call && Array.isArray(message.tool_calls)) calls.push(message.tool_calls)
+  }
+
+  return {
+    get complete() {
+      return wireReason !== undefined
+    },
+    get wireReason() {
+      return wireReason
+    },
+    frame(frame) {
+      if (frame.error !== undefined && frame.error !== null) return { type: 'error', error: frame.error }
+      if (tellsUsage(frame.usage)) usage = frame.usage
+      else if (frame.x_groq && tellsUsage(frame.x_groq.usage)) usage = frame.x_groq.usage
+      if (typeof frame.model === 'string' && frame.model !== '') answeredBy = frame.model
+      const choice = Array.isArray(frame.choices) ? (frame.choices[0] as WireChoice | null | undefined) : undefined
+      if (!choice) return faultWithoutChoice(frame)
+      if (choice.error !== undefined && choice.error !== null) return { type: 'error', error: choice.error }
+      if (tellsUsage(choice.usage)) usage = choice.usage
+      const { delta, finish_reason: reason } = choice
+      if (frame.object === 'chat.completion' || !delta) {
+        const message = choice.message ?? delta
+        if (message) wholeMessage(message)
+      } else {
+        reasoning(delta)
+        content(delta)
+        if (Array.isArray(delta.tool_calls)) calls.push(delta.tool_calls)
+      }
+      if (typeof reason === 'string' && reason !== '' && reason !== 'null') wireReason = reason
+      return undefined
+    },
+    reply(finishReason) {
+      tags?.end()
+      if (tags?.turnedOut && finishReason === undefined) retype(blocks, tags.turnedOut)
+      const finished = closeBlocks(blocks)
+      const called = finished.some((block) => block.type === 'call')
+      return {
+        blocks: finished,
+        finishReason: finishReason ?? finishReasonOf(wireReason, called, refused),
+        usage: usage ? normaliseUsage(usage) : estimateUsage(request, finished),
+        model: answeredBy,
+      }
+    },
+  }
+}
+
+function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
+  if (typeof frame.output === 'object' && frame.output !== null) return { type: 'native' }
+  const status = frame.base_resp?.status_code
+  if (typeof status === 'number' && status !== 0) return { type: 'error', error: frame.base_resp }
+  const says = typeof frame.message === 'string' && (frame.code !== undefined || frame.object === 'error')
+  return says ? { type: 'error', error: frame } : undefined
+}
+
+/** The first block of the answer was given out as the other kind. */
+function retype(blocks: OpenBlock[], type: 'text' | 'thinking'): void {
+  const wrong = blocks.find((block) => block.type === (type === 'text' ? 'thinking' : 'text'))
+  if (wrong && wrong.type !== 'call') wrong.type = type
+}
+
+function closeBlocks(blocks: readonly OpenBlock[]): Block[] {
+  return blocks.map((block): Block => {
+    if (block.type === 'call') {
+      return { type: 'call', callId: '', tool: block.call.tool, arguments: block.call.parts.join('') }
+    }
+    const text = block.parts.join('')
+    if (block.type === 'text') return { type: 'text', text }
+    return {
+      type: 'thinking',
+      text,
+      ...(block.signature === undefined ? {} : { signature: block.signature }),
+      ...(block.redacted === undefined ? {} : { redacted: block.redacted }),
+    }
+  })
+}
+
+/** Calls decide, not the reason: many providers say `stop` after calls. A cut or filtered answer stays one. */
+function finishReasonOf(reason: string | undefined, called: boolean, refused: boolean): FinishReason {
+  switch (reason) {
+    case 'length':
+    case 'max_tokens':
+    case 'model_length':
+      return 'length'
+    case 'content_filter':
+    case 'sensitive':
+    case 'safety':
+      return 'filtered'
+    case 'refusal':
+      return 'refusal'
+  }
+  return called ? 'calls' : refused ? 'refusal' : 'stop'
+}
+
+function estimateUsage(request: ModelRequest, blocks: readonly Block[]): Usage {
+  let output = 0
+  let reasoning = 0
+  for (const block of blocks) {
+    if (block.type === 'text') output += estimateTokens(block.text)
+    else if (block.type === 'call') output += estimateTokens(block.tool + block.arguments)
+    else if (block.type === 'thinking') reasoning += estimateTokens(block.text)
+  }
+  return {
+    inputTokens: estimateRequestTokens(request),
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: output + reasoning,
+    reasoningTokens: reasoning,
+    estimated: true,
+  }
+}

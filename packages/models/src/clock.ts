@@ -1,0 +1,57 @@
+export interface Timeouts {
+  /** Until the first byte of the body. Default 60 s. */
+  readonly firstByteMs?: number
+  /** Between two frames that carry something; keep-alive comments do not count. Default 30 s. */
+  readonly idleMs?: number
+  /** For the whole answer. Default 10 min. */
+  readonly totalMs?: number
+}
+
+export type TimeoutCode = 'first_byte_timeout' | 'idle_timeout' | 'total_timeout'
+
+export interface Clock {
+  /** The first byte came; from now on the idle limit holds. */
+  firstByte(): void
+  /** Cheap: notes the time, touches no timer. */
+  progress(): void
+  /** The answer is complete but the provider may still send its figures: wait at most `ms` for them. */
+  closing(ms: number): void
+  stop(): void
+}
+
+/** Watches one answer with one timer that is armed again only when it fires too early. */
+export function startClock(timeouts: Timeouts, onTimeout: (code: TimeoutCode, limitMs: number) => void): Clock {
+  const { firstByteMs = 60_000, idleMs = 30_000, totalMs = 600_000 } = timeouts
+  const start = performance.now()
+  let last = start
+  let limit = firstByteMs
+  let code: TimeoutCode = 'first_byte_timeout'
+  let timer: NodeJS.Timeout | undefined
+
+  const check = () => {
+    const now = performance.now()
+    if (now >= start + totalMs) onTimeout('total_timeout', totalMs)
+    else if (now >= last + limit) onTimeout(code, limit)
+    else arm(now)
+  }
+  const arm = (now: number) => {
+    clearTimeout(timer)
+    timer = setTimeout(check, Math.min(Math.ceil(Math.min(start + totalMs, last + limit) - now), 2 ** 31 - 1))
+  }
+  arm(start)
+
+  const setLimit = (ms: number) => {
+    code = 'idle_timeout'
+    limit = ms
+    last = performance.now()
+    arm(last)
+  }
+  return {
+    firstByte: () => setLimit(idleMs),
+    progress: () => {
+      last = performance.now()
+    },
+    closing: (ms) => setLimit(Math.min(ms, idleMs)),
+    stop: () => clearTimeout(timer),
+  }
+}

@@ -1,0 +1,201 @@
+// What went wrong at a provider, as a ModelError: a typed code, a message that is safe to show and names the fix, and
+// the provider's own words, clipped, in `details`.
+import { ModelError, type ModelErrorCode, type ModelReply } from '@oxbow/core'
+
+export interface ErrorContext {
+  readonly provider: string
+  readonly model: string
+  readonly baseUrl: string
+  readonly apiKey: string | undefined
+  /** The environment variable that holds the key, where one is known. */
+  readonly keyVariable?: string | undefined
+}
+
+const overflow =
+  /context.?length.?exceeded|maximum context|context.{0,20}(window|size|length|limit)|prompt is too long|input (length|is too long)|too many (input )?tokens|exceed_context|(input|prompt|request).{0,40}(exceed|longer than|larger than).{0,40}(token|length|limit|context)|reduce the length|range of input length/i
+
+/** An answer with a status of 400 or more. */
+export function httpError(context: ErrorContext, status: number, headers: Headers, body: string): ModelError {
+  const error = parseError(body)
+  return build(context, status, error, {
+    retryAfterMs: retryAfter(headers),
+    requestId: headers.get('x-request-id') ?? headers.get('request-id') ?? error.requestId,
+    body,
+  })
+}
+
+/** An error object inside an answer with status 200. */
+export function frameError(context: ErrorContext, error: unknown, partial: ModelReply): ModelError {
+  const body = JSON.stringify(typeof error === 'string' ? { error: { message: error } } : { error })
+  const parsed = parseError(body)
+  return build(context, parsed.status, parsed, { partial, body, requestId: parsed.requestId })
+}
+
+/** `fetch` failed before an answer came. */
+export function networkError(context: ErrorContext, cause: unknown): ModelError {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  const code = (inner as { code?: unknown } | undefined)?.code
+  const reason = typeof code === 'string' ? code : inner instanceof Error ? inner.message : String(inner)
+  return new ModelError(
+    'provider_error',
+    `Could not reach ${context.provider} at ${origin(context.baseUrl)} (${scrub(context, reason)}). Check the base URL and the network.`,
+    { retryable: true, cause },
+  )
+}
+
+/** The body was no answer of the chat-completions format. */
+export function bodyError(context: ErrorContext, body: string, hint: string, partial?: ModelReply): ModelError {
+  return new ModelError(
+    'provider_error',
+    `${context.provider} did not answer as a chat-completions server does. ${hint}`,
+    {
+      details: { body: clip(scrub(context, body), 2000) },
+      ...(partial === undefined ? {} : { partial }),
+    },
+  )
+}
+
+export function nativeFormatError(context: ErrorContext): ModelError {
+  return new ModelError(
+    'invalid_request',
+    `${context.provider} answered in DashScope's own format, which is not supported. ` +
+      'Use its OpenAI-compatible base URL: https://dashscope.aliyuncs.com/compatible-mode/v1',
+  )
+}
+
+interface ParsedError {
+  readonly message: string
+  readonly type: string
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+}
+
+/** Reads the shapes in which providers tell errors: `{error: {…}}`, `{error: "…"}`, `{message, code}`, `{detail}`. */
+function parseError(body: string): ParsedError {
+  let root: Record<string, unknown> = {}
+  try {
+    const parsed: unknown = JSON.parse(body)
+    const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+    if (typeof first === 'object' && first !== null) root = first as Record<string, unknown>
+  } catch {
+    // Plain text or a web page: nothing to take out of it.
+  }
+  const nested = root.error ?? root
+  const error = (typeof nested === 'object' && nested !== null ? nested : { message: nested }) as Record<
+    string,
+    unknown
+  >
+  const words = [error.message, error.msg, error.status_msg, error.detail, root.message, root.detail]
+  const message = words.find((word) => typeof word === 'string' && word !== '')
+  const codes = [error.code, error.type, error.status]
+  const status = [error.code, error.status, error.status_code, root.status].map(Number).find((n) => n >= 400 && n < 600)
+  const requestId = root.request_id ?? error.request_id
+  return {
+    message: (message as string | undefined) ?? '',
+    type: codes.filter((code) => typeof code === 'string').join(' '),
+    status,
+    requestId: typeof requestId === 'string' ? requestId : undefined,
+  }
+}
+
+function build(
+  context: ErrorContext,
+  status: number | undefined,
+  error: ParsedError,
+  extra: { retryAfterMs?: number | undefined; requestId?: string | undefined; body: string; partial?: ModelReply },
+): ModelError {
+  const text = `${error.type} ${error.message}`
+  const { code, retryable } = classify(status, text, extra.body)
+  const said = code === 'auth' || error.message === '' ? '' : ` It says: ${clip(scrub(context, error.message), 300)}`
+  const http = status === undefined ? '' : ` (HTTP ${status})`
+  return new ModelError(code, advice(context, code, retryable, http, status) + said, {
+    retryable,
+    details: {
+      body: clip(scrub(context, extra.body), 2000),
+      ...(extra.requestId === undefined ? {} : { requestId: extra.requestId }),
+    },
+    ...(status === undefined ? {} : { status }),
+    ...(extra.retryAfterMs === undefined ? {} : { retryAfterMs: extra.retryAfterMs }),
+    ...(extra.partial === undefined ? {} : { partial: extra.partial }),
+  })
+}
+
+function classify(
+  status: number | undefined,
+  text: string,
+  body: string,
+): { code: ModelErrorCode; retryable: boolean } {
+  if (status === 401 || status === 403) return { code: 'auth', retryable: false }
+  if (status === 429 || (status === undefined && /rate.?limit|too many requests/i.test(text))) {
+    // Waiting does not fill an account.
+    return { code: 'rate_limited', retryable: !/insufficient.?(quota|balance)|billing|arrears/i.test(text) }
+  }
+  const refusedInput = status === undefined || (status >= 400 && status < 500 && status !== 404)
+  if (refusedInput && overflow.test(text.trim() === '' ? body : text))
+    return { code: 'context_overflow', retryable: false }
+  if (status === 503 || status === 529 || /overloaded|server_is_busy|engine_overloaded/i.test(text)) {
+    return { code: 'overloaded', retryable: true }
+  }
+  if (status !== undefined && status >= 400 && status < 500 && status !== 408) {
+    return { code: 'invalid_request', retryable: false }
+  }
+  if (status === undefined && /invalid_request|invalid_api_key|authentication/i.test(text)) {
+    return { code: /key|auth/i.test(text) ? 'auth' : 'invalid_request', retryable: false }
+  }
+  return { code: 'provider_error', retryable: true }
+}
+
+function advice(
+  context: ErrorContext,
+  code: ModelErrorCode,
+  retryable: boolean,
+  http: string,
+  status: number | undefined,
+): string {
+  const { provider, model } = context
+  switch (code) {
+    case 'auth':
+      return `${provider} refused the API key${http}. Check ${context.keyVariable ?? 'the key'} and that it may use ${model}.`
+    case 'rate_limited':
+      return retryable
+        ? `${provider} limits the rate of requests${http}. Wait and try again, or ask for a higher limit.`
+        : `The account at ${provider} has no quota left${http}. Check its plan and billing.`
+    case 'overloaded':
+      return `${provider} is overloaded${http}. Try again in a moment.`
+    case 'context_overflow':
+      return `The conversation is longer than ${model} can read${http}. Shorten it.`
+    case 'invalid_request':
+      if (status === 404)
+        return `${provider} knows no ${model} at ${origin(context.baseUrl)}${http}. Check the model's name and the base URL.`
+      if (status === 402) return `The account at ${provider} has no credit left${http}. Top it up.`
+      return `${provider} refused the request${http}. Check the model's name and the options.`
+    default:
+      return `${provider} failed${http}. Try again.`
+  }
+}
+
+/** Seconds or an HTTP date, at most two minutes; anything else is ignored. */
+function retryAfter(headers: Headers): number | undefined {
+  const value = headers.get('retry-after')?.trim()
+  if (!value) return undefined
+  const ms = /^\d+(\.\d+)?$/.test(value)
+    ? Number(value) * 1000
+    : /[a-z]/i.test(value)
+      ? Date.parse(value) - Date.now()
+      : NaN
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, Math.round(ms)), 120_000)
+}
+
+const clip = (text: string, length: number): string => {
+  const line = text.trim()
+  return line.length <= length ? line : `${line.slice(0, length)}…`
+}
+
+const scrub = (context: ErrorContext, text: string): string =>
+  context.apiKey ? text.replaceAll(context.apiKey, '[key]') : text
+
+/** The base URL without what could be secret in it. */
+function origin(baseUrl: string): string {
+  const { protocol, host, pathname } = new URL(baseUrl)
+  return `${protocol}//${host}${pathname}`
+}

@@ -1,0 +1,18 @@
+/** Where a provider departs from OpenAI's wire. Everything is off or OpenAI's way by default. */
+export interface Quirks {
+  /** False where `stream_options.include_usage` is refused. Default true. */
+  readonly includeUsage?: boolean
+  /** Where the limit of output tokens goes. Default `max_tokens`. */
+  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens'
+  /**
+   * Reasoning inside `content`. `open`: it starts with `<think>`. `implied`: the opening tag may be missing, so that the
+   * answer starts as reasoning until `</think>`.
+   */
+  readonly thinkTags?: 'open' | 'implied'
+  /** Which assistant messages get their reasoning back as `reasoning_content`. Default `never`. */
+  readonly replayReasoning?: 'never' | 'with-calls' | 'always'
+  /** `json_object` where JSON Schema is refused; the schema then goes into the system message. Default `json_schema`. */
+  readonly output?: 'json_schema' | 'json_object'
+  /** `nine`: call ids must be nine letters and digits (Mistral). Default: up to 40 of `A-Za-z0-9_-`. */
+  readonly callIds?: 'nine'
+}

@@ -1,0 +1,37 @@
+import type { Usage } from '@oxbow/core'
+
+type Figures = Record<string, unknown>
+
+const count = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : 0)
+const details = (value: unknown): Figures => (typeof value === 'object' && value !== null ? (value as Figures) : {})
+
+/** True when these figures say something; providers send `null` or zeros before they know. */
+export const tellsUsage = (wire: unknown): wire is Figures => {
+  const figures = details(wire)
+  return count(figures.prompt_tokens) + count(figures.completion_tokens) > 0
+}
+
+/** OpenAI's wire counts cached input inside the input; here the two are apart. */
+export function normaliseUsage(wire: Figures): Usage {
+  const input = details(wire.prompt_tokens_details)
+  const output = details(wire.completion_tokens_details)
+  const prompt = count(wire.prompt_tokens)
+  const completion = count(wire.completion_tokens)
+  const cacheRead =
+    count(input.cached_tokens) ||
+    count(wire.prompt_cache_hit_tokens) ||
+    count(wire.cached_tokens) ||
+    count(wire.cache_read_input_tokens)
+  const cacheWrite = count(input.cache_write_tokens) || count(wire.cache_creation_input_tokens)
+  const reasoning = count(output.reasoning_tokens) || count(wire.reasoning_tokens)
+  // xAI counts reasoning beside the completion; the total gives it away.
+  const beside = reasoning > 0 && count(wire.total_tokens) === prompt + completion + reasoning
+  return {
+    inputTokens: Math.max(0, prompt - cacheRead - cacheWrite),
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    outputTokens: beside ? completion + reasoning : completion,
+    reasoningTokens: reasoning,
+    estimated: false,
+  }
+}

@@ -1,0 +1,11 @@
+export { type FaultPoint, killAt, recordPoints } from './fault-points.ts'
+export { type Gate, gate } from './gate.ts'
+export type { Hold, Reply, Script, ScriptedCall, WireUsage } from './reply.ts'
+export {
+  type ScriptedModel,
+  type ScriptedModelOptions,
+  type ScriptedRequest,
+  scriptedModel,
+  type WireMessage,
+} from './scripted-model.ts'
+export { until } from './until.ts'
