@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ToolSpec } from '@oxbow/core'
 import type { Quirks } from './quirks.ts'
+import { repairHistory } from './repair-history.ts'
 
 /**
  * Makes the function that serialises requests for one model. The text of each message is kept with the message object,
@@ -25,7 +26,8 @@ export function chatRequestWriter(model: string, quirks: Quirks): (request: Mode
     const parts: string[] = []
     const system = systemText(request, quirks)
     if (system !== '') parts.push(JSON.stringify({ role: 'system', content: system }))
-    for (const message of request.messages) {
+    const { messages } = repairHistory(request.messages, quirks)
+    for (const message of messages) {
       const text = textOf(message)
       if (text !== '') parts.push(text)
     }

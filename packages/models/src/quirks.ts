@@ -13,6 +13,8 @@ export interface Quirks {
   readonly replayReasoning?: 'never' | 'with-calls' | 'always'
   /** `json_object` where JSON Schema is refused; the schema then goes into the system message. Default `json_schema`. */
   readonly output?: 'json_schema' | 'json_object'
+  /** True where a conversation must begin with a user's message. */
+  readonly userFirst?: boolean
   /** `nine`: call ids must be nine letters and digits (Mistral). Default: up to 40 of `A-Za-z0-9_-`. */
   readonly callIds?: 'nine'
 }

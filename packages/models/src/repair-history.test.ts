@@ -1,0 +1,256 @@
+import type { Block, CallBlock, Message, ResultBlock } from '@oxbow/core'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { repairHistory } from './index.ts'
+
+const text = (value: string): Block => ({ type: 'text', text: value })
+const call = (callId: string): CallBlock => ({ type: 'call', callId, tool: 'add', arguments: '{}' })
+const result = (callId: string, value = 'done'): ResultBlock => ({
+  type: 'result',
+  callId,
+  tool: 'add',
+  status: 'success',
+  content: [{ type: 'text', text: value }],
+})
+let count = 0
+const message = (role: Message['role'], ...blocks: Block[]): Message => ({ id: `m${++count}`, role, blocks })
+const user = (...blocks: Block[]) => message('user', ...blocks)
+const assistant = (...blocks: Block[]) => message('assistant', ...blocks)
+const tool = (...blocks: Block[]) => message('tool', ...blocks)
+
+const kinds = (messages: Message[]) => repairHistory(messages).repairs.map((repair) => repair.kind)
+const blocks = (messages: Message[]) => repairHistory(messages).messages.map((m) => [m.role, ...m.blocks])
+
+test('a sound history comes back as the same array', () => {
+  const history = [
+    user(text('hi')),
+    user(text('and')),
+    assistant({ type: 'thinking', text: '', signature: 's' }, call('a'), call('b')),
+    tool(result('b')),
+    tool(result('a')),
+    assistant(text('done')),
+  ]
+  const repaired = repairHistory(history)
+  expect(repaired.messages).toBe(history)
+  expect(repaired.repairs).toEqual([])
+})
+
+describe('emptiness', () => {
+  test('an empty or blank assistant message is dropped, so that it does not brick the session', () => {
+    const [first, last] = [user(text('hi')), user(text('again'))]
+    const history = [first, assistant(), assistant(text('')), assistant(text(' \n')), last]
+    expect(repairHistory(history).messages).toEqual([first, last])
+    expect(kinds(history)).toEqual(['empty_message', 'empty_block', 'empty_message', 'empty_block', 'empty_message'])
+  })
+
+  test('an empty block is dropped and the rest of its message kept', () => {
+    expect(blocks([user(text('hi')), assistant(text(''), text('yes'))])).toEqual([
+      ['user', text('hi')],
+      ['assistant', text('yes')],
+    ])
+  })
+
+  test('thinking stays when it has text, a signature or sealed reasoning', () => {
+    const thinking: Block[] = [
+      { type: 'thinking', text: 'hm' },
+      { type: 'thinking', text: '', signature: 's' },
+      { type: 'thinking', text: '', redacted: 'r' },
+      { type: 'thinking', text: '' },
+    ]
+    expect(blocks([assistant(...thinking)])).toEqual([['assistant', ...thinking.slice(0, 3)]])
+  })
+
+  test('an empty aborted message does not shield a call without a result', () => {
+    const history = [user(text('hi')), assistant(call('a')), assistant(text('')), user(text('go on'))]
+    expect(repairHistory(history).messages.map((m) => m.role)).toEqual(['user', 'assistant', 'tool', 'user'])
+  })
+})
+
+describe('pairing', () => {
+  test('a call without a result gets one that says its outcome is unknown', () => {
+    const [, , answered] = repairHistory([
+      user(text('hi')),
+      assistant(call('a'), call('b')),
+      tool(result('a')),
+    ]).messages
+    expect(answered).toMatchObject({ role: 'tool', blocks: [result('a'), { callId: 'b', status: 'unknown' }] })
+  })
+
+  test('a result without a call is dropped and counted', () => {
+    expect(blocks([user(text('hi')), tool(result('x')), assistant(text('yes'))])).toHaveLength(2)
+    expect(kinds([user(text('hi')), tool(result('x'))])).toEqual(['orphan_result'])
+  })
+
+  test('the first of two results wins', () => {
+    const history = [user(text('hi')), assistant(call('a')), tool(result('a', 'first'), result('a', 'second'))]
+    expect(blocks(history)[2]).toEqual(['tool', result('a', 'first')])
+    expect(kinds(history)).toEqual(['duplicate_result'])
+  })
+
+  test('a result that comes after a steering message is moved to its call', () => {
+    const steer = user(text('faster'))
+    const history = [user(text('hi')), assistant(call('a')), steer, tool(result('a')), assistant(text('ok'))]
+    expect(blocks(history).slice(1)).toEqual([
+      ['assistant', call('a')],
+      ['tool', result('a')],
+      ['user', text('faster')],
+      ['assistant', text('ok')],
+    ])
+    expect(repairHistory(history).messages[3]).toBe(steer)
+    expect(kinds(history)).toEqual(['moved_result'])
+  })
+
+  test('an id that was used before is made unique together with its result', () => {
+    const history = [assistant(call('a')), tool(result('a')), assistant(call('a')), tool(result('a', 'second'))]
+    expect(blocks(history).slice(2)).toEqual([
+      ['assistant', call('a~2')],
+      ['tool', result('a~2', 'second')],
+    ])
+  })
+
+  test('a repeated id inside one message pairs in order', () => {
+    expect(blocks([assistant(call('a'), call('a')), tool(result('a', 'one'), result('a', 'two'))])).toEqual([
+      ['assistant', call('a'), call('a~2')],
+      ['tool', result('a', 'one'), result('a~2', 'two')],
+    ])
+  })
+
+  test('an empty id is replaced', () => {
+    expect(blocks([assistant(call('')), tool(result(''))])).toEqual([
+      ['assistant', call('call~2')],
+      ['tool', result('call~2')],
+    ])
+  })
+
+  test('text in a tool message is kept as a message of the user', () => {
+    expect(blocks([assistant(call('a')), tool(result('a'), text('note'))])).toEqual([
+      ['assistant', call('a')],
+      ['tool', result('a')],
+      ['user', text('note')],
+    ])
+  })
+})
+
+test('with `userFirst` a history that starts with the assistant gets an opening', () => {
+  const answer = assistant(text('as I said'))
+  const { messages, repairs } = repairHistory([answer], { userFirst: true })
+  expect(messages.map((m) => m.role)).toEqual(['user', 'assistant'])
+  expect(repairs).toEqual([{ kind: 'user_first', messageId: answer.id }])
+  expect(repairHistory(messages, { userFirst: true }).messages).toBe(messages)
+})
+
+test('thousands of sound messages are judged in about a millisecond', () => {
+  const history = Array.from({ length: 2_500 }, (_, i) => [
+    user(text('a question')),
+    assistant(text('let me see'), call(`c${i}`)),
+    tool(result(`c${i}`)),
+    assistant(text('an answer')),
+  ]).flat()
+  for (let i = 0; i < 20; i++) repairHistory(history)
+  const start = performance.now()
+  for (let i = 0; i < 10; i++) repairHistory(history)
+  // Generous, for a busy machine; a rebuild of this history takes far longer.
+  expect((performance.now() - start) / 10).toBeLessThan(15)
+})
+
+describe('any history', () => {
+  const id = fc.constantFrom('', 'a', 'b', 'c', 'a~2', 'call~2')
+  const words = fc.constantFrom('', ' ', '\n', 'x', 'one', 'two words')
+  const anyBlock: fc.Arbitrary<Block> = fc.oneof(
+    words.map((value): Block => text(value)),
+    fc.record({ type: fc.constant('thinking' as const), text: words }),
+    fc.record({ type: fc.constant('thinking' as const), text: words, signature: fc.constant('s') }),
+    fc.constant<Block>({ type: 'data', mediaType: 'image/png', url: 'https://example.com/a.png' }),
+    id.map((callId): Block => call(callId)),
+    fc.tuple(id, words).map(([callId, value]): Block => result(callId, value)),
+  )
+  const anyMessage: fc.Arbitrary<Message> = fc.record({
+    id: fc.string({ maxLength: 3 }),
+    role: fc.constantFrom('user' as const, 'assistant' as const, 'tool' as const),
+    blocks: fc.array(anyBlock, { maxLength: 5 }),
+  })
+  /** Mostly sound, so that long runs of pairing are reached, with one or two things broken. */
+  const nearlySound = fc.array(fc.array(id, { minLength: 1, maxLength: 3 }), { maxLength: 6 }).chain((steps) => {
+    const history = steps.flatMap((ids) => [
+      user(text('question')),
+      assistant(text('let me see'), ...ids.map(call)),
+      tool(...ids.map((callId) => result(callId))),
+    ])
+    return fc.subarray(history, { minLength: Math.max(0, history.length - 3) })
+  })
+  const histories = fc.oneof(
+    fc.array(anyMessage, { maxLength: 12 }),
+    nearlySound,
+    fc
+      .shuffledSubarray([...'abc'])
+      .map((ids) => [
+        assistant(...ids.map(call)),
+        user(text('steer')),
+        tool(...ids.toReversed().map((i) => result(i))),
+      ]),
+  )
+  const check = (property: (history: Message[]) => void) =>
+    fc.assert(fc.property(histories.map(deepFreeze), property), { numRuns: 2_000 })
+
+  test('is left as it is, and repaired without throwing', () => {
+    check((history) => {
+      const { messages, repairs } = repairHistory(history)
+      expect(messages === history).toBe(repairs.length === 0)
+    })
+  })
+
+  test('needs no second repair', () => {
+    check((history) => {
+      const once = repairHistory(history, { userFirst: true }).messages
+      expect(repairHistory(once, { userFirst: true })).toEqual({ messages: once, repairs: [] })
+    })
+  })
+
+  test('has each call answered once, directly after it, under a unique id', () => {
+    check((history) => {
+      const { messages } = repairHistory(history)
+      const ids = messages.flatMap((m) => m.blocks.flatMap((b) => (b.type === 'call' ? [b.callId] : [])))
+      expect(new Set(ids).size).toBe(ids.length)
+      let open: string[] = []
+      for (const { role, blocks: content } of messages) {
+        if (role !== 'tool') {
+          expect(open).toEqual([])
+          open = content.flatMap((b) => (b.type === 'call' ? [b.callId] : []))
+        } else {
+          for (const block of content) {
+            expect(block.type === 'result' && open.includes(block.callId)).toBe(true)
+            open = open.filter((callId) => callId !== (block as ResultBlock).callId)
+          }
+        }
+      }
+      expect(open).toEqual([])
+    })
+  })
+
+  test('keeps all text that is not blank', () => {
+    const spoken = (messages: readonly Message[]) =>
+      messages
+        .flatMap((m) => m.blocks.flatMap((b) => (b.type === 'text' && b.text.trim() !== '' ? [b.text] : [])))
+        .sort()
+    check((history) => {
+      expect(spoken(repairHistory(history).messages)).toEqual(spoken(history))
+    })
+  })
+
+  test('has no empty block and no empty message', () => {
+    check((history) => {
+      for (const { blocks: content } of repairHistory(history).messages) {
+        expect(content.length).toBeGreaterThan(0)
+        for (const block of content) if (block.type === 'text') expect(block.text.trim()).not.toBe('')
+      }
+    })
+  })
+})
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const inner of Object.values(value)) deepFreeze(inner)
+  }
+  return value
+}
