@@ -1,6 +1,33 @@
+export { type Agent, type AgentDefinition, type AgentLimits, agent, DEFAULT_LIMITS } from './agent.ts'
+export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
 export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
-export type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelRequest, ToolSpec } from './model.ts'
-export { ModelError, noUsage } from './model.ts'
+export { assertId, isId } from './ids.ts'
+export type { JsonSchema, Schema } from './json-schema.ts'
+export type { ActingContext, CallOutcome, Middleware, TurnContext } from './middleware.ts'
+export {
+  type Model,
+  type ModelCallOptions,
+  type ModelDelta,
+  ModelError,
+  type ModelReply,
+  type ModelRequest,
+  noUsage,
+  type ToolSpec,
+} from './model.ts'
 export type * from './ports.ts'
+export { type PendingCall, type TurnResult, turnResult } from './result.ts'
+export type { Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
+export type { FaultPoint } from './session-log.ts'
+export { emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
+export {
+  type Effect,
+  externalTool,
+  type Reconciliation,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolResult,
+  tool,
+} from './tool.ts'

@@ -184,7 +184,13 @@ const bodies = [
     })
     .describe('The one end of a call.'),
   z
-    .object({ type: z.literal('external.requested'), turnId, callId, arguments: z.record(z.string(), z.unknown()) })
+    .object({
+      type: z.literal('external.requested'),
+      turnId,
+      callId,
+      tool: z.string(),
+      arguments: z.record(z.string(), z.unknown()),
+    })
     .describe('The call was handed to the caller; its result comes back later.'),
   z
     .object({

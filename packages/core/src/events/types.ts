@@ -24,12 +24,24 @@ export type Failure = Extract<EventBody, { type: 'turn.failed' }>['error']
 export type FinishReason = Extract<EventBody, { type: 'model.finished' }>['finishReason']
 export type TurnOptions = Extract<EventBody, { type: 'turn.started' }>['options']
 
-/** Fragments that are streamed and never stored. The stored `model.finished` or `call.finished` holds the whole. */
+/**
+ * Fragments that are streamed and never stored; the stored `model.finished` or `call.finished` holds the whole.
+ * `offset` counts the UTF-16 units of the block before this fragment, so that a reader who joins late or fell behind,
+ * and is given the step so far as one fragment, knows what it has already.
+ */
 export type Delta =
-  | { type: 'text.delta'; turnId: string; step: number; block: number; text: string }
-  | { type: 'thinking.delta'; turnId: string; step: number; block: number; text: string }
+  | { type: 'text.delta'; turnId: string; step: number; block: number; offset: number; text: string }
+  | { type: 'thinking.delta'; turnId: string; step: number; block: number; offset: number; text: string }
   | { type: 'call.delta'; turnId: string; step: number; block: number; callId: string; tool: string }
-  | { type: 'arguments.delta'; turnId: string; step: number; block: number; callId: string; text: string }
+  | {
+      type: 'arguments.delta'
+      turnId: string
+      step: number
+      block: number
+      callId: string
+      offset: number
+      text: string
+    }
   | { type: 'progress.delta'; turnId: string; step: number; callId: string; text: string }
 
 /** One thing that a follower of a session sees: stored events in order, with deltas between them. */

@@ -1,0 +1,129 @@
+// From the raw text that a model wrote to arguments that may run: strict parse, safe coercion, validation.
+import type { ErrorObject } from 'ajv/dist/2020.js'
+import { describeErrors, isStandardSchema, type JsonSchema, type Schema, validatorFor } from './json-schema.ts'
+
+export type Arguments = Record<string, unknown>
+
+export type ParsedArguments =
+  | {
+      readonly ok: true
+      /** Coerced and validated JSON, as it is stored and judged. */
+      readonly arguments: Arguments
+      /** What the tool receives: the schema library's output, else the same. */
+      readonly input: unknown
+    }
+  | { readonly ok: false; readonly message: string }
+
+// Some open models leave their template's end marker behind a complete value.
+const TEMPLATE_MARKER = /(?:\s*<\|[a-z_]{1,32}\|>)+\s*$/
+
+/** Broken JSON is never repaired: what cannot be read as one object is refused, with the schema for the model to read. */
+export async function parseArguments(
+  raw: string,
+  tool: { name: string; input: Schema; jsonSchema: JsonSchema },
+): Promise<ParsedArguments> {
+  const value = readObject(raw, tool.jsonSchema)
+  if (typeof value === 'string') return refuse(value, tool.jsonSchema)
+
+  const validate = await validatorFor(tool.jsonSchema, `tool ${tool.name}, input`)
+  if (!validate(value)) {
+    const errors = validate.errors ?? []
+    const before = describeErrors(validate)
+    for (const error of errors) coerce(value, error)
+    if (!validate(value)) return refuse(before, tool.jsonSchema)
+  }
+  if (!isStandardSchema(tool.input)) return { ok: true, arguments: value, input: value }
+
+  const outcome = await tool.input['~standard'].validate(value)
+  if (outcome.issues === undefined) return { ok: true, arguments: value, input: outcome.value }
+  const issues = outcome.issues.map(({ path, message }) => {
+    const where = (path ?? []).map((part) => (typeof part === 'object' ? part.key : part)).join('.')
+    return where === '' ? message : `${where}: ${message}`
+  })
+  return refuse(issues.slice(0, 8).join('; '), tool.jsonSchema)
+}
+
+/** The object, or what is wrong with the text. */
+function readObject(raw: string, schema: JsonSchema): Arguments | string {
+  const text = raw.replace(TEMPLATE_MARKER, '').trim()
+  if (text === '') {
+    const required = Array.isArray(schema.required) ? schema.required : []
+    return required.length === 0 ? {} : 'the arguments are empty'
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    return `the arguments are not valid JSON (${(error as Error).message})`
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Arguments
+  return `the arguments must be one JSON object, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
+}
+
+const refuse = (what: string, schema: JsonSchema): ParsedArguments => ({
+  ok: false,
+  message: `Not run: ${what}. Call again with arguments that fit this JSON Schema: ${JSON.stringify(schema)}`,
+})
+
+/**
+ * Changes one value in place where the validator found another type, and only where nothing can be lost: "12" → 12,
+ * "true" → true, 12 → "12", '{"a":1}' → {"a":1}, and a null for a property that may be left out.
+ */
+function coerce(root: Arguments, { keyword, instancePath, params }: ErrorObject): void {
+  if (keyword !== 'type') return
+  const path = instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const name = path.pop()
+  if (name === undefined) return
+  let parent: unknown = root
+  for (const part of path) parent = (parent as Record<string, unknown> | undefined)?.[part]
+  if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return
+  const holder = parent as Record<string, unknown>
+  const value = holder[name]
+  if (value === null && !Array.isArray(parent)) {
+    // Validation decides afterwards whether the property was required.
+    delete holder[name]
+    return
+  }
+  const types: unknown[] = Array.isArray(params.type) ? params.type : [params.type]
+  for (const type of types) {
+    const converted = convert(value, type)
+    if (converted !== undefined) {
+      holder[name] = converted
+      return
+    }
+  }
+}
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+function convert(value: unknown, type: unknown): unknown {
+  if (type === 'string') return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
+  if (typeof value !== 'string') return undefined
+  const text = value.trim()
+  switch (type) {
+    case 'integer':
+    case 'number': {
+      if (!NUMBER.test(text)) return undefined
+      const number = Number(text)
+      // 9007199254740993 would silently become another number.
+      const exact = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number)
+      return exact ? number : undefined
+    }
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : undefined
+    case 'object':
+    case 'array':
+      try {
+        const parsed: unknown = JSON.parse(text)
+        const isArray = Array.isArray(parsed)
+        return typeof parsed === 'object' && parsed !== null && isArray === (type === 'array') ? parsed : undefined
+      } catch {
+        return undefined
+      }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,105 @@
+// What to do next, as a pure function of the turn's state.
+import type { EventBody, Failure } from './events/types.ts'
+import type { CallState, TurnState } from './state.ts'
+
+export interface Limits {
+  /** Model calls per turn; after them one more without tools ends the turn. */
+  readonly maxSteps: number
+  /** How often an answer may fail its schema before the turn fails. */
+  readonly outputAttempts: number
+  /** Claims of one turn without any progress between them, after which it is parked. */
+  readonly maxRecoveries: number
+}
+
+export type Ending =
+  | { readonly type: 'turn.finished'; readonly reason: 'completed' | 'max_steps' | 'length' | 'refusal' | 'filtered' }
+  | { readonly type: 'turn.failed'; readonly error: Failure }
+  | { readonly type: 'turn.cancelled'; readonly reason: string }
+
+export type Action =
+  /** Call the model. `begun`: `step.started` is stored already (a crash came between). */
+  | { readonly type: 'think'; readonly step: number; readonly toolsOffered: boolean; readonly begun: boolean }
+  /** Judge and run these calls. */
+  | { readonly type: 'act'; readonly calls: readonly CallState[] }
+  /** Validate the structured answer. */
+  | { readonly type: 'check' }
+  | { readonly type: 'wait'; readonly reason: 'external' | 'recovery_limit' }
+  | { readonly type: 'finish'; readonly ending: Ending }
+
+export function decide(turn: TurnState, limits: Limits): Action {
+  if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
+  if (turn.paused === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
+    return { type: 'wait', reason: 'recovery_limit' }
+
+  const open = turn.calls.filter((call) => call.finished === undefined)
+  if (open.length > 0) {
+    const ready = open.filter((call) => call.external === undefined || call.resolved !== undefined)
+    return ready.length > 0 ? { type: 'act', calls: ready } : { type: 'wait', reason: 'external' }
+  }
+
+  const maxSteps = turn.options.maxSteps ?? limits.maxSteps
+  const { reply } = turn
+  if (reply === undefined && turn.step > 0)
+    return { type: 'think', step: turn.step, toolsOffered: turn.toolsOffered, begun: true }
+  const next: Action = { type: 'think', step: turn.step + 1, toolsOffered: turn.step < maxSteps, begun: false }
+  if (reply === undefined) return next
+
+  if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
+  if (turn.calls.length > 0 && turn.toolsOffered) return next
+  if (turn.steers.length > 0) return next
+  if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
+    return turn.emptyReplies < 2 ? next : finish({ type: 'turn.failed', error: emptyReply })
+  if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
+    return finish({ type: 'turn.finished', reason: reply.finishReason })
+  if (turn.options.output !== undefined) {
+    if (reply.rejected === undefined) return { type: 'check' }
+    return turn.rejections < limits.outputAttempts ? next : finish({ type: 'turn.failed', error: outputInvalid(turn) })
+  }
+  if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
+  return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
+}
+
+/** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
+export function consequence(turn: TurnState, action: Action): EventBody[] {
+  const { turnId } = turn
+  if (action.type === 'think' && !action.begun)
+    return [{ type: 'step.started', turnId, step: action.step, toolsOffered: action.toolsOffered }]
+  if (action.type === 'wait' && turn.paused === undefined)
+    return [{ type: 'turn.paused', turnId, reason: action.reason }]
+  if (action.type === 'finish') return [...closeCalls(turn), { ...action.ending, turnId }]
+  return []
+}
+
+/** Ends the calls that a turn leaves open. What had started and was not seen to end is honestly unknown. */
+function closeCalls(turn: TurnState): EventBody[] {
+  return turn.calls
+    .filter((call) => call.finished === undefined)
+    .map((call) => {
+      const status = call.started === undefined ? 'cancelled' : 'unknown'
+      const text = status === 'cancelled' ? 'Cancelled before it ran.' : UNKNOWN_OUTCOME
+      return {
+        type: 'call.finished',
+        turnId: turn.turnId,
+        callId: call.callId,
+        status,
+        content: [{ type: 'text', text }],
+        durationMs: 0,
+      }
+    })
+}
+
+export const UNKNOWN_OUTCOME =
+  'The outcome of this call is unknown: it had started when its process stopped. It may have taken effect. ' +
+  'Do not repeat it before checking, and tell the user.'
+
+const finish = (ending: Ending): Action => ({ type: 'finish', ending })
+
+const emptyReply: Failure = {
+  code: 'empty_reply',
+  message: 'The model gave an empty answer twice. Try again, or choose another model.',
+}
+
+const outputInvalid = (turn: TurnState): Failure => ({
+  code: 'output_invalid',
+  message: `The model's answer did not satisfy the requested schema after ${turn.rejections} attempts: ${turn.reply?.rejected ?? ''}`,
+})

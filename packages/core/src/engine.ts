@@ -1,0 +1,265 @@
+// The engine of one process: which sessions live here, who works on them, and what is picked up after a crash.
+import { randomUUID } from 'node:crypto'
+import type { Agent } from './agent.ts'
+import { OxbowError } from './errors.ts'
+import { sessionKey } from './ids.ts'
+import type { Backend, SessionKey, SessionSummary } from './ports.ts'
+import { openSession, type Session } from './session.ts'
+import { type FaultPoint, SessionLog } from './session-log.ts'
+import type { SessionState } from './state.ts'
+import { ClaimLost, type TurnRun, turnRun } from './turn-run.ts'
+import { workOnTurn } from './work.ts'
+
+export interface EngineOptions {
+  readonly backend: Backend
+  /** Every agent that sessions in this store may name. The first is the default. */
+  readonly agents: readonly Agent[]
+  /** Receives errors that have no caller, with the reference that end users are shown. */
+  readonly onError?: (error: unknown, context: { reference: string; session: SessionKey; turnId?: string }) => void
+  /** Called at named places of the engine; used to kill the process there in tests. */
+  readonly faultPoint?: FaultPoint
+  /** Sessions without readers or work that stay in memory. Default 1,000. */
+  readonly maxIdleSessions?: number
+}
+
+export interface Engine {
+  readonly backend: Backend
+  readonly agents: ReadonlyMap<string, Agent>
+  /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
+  session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
+  sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
+  /** Takes up open turns whose worker is gone. Runs at `start` and every few seconds after it. Returns how many. */
+  recover(): Promise<number>
+  /** Announces this worker, recovers, and keeps looking for turns whose worker has died. */
+  start(): Promise<void>
+  /**
+   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
+   * next start takes them up. Does not close the back end.
+   */
+  stop(graceMs?: number): Promise<void>
+  /** Turns that are being worked on in this process. */
+  readonly running: number
+}
+
+/** What sessions need of the engine. */
+export interface EngineInside {
+  agent(name: string): Agent
+  load(key: SessionKey): Promise<SessionLog>
+  /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
+  attend(log: SessionLog, claimed?: { epoch: number }): void
+  readonly worker: string
+  readonly stopping: boolean
+}
+
+interface Work {
+  run: TurnRun | undefined
+  done: Promise<void>
+  /** Something came while this work was going on. */
+  again: boolean
+}
+
+const SWEEP_MS = 5_000
+
+export function createEngine(options: EngineOptions): Engine {
+  const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
+  const agents = new Map(options.agents.map((it) => [it.name, it]))
+  if (agents.size !== options.agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
+  const worker = `worker_${randomUUID()}`
+  const logs = new Map<string, Promise<SessionLog>>()
+  const working = new Map<SessionLog, Work>()
+  let announced: Promise<{ release(): Promise<void> }> | undefined
+  let sweep: NodeJS.Timeout | undefined
+  let stopping = false
+
+  const announce = () => {
+    announced ??= backend.workers.announce(worker)
+    return announced
+  }
+
+  function load(key: SessionKey): Promise<SessionLog> {
+    const name = JSON.stringify([key.tenant, key.user, key.session])
+    const known = logs.get(name)
+    if (known !== undefined) {
+      // Most recently used last.
+      logs.delete(name)
+      logs.set(name, known)
+      return known
+    }
+    const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint })
+    const loading = log.load().then(() => log)
+    logs.set(name, loading)
+    loading.catch(() => logs.delete(name))
+    if (logs.size > maxIdleSessions) void evict()
+    return loading
+  }
+
+  async function evict(): Promise<void> {
+    for (const [name, loading] of logs) {
+      if (logs.size <= maxIdleSessions) return
+      const log = await loading.catch(() => undefined)
+      if (log === undefined || (log.idle && !working.has(log))) logs.delete(name)
+    }
+  }
+
+  const report = (log: SessionLog, turnId?: string) => (error: unknown) => {
+    const reference = randomUUID()
+    onError?.(error, { reference, session: log.key, ...(turnId !== undefined && { turnId }) })
+    return reference
+  }
+
+  function attend(log: SessionLog, claimed?: { epoch: number }): void {
+    const busy = working.get(log)
+    // What has come may be too late for the work that is ending: look once more after it.
+    if (busy !== undefined) busy.again = true
+    if (stopping || busy !== undefined) return
+    log.retain()
+    const entry: Work = { again: false, run: undefined, done: Promise.resolve() }
+    working.set(log, entry)
+    entry.done = work(log, entry, claimed?.epoch)
+      .catch((error: unknown) => {
+        report(log, log.state.turn?.turnId)(error)
+        log.fail(error)
+      })
+      .finally(() => {
+        working.delete(log)
+        log.release()
+        if (entry.again) attend(log)
+      })
+  }
+
+  /** Works through the open turns of a session. */
+  async function work(log: SessionLog, entry: Work, claimed: number | undefined): Promise<void> {
+    let epoch = claimed
+    for (;;) {
+      entry.again = false
+      const { turn } = log.state
+      if (stopping || turn === undefined || !needsWork(log.state)) return
+      epoch ??= await claim(log)
+      if (epoch === undefined) return
+      const agent = agents.get(log.state.agent)
+      if (agent === undefined) throw unknownAgent(log.state.agent)
+      let run: TurnRun
+      try {
+        run = turnRun({
+          log,
+          agent,
+          files: backend.files,
+          turnId: turn.turnId,
+          worker,
+          epoch,
+          faultPoint,
+          report: report(log, turn.turnId),
+        })
+      } catch (error) {
+        if (error instanceof ClaimLost) return
+        throw error
+      }
+      entry.run = run
+      await workOnTurn(run, agent)
+      epoch = undefined
+      if (run.stopped === 'claim_lost') return
+      await log.snapshotIfDue().catch((error: unknown) => report(log)(error))
+    }
+  }
+
+  /** The epoch of our claim, or undefined when a living worker holds the turn or was quicker. */
+  async function claim(log: SessionLog): Promise<number | undefined> {
+    await announce()
+    const { turn } = log.state
+    const holder = turn?.claim?.worker
+    const held = holder !== undefined && holder !== worker && turn?.paused === undefined
+    if (held && (await backend.workers.alive(holder))) return undefined
+    const seen = turn?.claim?.epoch ?? 0
+    return log.append((draft) => {
+      const now = draft.state.turn
+      if (now === undefined || now.turnId !== turn?.turnId || (now.claim?.epoch ?? 0) !== seen) return undefined
+      draft.add({ type: 'turn.claimed', turnId: now.turnId, worker, epoch: seen + 1 })
+      return seen + 1
+    })
+  }
+
+  const inside: EngineInside = {
+    worker,
+    load,
+    attend,
+    agent(name) {
+      const found = agents.get(name)
+      if (found === undefined) throw unknownAgent(name)
+      return found
+    },
+    get stopping() {
+      return stopping
+    },
+  }
+  const unknownAgent = (name: string) =>
+    new OxbowError(
+      'unknown_agent',
+      `there is no agent ${JSON.stringify(name)}; there is ${[...agents.keys()].join(', ')}`,
+    )
+
+  async function recover(): Promise<number> {
+    const open = await backend.journal.list({ status: 'running', limit: 1_000 })
+    let taken = 0
+    for (const { key } of open) {
+      if (stopping) break
+      try {
+        const log = await load(key)
+        await log.catchUp()
+        if (!working.has(log) && needsWork(log.state)) {
+          attend(log)
+          taken += 1
+        }
+      } catch (error) {
+        // One unreadable session must not keep the others from going on.
+        onError?.(error, { reference: randomUUID(), session: key })
+      }
+    }
+    return taken
+  }
+
+  return {
+    backend,
+    agents,
+    session(key, { agent } = {}) {
+      const name = agent ?? options.agents[0]?.name
+      if (name === undefined) throw new OxbowError('unknown_agent', 'the engine has no agents')
+      inside.agent(name)
+      const { tenant, user, session = randomUUID() } = key
+      return openSession(inside, sessionKey({ tenant, user, session }), name)
+    },
+    sessions: (query) => backend.journal.list(query),
+    recover,
+    async start() {
+      await announce()
+      await recover()
+      sweep = setInterval(() => {
+        recover().catch((error: unknown) => console.error(error))
+      }, SWEEP_MS)
+      sweep.unref()
+    },
+    async stop(graceMs = 10_000) {
+      stopping = true
+      clearInterval(sweep)
+      const all = [...working.values()]
+      const timer = setTimeout(() => {
+        for (const it of all) it.run?.stop('shutdown')
+      }, graceMs)
+      await Promise.all(all.map((it) => it.done))
+      clearTimeout(timer)
+      for (const loading of logs.values()) {
+        const log = await loading.catch(() => undefined)
+        log?.fail(
+          new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
+            retryable: true,
+          }),
+        )
+      }
+      await (await announced)?.release()
+    },
+    get running() {
+      return working.size
+    },
+  }
+}
+
+const needsWork = ({ turn }: SessionState): boolean => turn !== undefined && turn.paused === undefined

@@ -1,0 +1,195 @@
+// The calls of one step: those that only read run side by side, the rest in the model's order.
+
+import { parseArguments } from '../arguments.ts'
+import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
+import { UNKNOWN_OUTCOME } from '../decide.ts'
+import type { EventBody, InputBlock } from '../events/types.ts'
+import { callIds } from '../ids.ts'
+import type { CallOutcome } from '../middleware.ts'
+import { authorise } from '../permissions.ts'
+import type { CallState } from '../state.ts'
+import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
+import type { TurnRun } from '../turn-run.ts'
+import { failed, runTool, succeed, withLimits } from './run-tool.ts'
+
+/** Consecutive failures after which a tool is not offered again in the same turn. */
+export const MAX_FAILURES = 3
+
+export async function act(run: TurnRun, calls: readonly CallState[]): Promise<void> {
+  for (const group of groups(run, calls)) {
+    if (run.stopped !== undefined) return
+    await inParallel(group, run.agent.limits.parallelReads, run, (call) => perform(run, call))
+  }
+}
+
+/** Neighbours that only read form a group; every other call is a group of its own, so that order holds around it. */
+function groups(run: TurnRun, calls: readonly CallState[]): CallState[][] {
+  const result: CallState[][] = []
+  let reading = false
+  for (const call of calls) {
+    const tool = run.agent.tools.get(call.tool)
+    const reads = tool === undefined || onlyReads(tool)
+    if (reads && reading) result.at(-1)!.push(call)
+    else result.push([call])
+    reading = reads
+  }
+  return result
+}
+
+async function inParallel(
+  calls: readonly CallState[],
+  limit: number,
+  run: TurnRun,
+  work: (call: CallState) => Promise<void>,
+): Promise<void> {
+  const queue = [...calls]
+  const worker = async (): Promise<void> => {
+    for (let call = queue.shift(); call !== undefined; call = queue.shift()) {
+      if (run.stopped !== undefined) return
+      run.inFlight.add(call.callId)
+      try {
+        await work(call)
+      } finally {
+        run.inFlight.delete(call.callId)
+      }
+    }
+  }
+  const outcomes = await Promise.allSettled(Array.from({ length: Math.min(limit, calls.length) }, worker))
+  const broken = outcomes.find((it) => it.status === 'rejected')
+  if (broken !== undefined) throw broken.reason
+}
+
+async function perform(run: TurnRun, call: CallState): Promise<void> {
+  const startedAt = performance.now()
+  const tool = run.agent.tools.get(call.tool)
+  const context = { ...run.context, step: run.turn().step, call, tool }
+  /** Judgements that need no effect after them are stored together with the outcome. */
+  const before: EventBody[] = []
+  const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, before))
+  if (outcome.status === 'requested') return
+  // The next start repeats or reconciles the call; a cancellation that nobody asked for is not its outcome.
+  if (run.stopped === 'shutdown' && outcome.status === 'cancelled') return
+
+  const { callId } = call
+  const limit = tool === readArtifact ? Number.POSITIVE_INFINITY : run.agent.limits.maxResultLength
+  const shown = await offload(run.files, run.log.key, callId, outcome.content, limit)
+  await run.write((turn) => {
+    const failures = (turn.failures[call.tool] ?? 0) + 1
+    const givenUp = failed(outcome.status) && failures >= MAX_FAILURES && tool !== undefined
+    const content = givenUp ? [...shown.content, givenUpNotice(call.tool, failures)] : shown.content
+    return [
+      ...before,
+      {
+        type: 'call.finished',
+        turnId: run.turnId,
+        callId,
+        status: outcome.status,
+        content,
+        ...(shown.artifact && { artifact: shown.artifact }),
+        ...(outcome.error && { error: outcome.error }),
+        durationMs: Math.round(performance.now() - startedAt),
+      },
+    ]
+  })
+}
+
+const givenUpNotice = (tool: string, times: number): InputBlock => ({
+  type: 'text',
+  text: `${tool} has failed ${times} times in a row and is not available for the rest of this turn. Tell the user.`,
+})
+
+async function outcomeOf(
+  run: TurnRun,
+  call: CallState,
+  tool: Tool | undefined,
+  before: EventBody[],
+): Promise<CallOutcome> {
+  if (call.resolved !== undefined) return { status: call.resolved.status, content: call.resolved.content }
+  const turn = run.turn()
+  if (!turn.toolsOffered)
+    return refusal('tools_not_offered', 'No tools are available any more. Answer with what you have.')
+  if (tool === undefined) {
+    const names = [...run.agent.tools.keys()].join(', ')
+    return refusal('unknown_tool', `There is no tool ${JSON.stringify(call.tool)}. ${names ? `Tools: ${names}.` : ''}`)
+  }
+  if (call.started !== undefined) return recover(run, call, tool)
+  if ((turn.failures[tool.name] ?? 0) >= MAX_FAILURES)
+    return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
+
+  const parsed = await parseArguments(call.arguments, tool)
+  if (!parsed.ok) return refusal('invalid_arguments', parsed.message)
+
+  const { turnId } = run
+  const { callId } = call
+  const verdict = authorise({ tool, arguments: parsed.arguments, allow: run.agent.allow, principal: turn.principal })
+  const decided: EventBody = { type: 'call.decided', turnId, callId, arguments: parsed.arguments, ...verdict }
+  if (verdict.decision === 'deny') {
+    before.push(decided)
+    return {
+      status: 'denied',
+      content: [{ type: 'text', text: `Not allowed: ${verdict.reason}` }],
+      error: { code: 'denied', message: verdict.reason },
+    }
+  }
+  if (tool.run === undefined) {
+    await run.write(() => [
+      decided,
+      { type: 'external.requested', turnId, callId, tool: tool.name, arguments: parsed.arguments },
+    ])
+    return { status: 'requested' }
+  }
+  const operationId = operationOf(run, call)
+  await run.write(() => [decided, { type: 'call.started', turnId, callId, operationId, attempt: 1 }])
+  return runTool(run, tool, parsed.input, contextFor(run, call, operationId, 1))
+}
+
+/** A call that had started in a process that is gone. Never a silent second run. */
+async function recover(run: TurnRun, call: CallState, tool: Tool): Promise<CallOutcome> {
+  const { operationId, attempt } = call.started!
+  const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
+  const parsed = await parseArguments(JSON.stringify(call.decided!.arguments), tool)
+  // The tool's schema has changed since; what has been stored can no longer be given to it.
+  if (!parsed.ok) return unknown
+
+  if (!tool.idempotent) {
+    const { reconcile } = tool
+    if (reconcile === undefined) return unknown
+    const context = contextFor(run, call, operationId, attempt)
+    const ran = await withLimits(run, tool, (signal) =>
+      reconcile(operationId, parsed.input as never, { ...context, signal }),
+    )
+    if ('outcome' in ran || ran.value.status === 'unknown') return unknown
+    if (ran.value.status === 'done') return succeed(tool, ran.value.result)
+  }
+  const next = attempt + 1
+  await run.write(() => [{ type: 'call.started', turnId: run.turnId, callId: call.callId, operationId, attempt: next }])
+  return runTool(run, tool, parsed.input, contextFor(run, call, operationId, next))
+}
+
+const refusal = (code: string, message: string): CallOutcome => ({
+  status: 'error',
+  content: [{ type: 'text', text: message }],
+  error: { code, message },
+})
+
+const operationOf = (run: TurnRun, call: CallState): string =>
+  callIds(run.log.key, run.turnId, run.turn().step, call.position).operationId
+
+function contextFor(run: TurnRun, call: CallState, operationId: string, attempt: number): Omit<ToolContext, 'signal'> {
+  const { turnId, log, files, context } = run
+  const { step } = run.turn()
+  const { callId } = call
+  return {
+    principal: context.principal,
+    session: log.key,
+    turnId,
+    callId,
+    operationId,
+    attempt,
+    artifact: (id) => loadArtifact(files, log.key, id),
+    progress(text) {
+      run.touch()
+      if (run.inFlight.has(callId)) log.publish({ type: 'progress.delta', turnId, step, callId, text })
+    },
+  }
+}

@@ -1,0 +1,42 @@
+// The structured answer: accepted only when it satisfies the schema that the caller gave.
+import { describeErrors, validatorFor } from '../json-schema.ts'
+import type { TurnRun } from '../turn-run.ts'
+
+export async function check(run: TurnRun): Promise<void> {
+  const turn = run.turn()
+  const { schema } = turn.options.output!
+  const verdict = await judge(turn.reply!.text, schema)
+  const { turnId } = run
+  await run.write((now) => {
+    // A steering input came in between: the answer is not the last word any more.
+    if (now.steers.length > 0 || now.interrupt !== undefined) return []
+    if ('value' in verdict) return [{ type: 'turn.finished', turnId, reason: 'completed', output: verdict.value }]
+    return [{ type: 'output.rejected', turnId, step: now.step, message: verdict.message }]
+  })
+}
+
+async function judge(text: string, schema: Record<string, unknown>): Promise<{ value: unknown } | { message: string }> {
+  let value: unknown
+  try {
+    value = JSON.parse(unfenced(text))
+  } catch (error) {
+    return {
+      message:
+        `Your answer is not valid JSON (${(error as Error).message}). ` +
+        `Answer again with one JSON value and nothing else. It must fit this JSON Schema: ${JSON.stringify(schema)}`,
+    }
+  }
+  const validate = await validatorFor(schema, 'the requested output')
+  if (validate(value)) return { value }
+  return {
+    message:
+      `Your answer does not fit the requested schema: ${describeErrors(validate)}. ` +
+      `Answer again with one JSON value and nothing else. JSON Schema: ${JSON.stringify(schema)}`,
+  }
+}
+
+/** Many models put their JSON into a Markdown fence. */
+function unfenced(text: string): string {
+  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)
+  return fenced?.[1] ?? text
+}

@@ -1,0 +1,117 @@
+// Runs one tool under its time limit. Whatever the tool does, this returns.
+import type { CallStatus, InputBlock } from '../events/types.ts'
+import { describeErrors, isStandardSchema, validatorFor } from '../json-schema.ts'
+import type { CallOutcome } from '../middleware.ts'
+import { onlyReads, type Tool, type ToolContext, toBlocks } from '../tool.ts'
+import type { TurnRun } from '../turn-run.ts'
+
+/** How long an aborted tool may take to say that it has stopped. */
+const CANCEL_GRACE_MS = 500
+const MAX_ERROR_LENGTH = 2_000
+
+export const failed = (status: CallStatus): boolean => status !== 'success' && status !== 'cancelled'
+
+export type Ran<T> = { readonly value: T } | { readonly outcome: Exclude<CallOutcome, { status: 'requested' }> }
+
+/**
+ * Gives `work` a signal that fires on the tool's time-out and on interruption, and does not wait for work that ignores it.
+ * A result that comes later is thrown away.
+ */
+export async function withLimits<T>(
+  run: TurnRun,
+  tool: Tool,
+  work: (signal: AbortSignal) => T | Promise<T>,
+): Promise<Ran<T>> {
+  const controller = new AbortController()
+  let timedOut = false
+  let stopWaiting: (outcome: Ran<T>) => void
+  const given = new Promise<Ran<T>>((resolve) => {
+    stopWaiting = resolve
+  })
+  let grace: NodeJS.Timeout | undefined
+  const timer = setTimeout(() => {
+    timedOut = true
+    controller.abort(new DOMException(`${tool.name} took longer than ${tool.timeoutMs} ms`, 'TimeoutError'))
+    stopWaiting({ outcome: timeoutOf(tool) })
+  }, tool.timeoutMs)
+  const abort = (): void => {
+    controller.abort(run.signal.reason)
+    if (onlyReads(tool)) stopWaiting({ outcome: cancelled })
+    else grace = setTimeout(() => stopWaiting({ outcome: leftBehind }), CANCEL_GRACE_MS)
+  }
+  if (run.signal.aborted) abort()
+  else run.signal.addEventListener('abort', abort, { once: true })
+
+  const done = (async (): Promise<Ran<T>> => {
+    try {
+      return { value: await work(controller.signal) }
+    } catch (error) {
+      if (controller.signal.aborted && !timedOut) return { outcome: cancelled }
+      return { outcome: errorOf(error) }
+    }
+  })()
+  try {
+    return await Promise.race([done, given])
+  } finally {
+    clearTimeout(timer)
+    clearTimeout(grace)
+    run.signal.removeEventListener('abort', abort)
+  }
+}
+
+export async function runTool(
+  run: TurnRun,
+  tool: Tool,
+  input: unknown,
+  context: Omit<ToolContext, 'signal'>,
+): Promise<CallOutcome> {
+  const ran = await withLimits(run, tool, async (signal) => {
+    run.faultPoint?.('tool.before')
+    const result = await tool.run!(input as never, { ...context, signal })
+    run.faultPoint?.('tool.after')
+    return result
+  })
+  return 'outcome' in ran ? ran.outcome : succeed(tool, ran.value)
+}
+
+/** A result as the model sees it, if it is what the tool promises. */
+export async function succeed(tool: Tool, result: unknown): Promise<CallOutcome> {
+  const wrong = await outputFault(tool, result)
+  if (wrong !== undefined)
+    return errorOf(new Error(`${tool.name} gave a result that breaks its output schema: ${wrong}`))
+  try {
+    return { status: 'success', content: toBlocks(result) }
+  } catch (error) {
+    return errorOf(new Error(`${tool.name} gave a result that is not JSON: ${(error as Error).message}`))
+  }
+}
+
+async function outputFault(tool: Tool, result: unknown): Promise<string | undefined> {
+  const { output } = tool
+  if (output === undefined) return undefined
+  if (isStandardSchema(output)) {
+    const { issues } = await output['~standard'].validate(result)
+    return issues?.map((it) => it.message).join('; ')
+  }
+  const validate = await validatorFor(output, `tool ${tool.name}, output`)
+  return validate(result) ? undefined : describeErrors(validate)
+}
+
+const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
+
+function errorOf(error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
+  const message = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_LENGTH) || 'failed'
+  return { status: 'error', content: text(`Error: ${message}`), error: { code: 'tool_error', message } }
+}
+
+function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
+  const message = `${tool.name} did not finish within ${tool.timeoutMs} ms and was stopped.`
+  const caution = onlyReads(tool) ? '' : ' It may have taken effect: check before repeating it.'
+  return { status: 'timed_out', content: text(message + caution), error: { code: 'timed_out', message } }
+}
+
+const cancelled = { status: 'cancelled', content: text('Cancelled by the user.') } as const
+const leftBehind = {
+  status: 'unknown',
+  content: text('Interrupted while it ran, and it did not confirm that it stopped. It may have taken effect.'),
+} as const

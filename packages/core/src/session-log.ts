@@ -1,0 +1,243 @@
+// A session in this process: the folded state, the only way to append, and those who follow.
+import type { Event, EventBody, SessionItem } from './events/types.ts'
+import { type Follower, follower } from './follower.ts'
+import type { LiveStep } from './live-step.ts'
+import type { Journal, SessionKey } from './ports.ts'
+import { emptyState, evolve, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+
+export type FaultPoint = (name: string) => void
+
+/** Events that are about to be stored, and the state as it will be. */
+export class Draft {
+  readonly events: Event[] = []
+  state: SessionState
+  readonly #at: number
+
+  constructor(state: SessionState, at: number) {
+    this.state = state
+    this.#at = at
+  }
+
+  add(...bodies: readonly EventBody[]): void {
+    for (const body of bodies) {
+      const event: Event = { ...body, seq: this.state.seq + 1, at: this.#at }
+      this.events.push(event)
+      this.state = evolve(this.state, event)
+    }
+  }
+}
+
+/**
+ * Writes into the draft what follows from its state; runs again on a newer state when somebody else was quicker. Adding
+ * nothing is allowed. Throwing refuses this one write.
+ */
+export type Build<T> = (draft: Draft) => T
+
+interface Waiting {
+  readonly build: Build<unknown>
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+const SNAPSHOT_EVERY = 512
+/** Events kept at hand, so that who follows its own turn reads nothing from storage. */
+const RECENT = 16
+
+export class SessionLog {
+  readonly key: SessionKey
+  state: SessionState = emptyState
+  /** The answer that is being streamed by this process. */
+  live: LiveStep | undefined
+  /** Told after each stored batch, before followers are. */
+  onStored: (() => void) | undefined
+  readonly #journal: Journal
+  readonly #now: () => number
+  readonly #faultPoint: FaultPoint | undefined
+  readonly #followers = new Set<Follower>()
+  #recent: readonly Event[] = []
+  #waiting: Waiting[] = []
+  #flushing = false
+  #reading: Promise<void> | undefined
+  #snapshotSeq = 0
+  #users = 0
+  #stopWatching: (() => void) | undefined
+
+  constructor(key: SessionKey, journal: Journal, options: { now: () => number; faultPoint: FaultPoint | undefined }) {
+    this.key = key
+    this.#journal = journal
+    this.#now = options.now
+    this.#faultPoint = options.faultPoint
+  }
+
+  /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
+  async load(): Promise<void> {
+    const snapshot = await this.#journal.getSnapshot(this.key)
+    if (snapshot?.version === STATE_VERSION) {
+      const state = parseSnapshot(snapshot.data)
+      if (state?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) {
+        this.state = state
+        this.#snapshotSeq = state.seq
+      }
+    }
+    await this.catchUp()
+  }
+
+  /** Folds what others have appended. */
+  catchUp(): Promise<void> {
+    this.#reading ??= this.#readNew().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #readNew(): Promise<void> {
+    for (;;) {
+      const events = await this.#journal.read(this.key, this.state.seq)
+      if (events.length === 0) return
+      this.#stored(events)
+    }
+  }
+
+  /** Appends what `build` writes and resolves with what it returned, once that is durable. */
+  append<T>(build: Build<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ build, resolve, reject })
+      if (!this.#flushing) void this.#flush()
+    })
+  }
+
+  async #flush(): Promise<void> {
+    this.#flushing = true
+    try {
+      while (this.#waiting.length > 0) {
+        const batch = this.#waiting
+        this.#waiting = []
+        await this.#write(batch)
+      }
+    } finally {
+      this.#flushing = false
+    }
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    const draft = new Draft(this.state, this.#now())
+    const built: { waiting: Waiting; value: unknown }[] = []
+    for (const waiting of batch) {
+      const before = { events: draft.events.length, state: draft.state }
+      try {
+        built.push({ waiting, value: waiting.build(draft) })
+      } catch (error) {
+        draft.events.length = before.events
+        draft.state = before.state
+        waiting.reject(error)
+      }
+    }
+    try {
+      if (draft.events.length > 0) {
+        this.#faultPoint?.('append.before')
+        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, this.#summary(draft.state))
+        this.#faultPoint?.('append.after')
+        if (!outcome.ok) {
+          await this.catchUp()
+          this.#waiting = [...built.map((it) => it.waiting), ...this.#waiting]
+          return
+        }
+        this.#stored(draft.events, draft.state)
+      }
+      for (const { waiting, value } of built) waiting.resolve(value as never)
+    } catch (error) {
+      for (const { waiting } of built) waiting.reject(error)
+    }
+  }
+
+  #summary(state: SessionState): { status: ReturnType<typeof statusOf>; agent: string; title: string } {
+    return { status: statusOf(state), agent: state.agent, title: state.title }
+  }
+
+  /** Folds and shows stored events, once each: our own may have been read back before their append has returned. */
+  #stored(events: readonly Event[], folded?: SessionState): void {
+    const fresh = events.filter((it) => it.seq > this.state.seq)
+    if (fresh.length === 0) return
+    this.state = folded !== undefined && fresh.length === events.length ? folded : fresh.reduce(evolve, this.state)
+    this.#recent = [...this.#recent, ...fresh].slice(-RECENT)
+    this.onStored?.()
+    for (const event of fresh) {
+      if (event.type === 'model.finished' || event.type === 'turn.claimed') this.live = undefined
+      this.publish(event)
+    }
+  }
+
+  /** Shows an item to everybody who follows. Synchronous, and the whole cost of a fragment. */
+  publish(item: SessionItem): void {
+    for (const it of this.#followers) it.push(item)
+  }
+
+  /** Events after `after`: the last few are at hand, older ones come from storage. */
+  async read(after: number): Promise<Event[]> {
+    const first = this.#recent[0]
+    if (first !== undefined && first.seq <= after + 1) return this.#recent.filter((it) => it.seq > after)
+    return this.#journal.read(this.key, after)
+  }
+
+  /** Everything after `after`, then whatever comes, until the reader leaves. */
+  follow(after = this.state.seq, fragments = true): Follower {
+    const log = this
+    const reader = follower(
+      {
+        get seq() {
+          return log.state.seq
+        },
+        read: (seq) => log.read(seq),
+        soFar: () => log.live?.soFar() ?? [],
+      },
+      after,
+      fragments,
+      (self) => {
+        if (log.#followers.delete(self)) log.release()
+      },
+    )
+    this.#followers.add(reader)
+    this.retain()
+    return reader
+  }
+
+  /** Ends every follower with an error: this process can no longer tell what happens. */
+  fail(error: unknown): void {
+    for (const it of this.#followers) it.fail(error)
+  }
+
+  /** While somebody works or reads here, appends of other processes are noticed. */
+  retain(): void {
+    this.#users += 1
+    this.#stopWatching ??= this.#journal.watch(this.key, () => {
+      this.catchUp().catch((error: unknown) => this.fail(error))
+    })
+  }
+
+  release(): void {
+    this.#users -= 1
+    if (this.#users > 0) return
+    this.#stopWatching?.()
+    this.#stopWatching = undefined
+  }
+
+  get idle(): boolean {
+    return this.#users === 0 && !this.#flushing
+  }
+
+  /** Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event. */
+  async snapshotIfDue(): Promise<void> {
+    const { state } = this
+    if (state.seq - this.#snapshotSeq < Math.max(SNAPSHOT_EVERY, this.#snapshotSeq)) return
+    this.#snapshotSeq = state.seq
+    await this.#journal.putSnapshot(this.key, { seq: state.seq, version: STATE_VERSION, data: JSON.stringify(state) })
+  }
+}
+
+function parseSnapshot(data: string): SessionState | undefined {
+  try {
+    return JSON.parse(data) as SessionState
+  } catch {
+    return undefined
+  }
+}

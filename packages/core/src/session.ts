@@ -1,0 +1,324 @@
+// The public face of one session.
+import type { Agent } from './agent.ts'
+import { consequence, decide } from './decide.ts'
+import type { EngineInside } from './engine.ts'
+import { OxbowError } from './errors.ts'
+import {
+  type Event,
+  type EventBody,
+  type InputBlock,
+  isEvent,
+  type Principal,
+  type SessionItem,
+  type TurnOptions,
+} from './events/types.ts'
+import { assertId, newId } from './ids.ts'
+import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
+import type { SessionKey } from './ports.ts'
+import { isEnd, type TurnResult, turnResult } from './result.ts'
+import type { Draft, SessionLog } from './session-log.ts'
+import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
+
+/** Text, or text with images and files. */
+export type Input = string | readonly InputBlock[]
+
+export interface RunOptions {
+  /** Makes a retry safe: the same id is the same turn, whatever has become of it. Default: a new one. */
+  readonly turnId?: string
+  /** When a turn runs already: run after it (default), join it at its next step, or refuse with `session_busy`. */
+  readonly whenBusy?: 'queue' | 'steer' | 'refuse'
+  /** Who asks. Default: the session's user, without roles. */
+  readonly principal?: Principal
+  /** Where it came in, for the record. Default `library`. */
+  readonly surface?: string
+  /** The answer must be JSON of this schema. */
+  readonly output?: Schema
+  readonly maxSteps?: number
+  readonly totalTimeoutMs?: number
+  readonly idleTimeoutMs?: number
+  /** Aborting it interrupts the turn. */
+  readonly signal?: AbortSignal
+}
+
+export interface Submitted {
+  /** The turn that will answer: for a steering input, the one that runs. */
+  readonly turnId: string
+  readonly accepted: 'started' | 'queued' | 'steered' | 'duplicate'
+  /** Events after this sequence number tell what becomes of it. */
+  readonly after: number
+}
+
+export interface TurnStream extends AsyncIterable<SessionItem> {
+  readonly turnId: string
+  /** Resolves like `run`. */
+  readonly result: Promise<TurnResult>
+}
+
+export interface Session {
+  readonly key: SessionKey
+  readonly agent: string
+  /**
+   * Runs one turn to its end or pause. Resolves with `finished`, `paused` or `cancelled`.
+   * @throws OxbowError with the failure's code when the turn failed; `details.turnId` names it
+   */
+  run<const S extends Schema>(
+    input: Input,
+    options: RunOptions & { output: S },
+  ): Promise<TurnResult & { output: SchemaOutput<S> }>
+  run(input: Input, options?: RunOptions): Promise<TurnResult>
+  /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
+  stream(input: Input, options?: RunOptions): TurnStream
+  /** Stores the input and returns; the turn runs on. */
+  submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
+  /** What a turn has come to so far. Undefined for an unknown turn. */
+  result(turnId: string): Promise<TurnResult | undefined>
+  /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
+  interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
+  /** Brings the result of an external call. A second result for the same call is refused with `call_resolved`. */
+  resolve(
+    callId: string,
+    result: { status?: 'success' | 'error'; content: Input },
+    options?: { principal?: Principal },
+  ): Promise<Submitted>
+  /** Lets a turn go on that was parked after too many recoveries. */
+  release(options?: { principal?: Principal }): Promise<void>
+  /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
+  follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
+  /** Stored events after `after`, at most 500. */
+  events(after?: number): Promise<Event[]>
+  state(): Promise<SessionState>
+}
+
+export function openSession(engine: EngineInside, key: SessionKey, agentName: string): Session {
+  const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
+
+  /** The log, up to date as far as this process can know without asking. */
+  const load = (): Promise<SessionLog> => {
+    if (engine.stopping)
+      throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
+    return engine.load(key)
+  }
+
+  async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+    const blocks = toInput(input)
+    const log = await load()
+    await log.catchUp()
+    const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
+    const principal = self(options.principal)
+    const agent = engine.agent(log.state.agent || agentName)
+    const turnOptions = toTurnOptions(options)
+    let epoch: number | undefined
+
+    const accept = (draft: Draft): Submitted => {
+      epoch = undefined
+      const after = draft.state.seq
+      if (draft.state.seq === 0) draft.add(opened(key, agent))
+      const known = findTurn(draft.state, turnId)
+      if (known !== undefined) return { turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
+      const busy = draft.state.turn
+      if (busy !== undefined && options.whenBusy === 'refuse')
+        throw new OxbowError('session_busy', `Turn ${busy.turnId} is running in this session.`, { retryable: true })
+      if (busy !== undefined && options.whenBusy === 'steer') {
+        if (busy.steers.every((it) => it.id !== turnId))
+          draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
+        return { turnId: busy.turnId, accepted: 'steered', after }
+      }
+      draft.add({
+        type: 'turn.started',
+        turnId,
+        input: blocks,
+        surface: options.surface ?? 'library',
+        principal,
+        agent: { name: agent.name, version: agent.version },
+        options: turnOptions,
+      })
+      if (busy !== undefined) return { turnId, accepted: 'queued', after }
+      // Nobody can hold a turn that begins here: claim it in the same append.
+      epoch = 1
+      draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
+      const turn = draft.state.turn!
+      draft.add(...consequence(turn, decide(turn, agent.limits)))
+      return { turnId, accepted: 'started', after }
+    }
+    const submitted = await log.append(accept)
+    engine.attend(log, epoch === undefined ? undefined : { epoch })
+    return submitted
+  }
+
+  async function* follow(after: number | undefined, signal: AbortSignal | undefined) {
+    const log = await load()
+    await log.catchUp()
+    const reader = log.follow(after)
+    const stop = onAbort(signal, () => reader.return?.())
+    try {
+      yield* reader
+    } finally {
+      stop()
+    }
+  }
+
+  /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
+  async function* itemsOf(submitting: Promise<Submitted>, fragments: boolean): AsyncGenerator<SessionItem, void> {
+    const { turnId, after } = await submitting
+    const log = await engine.load(key)
+    const reader = log.follow(after, fragments)
+    try {
+      for await (const item of reader) {
+        if (!('turnId' in item) || item.turnId !== turnId) continue
+        yield item
+        if (!isEvent(item)) continue
+        if (isEnd(item)) return
+        const { turn } = log.state
+        if (item.type === 'turn.paused' && turn?.turnId === turnId && turn.paused !== undefined) return
+      }
+    } finally {
+      await reader.return?.()
+    }
+  }
+
+  async function resultOf(submitting: Promise<Submitted>, options: RunOptions): Promise<TurnResult> {
+    const { turnId } = await submitting
+    const stop = onAbort(options.signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
+    const events: Event[] = []
+    try {
+      for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
+    } finally {
+      stop()
+    }
+    const result = turnResult(turnId, events)
+    if (result.status === 'failed') {
+      const { code, message, reference } = result.error!
+      throw new OxbowError(code, message, { details: { turnId, reference } })
+    }
+    const { output } = options
+    if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
+    // The stored output is JSON; the caller's own schema may turn it into something richer.
+    const parsed = await output['~standard'].validate(result.output)
+    if (parsed.issues === undefined) return { ...result, output: parsed.value }
+    const why = parsed.issues.map((it) => it.message).join('; ')
+    throw new OxbowError('output_invalid', `The answer fits the JSON Schema, but not the schema's own checks: ${why}`)
+  }
+
+  async function interrupt(
+    options: { turnId?: string; reason?: string; principal?: Principal } = {},
+  ): Promise<string | undefined> {
+    const log = await load()
+    await log.catchUp()
+    const hit = await log.append((draft) => {
+      const turnId = options.turnId ?? draft.state.turn?.turnId
+      const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
+      if (turnId === undefined || known === undefined || known.ended) return undefined
+      draft.add({
+        type: 'interrupt.requested',
+        turnId,
+        principal: self(options.principal),
+        ...(options.reason !== undefined && { reason: options.reason }),
+      })
+      return turnId
+    })
+    if (hit !== undefined) engine.attend(log)
+    return hit
+  }
+
+  return {
+    key,
+    agent: agentName,
+    run: ((input: Input, options: RunOptions = {}) => resultOf(submit(input, options), options)) as Session['run'],
+    stream(input, options = {}) {
+      const turnId = options.turnId ?? newId()
+      const submitting = submit(input, { ...options, turnId })
+      const result = resultOf(submitting, options)
+      // Who only reads the items is told of the failure there.
+      result.catch(() => {})
+      return { turnId, result, [Symbol.asyncIterator]: () => itemsOf(submitting, true) }
+    },
+    submit: (input, options = {}) => submit(input, options),
+    async result(turnId) {
+      const log = await load()
+      await log.catchUp()
+      const known = findTurn(log.state, turnId)
+      if (known === undefined) return undefined
+      const { startedSeq, endedSeq } = known
+      const events: Event[] = []
+      for (let seq = startedSeq - 1; seq < endedSeq; seq = events.at(-1)!.seq) events.push(...(await log.read(seq)))
+      return turnResult(turnId, events)
+    },
+    interrupt,
+    async resolve(callId, { status = 'success', content }, options = {}) {
+      const log = await load()
+      await log.catchUp()
+      const blocks = toInput(content)
+      const submitted = await log.append((draft): Submitted => {
+        const { turn } = draft.state
+        const call = turn?.calls.find((it) => it.callId === callId)
+        if (turn === undefined || call?.external === undefined)
+          throw new OxbowError('unknown_call', `No external call ${JSON.stringify(callId)} is waiting in this session.`)
+        if (call.resolved !== undefined || call.finished !== undefined)
+          throw new OxbowError('call_resolved', `The result of call ${callId} has been brought already.`)
+        const after = draft.state.seq
+        const { turnId } = turn
+        draft.add({
+          type: 'external.resolved',
+          turnId,
+          callId,
+          principal: self(options.principal),
+          status,
+          content: blocks,
+        })
+        return { turnId, accepted: 'started', after }
+      })
+      engine.attend(log)
+      return submitted
+    },
+    async release(options = {}) {
+      const log = await load()
+      await log.catchUp()
+      await log.append((draft) => {
+        const { turn } = draft.state
+        if (turn?.paused !== 'recovery_limit') throw new OxbowError('not_parked', 'No turn of this session is parked.')
+        draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
+      })
+      engine.attend(log)
+    },
+    follow: (options = {}) => follow(options.after, options.signal),
+    events: async (after = 0) => (await load()).read(after),
+    async state() {
+      const log = await load()
+      await log.catchUp()
+      return log.state
+    },
+  }
+}
+
+const opened = (key: SessionKey, agent: Agent): EventBody => ({
+  type: 'session.opened',
+  schemaVersion: SCHEMA_VERSION,
+  key: { ...key },
+  agent: { name: agent.name, version: agent.version },
+})
+
+function toInput(input: Input): InputBlock[] {
+  const blocks: readonly InputBlock[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
+  if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return [...blocks]
+  throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
+}
+
+function toTurnOptions({ output, maxSteps, totalTimeoutMs, idleTimeoutMs }: RunOptions): TurnOptions {
+  return {
+    ...(output !== undefined && {
+      output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },
+    }),
+    ...(maxSteps !== undefined && { maxSteps }),
+    ...(totalTimeoutMs !== undefined && { totalTimeoutMs }),
+    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
+  }
+}
+
+/** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
+function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
+  if (signal === undefined) return () => {}
+  const listener = (): void => void react()
+  if (signal.aborted) listener()
+  else signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}

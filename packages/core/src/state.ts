@@ -1,0 +1,328 @@
+// The fold. `evolve` is the only place where the state of a session changes; it is pure and total over stored events.
+import type {
+  CallStatus,
+  Event,
+  FinishReason,
+  InputBlock,
+  Message,
+  Principal,
+  ResultBlock,
+  TurnOptions,
+  Usage,
+} from './events/types.ts'
+import { noUsage } from './model.ts'
+import type { SessionStatus } from './ports.ts'
+
+/** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
+export const STATE_VERSION = 1
+/** Written to `session.opened`. */
+export const SCHEMA_VERSION = 1
+
+export interface CallState {
+  readonly callId: string
+  readonly position: number
+  readonly tool: string
+  /** Raw, as the model wrote it. */
+  readonly arguments: string
+  readonly decided?: Event<'call.decided'>
+  readonly started?: { readonly operationId: string; readonly attempt: number }
+  readonly external?: true
+  readonly resolved?: Pick<Event<'external.resolved'>, 'status' | 'content'>
+  readonly finished?: CallStatus
+  readonly result?: ResultBlock
+}
+
+export interface StepReply {
+  readonly finishReason: FinishReason
+  readonly text: string
+  readonly empty: boolean
+  readonly error?: Event<'model.finished'>['error']
+  /** Why the structured answer was refused. */
+  readonly rejected?: string
+}
+
+export interface TurnState {
+  readonly turnId: string
+  readonly startedSeq: number
+  readonly surface: string
+  readonly principal: Principal
+  readonly options: TurnOptions
+  readonly claim?: { readonly worker: string; readonly epoch: number }
+  /** Claims since something was last achieved. */
+  readonly recoveries: number
+  /** The step that has started last; 0 before the first. */
+  readonly step: number
+  readonly toolsOffered: boolean
+  /** The answer of the current step, once it is stored. */
+  readonly reply?: StepReply
+  /** The calls of the current step, in the model's order. */
+  readonly calls: readonly CallState[]
+  /** Consecutive failures by tool. */
+  readonly failures: Readonly<Record<string, number>>
+  /** Steering inputs that wait for the next step. */
+  readonly steers: readonly Message[]
+  readonly interrupt?: { readonly reason: string }
+  readonly paused?: 'external' | 'recovery_limit'
+  readonly emptyReplies: number
+  readonly rejections: number
+  readonly usage: Usage
+}
+
+export interface TurnRecord {
+  readonly turnId: string
+  readonly startedSeq: number
+  readonly endedSeq: number
+}
+
+export interface SessionState {
+  readonly seq: number
+  readonly agent: string
+  readonly title: string
+  readonly messages: readonly Message[]
+  /** The turn that runs, is paused, or waits for a worker. */
+  readonly turn?: TurnState
+  /** Accepted turns that run after it. */
+  readonly queue: readonly QueuedTurn[]
+  readonly finished: readonly TurnRecord[]
+  readonly usage: Usage
+}
+
+export interface QueuedTurn {
+  readonly started: Event<'turn.started'>
+  readonly interrupt?: { readonly reason: string }
+}
+
+export const emptyState: SessionState = {
+  seq: 0,
+  agent: '',
+  title: '',
+  messages: [],
+  queue: [],
+  finished: [],
+  usage: noUsage,
+}
+
+export function evolve(state: SessionState, event: Event): SessionState {
+  const next = apply(state, event)
+  return { ...next, seq: event.seq }
+}
+
+export const evolveAll = (state: SessionState, events: readonly Event[]): SessionState => events.reduce(evolve, state)
+
+function apply(state: SessionState, event: Event): SessionState {
+  switch (event.type) {
+    case 'session.opened':
+      return { ...state, agent: event.agent.name }
+    case 'turn.started': {
+      const titled = state.title === '' ? { ...state, title: titleOf(event.input) } : state
+      if (state.turn !== undefined) return { ...titled, queue: [...state.queue, { started: event }] }
+      return activate(titled, { started: event })
+    }
+    case 'interrupt.requested': {
+      const interrupt = { reason: event.reason ?? 'interrupted' }
+      if (state.turn?.turnId === event.turnId) {
+        const { paused: _, ...turn } = state.turn
+        return { ...state, turn: { ...turn, interrupt } }
+      }
+      const queue = state.queue.map((it) => (it.started.turnId === event.turnId ? { ...it, interrupt } : it))
+      return { ...state, queue }
+    }
+    case 'turn.finished':
+    case 'turn.failed':
+    case 'turn.cancelled':
+      return endTurn(state, event)
+    default: {
+      if (state.turn?.turnId !== event.turnId) return state
+      return applyToTurn(state, state.turn, event)
+    }
+  }
+}
+
+type TurnEvent = Exclude<
+  Event,
+  {
+    type: 'session.opened' | 'turn.started' | 'interrupt.requested' | 'turn.finished' | 'turn.failed' | 'turn.cancelled'
+  }
+>
+
+function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): SessionState {
+  const withTurn = (change: Partial<TurnState>): SessionState => ({ ...state, turn: { ...turn, ...change } })
+  const withCall = (callId: string, change: Partial<CallState>, more: Partial<TurnState> = {}): SessionState =>
+    withTurn({ ...more, calls: turn.calls.map((call) => (call.callId === callId ? { ...call, ...change } : call)) })
+
+  switch (event.type) {
+    case 'turn.claimed':
+      return withTurn({ claim: { worker: event.worker, epoch: event.epoch }, recoveries: turn.recoveries + 1 })
+    case 'turn.steered': {
+      const steer: Message = { id: event.inputId, role: 'user', blocks: event.input }
+      return withTurn({ steers: [...turn.steers, steer] })
+    }
+    case 'step.started': {
+      const { reply: _, ...rest } = turn
+      const messages = turn.steers.length === 0 ? state.messages : [...state.messages, ...turn.steers]
+      return {
+        ...state,
+        messages,
+        turn: { ...rest, step: event.step, toolsOffered: event.toolsOffered, calls: [], steers: [] },
+      }
+    }
+    case 'model.finished':
+      return modelFinished(state, turn, event)
+    case 'call.decided':
+      return withCall(event.callId, { decided: event })
+    case 'call.started':
+      return withCall(event.callId, { started: { operationId: event.operationId, attempt: event.attempt } })
+    case 'external.requested':
+      return withCall(event.callId, { external: true })
+    case 'external.resolved': {
+      const { paused: _, ...rest } = turn
+      const calls = turn.calls.map((call) =>
+        call.callId === event.callId && call.resolved === undefined
+          ? { ...call, resolved: { status: event.status, content: event.content } }
+          : call,
+      )
+      return { ...state, turn: { ...rest, calls } }
+    }
+    case 'call.finished':
+      return callFinished(state, turn, event)
+    case 'output.rejected': {
+      const correction: Message = {
+        id: `${turn.turnId}.${event.step}.rejected`,
+        role: 'user',
+        blocks: [{ type: 'text', text: event.message }],
+      }
+      return {
+        ...state,
+        messages: [...state.messages, correction],
+        turn: {
+          ...turn,
+          rejections: turn.rejections + 1,
+          ...(turn.reply && { reply: { ...turn.reply, rejected: event.message } }),
+        },
+      }
+    }
+    case 'turn.paused':
+      return withTurn({ paused: event.reason })
+    case 'turn.released': {
+      const { paused: _, ...rest } = turn
+      return { ...state, turn: { ...rest, recoveries: 0 } }
+    }
+  }
+}
+
+function modelFinished(state: SessionState, turn: TurnState, event: Event<'model.finished'>): SessionState {
+  const { blocks } = event.message
+  const calls: CallState[] = blocks
+    .filter((it) => it.type === 'call')
+    .map((it, position) => ({ callId: it.callId, position, tool: it.tool, arguments: it.arguments }))
+  const empty = !blocks.some((it) => it.type === 'call' || (it.type === 'text' && it.text.trim() !== ''))
+  const reply: StepReply = {
+    finishReason: event.finishReason,
+    text: blocks.map((it) => (it.type === 'text' ? it.text : '')).join(''),
+    empty,
+    ...(event.error && { error: event.error }),
+  }
+  return {
+    ...state,
+    // An answer without content would make every later request invalid.
+    messages: empty ? state.messages : [...state.messages, event.message],
+    turn: {
+      ...turn,
+      reply,
+      calls,
+      recoveries: 0,
+      emptyReplies: empty ? turn.emptyReplies + 1 : 0,
+      usage: addUsage(turn.usage, event.usage),
+    },
+    usage: addUsage(state.usage, event.usage),
+  }
+}
+
+function callFinished(state: SessionState, turn: TurnState, event: Event<'call.finished'>): SessionState {
+  const finishing = turn.calls.find((call) => call.callId === event.callId)
+  if (finishing === undefined || finishing.finished !== undefined) return state
+  const { tool } = finishing
+  const result: ResultBlock = {
+    type: 'result',
+    callId: event.callId,
+    tool,
+    status: event.status,
+    content: event.content,
+  }
+  const calls = turn.calls.map((call) => (call === finishing ? { ...call, finished: event.status, result } : call))
+  const failed = event.status !== 'success' && event.status !== 'cancelled'
+  const failures = { ...turn.failures, [tool]: failed ? (turn.failures[tool] ?? 0) + 1 : 0 }
+  const results = calls.map((call) => call.result)
+  const messages = results.every((it) => it !== undefined)
+    ? [...state.messages, { id: `${turn.turnId}.${turn.step}.results`, role: 'tool' as const, blocks: results }]
+    : state.messages
+  return { ...state, messages, turn: { ...turn, calls, failures, recoveries: 0 } }
+}
+
+function endTurn(state: SessionState, event: Event<'turn.finished' | 'turn.failed' | 'turn.cancelled'>): SessionState {
+  const { turn, ...rest } = state
+  if (turn?.turnId !== event.turnId) return state
+  const finished = [...state.finished, { turnId: turn.turnId, startedSeq: turn.startedSeq, endedSeq: event.seq }]
+  // A steering input that came too late is kept: the next turn's model sees it.
+  const messages = turn.steers.length === 0 ? state.messages : [...state.messages, ...turn.steers]
+  const [next, ...queue] = state.queue
+  const ended = { ...rest, finished, messages, queue }
+  return next === undefined ? ended : activate(ended, next)
+}
+
+function activate(state: SessionState, { started, interrupt }: QueuedTurn): SessionState {
+  const input: Message = { id: started.turnId, role: 'user', blocks: started.input }
+  return {
+    ...state,
+    messages: [...state.messages, input],
+    turn: {
+      turnId: started.turnId,
+      startedSeq: started.seq,
+      surface: started.surface,
+      principal: started.principal,
+      options: started.options,
+      recoveries: 0,
+      step: 0,
+      toolsOffered: true,
+      calls: [],
+      failures: {},
+      steers: [],
+      emptyReplies: 0,
+      rejections: 0,
+      usage: noUsage,
+      ...(interrupt && { interrupt }),
+    },
+  }
+}
+
+export const addUsage = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+  cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+  estimated: a.estimated || b.estimated,
+})
+
+export function statusOf(state: SessionState): SessionStatus {
+  if (state.turn === undefined) return 'idle'
+  if (state.turn.paused === 'recovery_limit') return 'parked'
+  return state.turn.paused === undefined ? 'running' : 'waiting'
+}
+
+/** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
+export function findTurn(state: SessionState, turnId: string): (TurnRecord & { ended: boolean }) | undefined {
+  const finished = state.finished.find((it) => it.turnId === turnId)
+  if (finished !== undefined) return { ...finished, ended: true }
+  const queued = state.queue.find((it) => it.started.turnId === turnId)?.started.seq
+  const startedSeq = state.turn?.turnId === turnId ? state.turn.startedSeq : queued
+  return startedSeq === undefined ? undefined : { turnId, startedSeq, endedSeq: state.seq, ended: false }
+}
+
+const titleOf = (input: readonly InputBlock[]): string =>
+  input
+    .map((it) => (it.type === 'text' ? it.text : (it.name ?? it.mediaType)))
+    .join(' ')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, 80)

@@ -1,0 +1,146 @@
+import { OxbowError } from './errors.ts'
+import type { InputBlock, Principal } from './events/types.ts'
+import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
+import type { SessionKey } from './ports.ts'
+
+/**
+ * What a call can do to the world. `read` only looks (at own data or a fixed service); `write` changes data; `exec` runs
+ * programs; `net` reaches addresses that the arguments choose; `ask` needs a person; `delegate` starts another agent.
+ */
+export type Effect = 'read' | 'write' | 'exec' | 'net' | 'ask' | 'delegate'
+
+export interface ToolContext {
+  readonly principal: Principal
+  readonly session: SessionKey
+  readonly turnId: string
+  readonly callId: string
+  /** Stable over retries and restarts: give it to business systems as the idempotency key. */
+  readonly operationId: string
+  /** 1 for the first run. */
+  readonly attempt: number
+  /** Fires on time-out and interruption. A tool that ignores it is left behind and its result thrown away. */
+  readonly signal: AbortSignal
+  /** Shows a line of progress to whoever watches; never stored. */
+  progress(text: string): void
+  /** The full text of a long result of this session, by the id in its reference. */
+  artifact(id: string): Promise<string | undefined>
+}
+
+/** Text, data blocks, or any JSON value (shown to the model as JSON). */
+export type ToolResult = unknown
+
+/** What became of an operation whose process stopped in the middle. */
+export type Reconciliation =
+  | { readonly status: 'done'; readonly result: ToolResult }
+  | { readonly status: 'not_done' }
+  | { readonly status: 'unknown' }
+
+export interface ToolSelfTest {
+  readonly name: string
+  readonly input: Readonly<Record<string, unknown>>
+  readonly expect: unknown
+}
+
+export interface ToolDefinition<S extends Schema = Schema> {
+  /** 1 to 64 of `A-Z a-z 0-9 _ -`. */
+  readonly name: string
+  /** For the model: what it does and when to use it. */
+  readonly description: string
+  readonly input: S
+  /** When given, a result that does not satisfy it is an error. */
+  readonly output?: Schema
+  readonly effects: readonly Effect[]
+  /** Default 30,000. */
+  readonly timeoutMs?: number
+  /** May run twice with the same operation id. Default: true for tools that only read. */
+  readonly idempotent?: boolean
+  /** Asked after a crash in the middle of a call, instead of running it again. */
+  readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
+  readonly tests?: readonly ToolSelfTest[]
+  readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
+}
+
+/** A tool as the engine uses it: checked, with its JSON Schema at hand. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly input: Schema
+  readonly jsonSchema: JsonSchema
+  readonly output: Schema | undefined
+  readonly effects: readonly Effect[]
+  readonly timeoutMs: number
+  readonly idempotent: boolean
+  readonly reconcile: ToolDefinition['reconcile']
+  readonly tests: readonly ToolSelfTest[]
+  /** Missing for external tools: the caller runs them. */
+  readonly run: ((input: never, context: ToolContext) => ToolResult | Promise<ToolResult>) | undefined
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/
+export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
+
+/**
+ * Defines a tool that runs in this process.
+ *
+ * @example
+ * const add = tool({
+ *   name: 'add', description: 'Adds two numbers.', effects: ['read'],
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   run: ({ a, b }) => a + b,
+ * })
+ * @throws OxbowError `tool_invalid` or `schema_unsupported`
+ */
+export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
+  const { name, effects, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
+  if (!(timeoutMs > 0)) throw new OxbowError('tool_invalid', `tool ${name}: timeoutMs must be above 0`)
+  return {
+    ...common(definition),
+    timeoutMs,
+    idempotent: definition.idempotent ?? effects.every((it) => it === 'read'),
+    reconcile: definition.reconcile as ToolDefinition['reconcile'],
+    tests: definition.tests ?? [],
+    run: definition.run as Tool['run'],
+  }
+}
+
+/** Defines a tool that the caller runs: the turn pauses, and the result comes back by call id. */
+export function externalTool(
+  definition: Pick<ToolDefinition, 'name' | 'description' | 'input' | 'output' | 'effects'>,
+): Tool {
+  return {
+    ...common(definition),
+    timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
+    idempotent: false,
+    reconcile: undefined,
+    tests: [],
+    run: undefined,
+  }
+}
+
+function common(definition: Pick<ToolDefinition, 'name' | 'description' | 'input' | 'output' | 'effects'>) {
+  const { name, description, input, output, effects } = definition
+  if (!NAME.test(name))
+    throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
+  if (effects.length === 0)
+    throw new OxbowError('tool_invalid', `tool ${name}: name at least one effect (a tool that only looks has ['read'])`)
+  const jsonSchema = toJsonSchema(input, `tool ${name}, input`)
+  if (jsonSchema.type !== 'object' && !('properties' in jsonSchema))
+    throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)
+  return { name, description, input, output, effects, jsonSchema }
+}
+
+export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')
+
+/** A tool's result as blocks for the model. */
+export function toBlocks(result: ToolResult): InputBlock[] {
+  if (result === undefined || result === null) return [{ type: 'text', text: 'Done.' }]
+  if (typeof result === 'string') return [{ type: 'text', text: result }]
+  if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result
+  return [{ type: 'text', text: JSON.stringify(result) ?? String(result) }]
+}
+
+function isInputBlock(value: unknown): value is InputBlock {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return false
+  if (value.type === 'text') return 'text' in value && typeof value.text === 'string'
+  return value.type === 'data' && 'mediaType' in value && typeof value.mediaType === 'string'
+}

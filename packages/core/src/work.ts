@@ -1,0 +1,71 @@
+// The loop: decide, perform, until the turn ends, waits, or is no longer ours.
+import type { Agent } from './agent.ts'
+import type { Action } from './decide.ts'
+import { OxbowError } from './errors.ts'
+import { act } from './perform/act.ts'
+import { check } from './perform/check.ts'
+import { think } from './perform/think.ts'
+import { ClaimLost, type TurnRun } from './turn-run.ts'
+
+/** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
+export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
+  run.log.onStored = () => watchOver(run)
+  watchOver(run)
+  try {
+    await agent.hooks.agent(run.context, async () => {
+      for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
+        if (run.stopped === 'shutdown') return
+        await perform(run, action)
+        if (run.log.state.turn?.turnId !== run.turnId) return
+      }
+      // Pauses that did not follow from another event, for example after too many recoveries.
+      await run.write(() => [])
+    })
+  } catch (error) {
+    if (error instanceof ClaimLost || run.stopped === 'shutdown') return
+    if (isStorageError(error)) throw error
+    await failTurn(run, error)
+  } finally {
+    run.log.onStored = undefined
+    run.close()
+  }
+}
+
+function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
+  switch (action.type) {
+    case 'think':
+      // Writing nothing stores what follows from the state: that the step has begun.
+      return action.begun ? think(run) : run.write(() => [])
+    case 'act':
+      return act(run, action.calls)
+    case 'check':
+      return check(run)
+    case 'finish':
+      return run.write(() => [])
+  }
+}
+
+/** Reacts to what others have appended: an interrupt, or another worker's claim. */
+function watchOver(run: TurnRun): void {
+  try {
+    if (run.turn().interrupt !== undefined) run.stop('interrupt')
+  } catch {
+    run.stop('claim_lost')
+  }
+}
+
+const STORAGE = /^(storage|journal)_/
+const isStorageError = (error: unknown): boolean => error instanceof OxbowError && STORAGE.test(error.code)
+
+/** Something of ours or of a middleware threw: the turn ends, visibly, and the full error is in the log. */
+async function failTurn(run: TurnRun, error: unknown): Promise<void> {
+  const reference = run.report(error)
+  const message = error instanceof OxbowError ? error.message : 'Something went wrong inside the agent.'
+  const code = error instanceof OxbowError ? error.code : 'internal_error'
+  run.stop('failure', { code, message, reference })
+  try {
+    await run.write(() => [])
+  } catch (again) {
+    if (!(again instanceof ClaimLost)) throw again
+  }
+}
