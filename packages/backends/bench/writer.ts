@@ -1,0 +1,117 @@
+// Compares a writer in its own thread with one on the main thread.
+//   node --conditions=oxbow-source --import ./packages/backends/bench/slow-commit.ts packages/backends/bench/writer.ts
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Event } from '@oxbow/core'
+import { connect } from '../src/sqlite/schema.ts'
+import { openFile } from '../src/sqlite/file.ts'
+import { sqliteJournal } from '../src/sqlite/journal.ts'
+import type { Write } from '../src/sqlite/protocol.ts'
+import { openStore } from '../src/sqlite/store.ts'
+import { startWriter, type Writer } from '../src/sqlite/writer.ts'
+
+const durationMs = 3_000
+
+/** What the thread does, done on the main thread: the same grouping, the same transactions. */
+function inlineWriter(path: string): Writer {
+  const db = connect(path)
+  const store = openStore(db)
+  let queued: { write: Write; resolve(answer: number): void; reject(error: unknown): void }[] = []
+  function flush(): void {
+    const batch = queued
+    queued = []
+    store
+      .apply(batch.map(({ write }) => write))
+      .forEach((answer, index) =>
+        typeof answer === 'number' ? batch[index]!.resolve(answer) : batch[index]!.reject(answer),
+      )
+  }
+  return {
+    write: (write) =>
+      new Promise((resolve, reject) => {
+        if (queued.length === 0) setImmediate(flush)
+        queued.push({ write, resolve, reject })
+      }),
+    async close() {
+      db.close()
+    },
+  } as Writer
+}
+
+async function measure(kind: string, concurrent: number) {
+  const dir = mkdtempSync(join(tmpdir(), 'oxbow-bench-'))
+  const path = join(dir, 'oxbow.db')
+  const db = openFile(path)
+  const writer = kind === 'thread' ? startWriter(path, 'bench') : inlineWriter(path)
+  const journal = sqliteJournal({ db, writer, path, guard: (run) => run() })
+  const lag = monitorEventLoopDelay({ resolution: 1 })
+  let appends = 0
+  let until = 0
+
+  async function session(number: number): Promise<void> {
+    const key = { tenant: 'acme', user: `user-${number % 10}`, session: `session-${number}` }
+    for (let seq = await journal.head(key); performance.now() < until; ) {
+      const events = Array.from({ length: 1 + (appends % 3) }, (_, index) => event(seq + 1 + index))
+      const answer = await journal.append(key, seq, events, { status: 'running', agent: 'assistant', title: 'A title' })
+      if (!answer.ok) throw new Error('a lone appender met a conflict')
+      seq += events.length
+      appends += 1
+    }
+  }
+  const load = (ms: number) => {
+    appends = 0
+    until = performance.now() + ms
+    return Promise.all(Array.from({ length: concurrent }, (_, number) => session(number)))
+  }
+
+  await load(500)
+  lag.enable()
+  const cpu = process.cpuUsage()
+  const start = performance.now()
+  await load(durationMs)
+  const elapsed = performance.now() - start
+  const { user, system } = process.cpuUsage(cpu)
+  lag.disable()
+  db.close()
+  await writer.close()
+  rmSync(dir, { recursive: true })
+  console.log(
+    [
+      kind.padEnd(7),
+      `${concurrent} sessions`.padEnd(13),
+      `fsync +${process.env.SLOW_COMMIT_MS ?? 0} ms`.padEnd(13),
+      `${Math.round((appends / elapsed) * 1000)} appends/s`.padEnd(17),
+      `${((user + system) / appends).toFixed(1)} µs CPU/append`.padEnd(22),
+      `lag p50 ${(lag.percentile(50) / 1e6).toFixed(1)} p99 ${(lag.percentile(99) / 1e6).toFixed(1)} ms`,
+    ].join(' '),
+  )
+}
+
+const body = 'The quick brown fox jumps over the lazy dog. '.repeat(8)
+const event = (seq: number) =>
+  ({
+    type: 'model.finished',
+    turnId: 'turn-1',
+    step: seq,
+    message: { id: 'm', role: 'assistant', blocks: [{ type: 'text', text: body }] },
+    seq,
+    at: Date.now(),
+  }) as unknown as Event
+
+if (process.argv[2] !== undefined) {
+  await measure(process.argv[2], Number(process.argv[3]))
+} else {
+  for (const delay of ['0', '20']) {
+    for (const kind of ['inline', 'thread']) {
+      for (const concurrent of ['1', '50', '500']) {
+        spawnSync(process.execPath, [...process.execArgv, import.meta.filename, kind, concurrent], {
+          stdio: 'inherit',
+          env: { ...process.env, SLOW_COMMIT_MS: delay },
+        })
+      }
+    }
+  }
+}
