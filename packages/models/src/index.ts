@@ -1,5 +1,8 @@
 export type { Timeouts } from './clock.ts'
+export { type Environment, type ModelOptions, modelFromEnvironment, resolveModel } from './environment.ts'
 export { estimateRequestTokens, estimateTokens } from './estimate.ts'
+export { offline } from './offline/offline.ts'
 export { type OpenAiChatOptions, openaiChat } from './openai-chat.ts'
+export { type Provider, providers } from './providers.ts'
 export type { Quirks } from './quirks.ts'
 export { type Repair, repairHistory } from './repair-history.ts'
