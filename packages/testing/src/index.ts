@@ -8,4 +8,5 @@ export {
   scriptedModel,
   type WireMessage,
 } from './scripted-model.ts'
+export { type SpawnOptions, spawnScriptedModel } from './spawn-scripted-model.ts'
 export { until } from './until.ts'

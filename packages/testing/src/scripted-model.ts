@@ -127,6 +127,8 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
     })
   })
   server.on('connection', (socket) => socket.setNoDelay(true))
+  // Longer than any client keeps an idle connection, so that no request meets one that is just being closed.
+  server.keepAliveTimeout = 120_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
   return {
@@ -163,7 +165,8 @@ function recordRequest(
   response: ServerResponse,
   body: Record<string, unknown>,
   number: number,
-): ScriptedRequest {
+): RecordedRequest {
+  let cut = false
   const closed = new Promise<void>((resolve) => response.once('close', resolve))
   return {
     number,
@@ -174,14 +177,25 @@ function recordRequest(
     messages: (body.messages ?? []) as readonly WireMessage[],
     tools: (body.tools ?? []) as ScriptedRequest['tools'],
     get aborted() {
-      return response.destroyed && !response.writableFinished
+      return response.destroyed && !response.writableFinished && !cut
     },
     waitForAbort: async () => {
       await closed
+      if (cut) throw new Error(`request ${number} was cut by its script, not aborted`)
       if (response.writableFinished) throw new Error(`request ${number} was answered completely, not aborted`)
     },
     closed,
+    cut: () => {
+      cut = true
+      response.socket?.destroySoon()
+    },
   }
+}
+
+/** The server's own side of a request. */
+interface RecordedRequest extends ScriptedRequest {
+  /** Destroys the connection after what was written has gone out. */
+  cut(): void
 }
 
 const sendJson = (response: ServerResponse, status: number, body: string) => {
@@ -190,7 +204,7 @@ const sendJson = (response: ServerResponse, status: number, body: string) => {
 
 async function send(
   reply: Reply,
-  request: ScriptedRequest,
+  request: RecordedRequest,
   response: ServerResponse,
   options: ScriptedModelOptions,
   released: () => Promise<void>,
@@ -224,7 +238,7 @@ async function send(
   for (let i = 0; i <= chunks.length; i++) {
     if (reply.hold?.atChunk === i) await held(reply.hold.gate)
     if (reply.silentAfterChunks === i) await Promise.race([request.closed, released()])
-    if (reply.cutAfterChunks === i) response.destroy()
+    if (reply.cutAfterChunks === i) return request.cut()
     if (response.destroyed) return
     if (i === chunks.length) break
     if (i > 0) await held(reply.betweenChunks)
@@ -236,10 +250,7 @@ async function send(
       if (cut) data = data.subarray(0, reply.cutAfterBytes! - bytes)
       bytes += data.length
       await write(data, response, options)
-      if (cut) {
-        response.destroy()
-        return
-      }
+      if (cut) return request.cut()
     }
   }
   response.end()
