@@ -28,7 +28,7 @@ export type Action =
 
 export function decide(turn: TurnState, limits: Limits): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
-  if (turn.paused === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
+  if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
 
   const open = turn.calls.filter((call) => call.finished === undefined)

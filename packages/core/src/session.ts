@@ -168,8 +168,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         yield item
         if (!isEvent(item)) continue
         if (isEnd(item)) return
-        const { turn } = log.state
-        if (item.type === 'turn.paused' && turn?.turnId === turnId && turn.paused !== undefined) return
+        if (item.type === 'turn.paused' && log.state.turn?.paused?.seq === item.seq) return
       }
     } finally {
       await reader.return?.()
@@ -275,7 +274,8 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       await log.catchUp()
       await log.append((draft) => {
         const { turn } = draft.state
-        if (turn?.paused !== 'recovery_limit') throw new OxbowError('not_parked', 'No turn of this session is parked.')
+        if (turn?.paused?.reason !== 'recovery_limit')
+          throw new OxbowError('not_parked', 'No turn of this session is parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
       })
       engine.attend(log)

@@ -62,7 +62,7 @@ export interface TurnState {
   /** Steering inputs that wait for the next step. */
   readonly steers: readonly Message[]
   readonly interrupt?: { readonly reason: string }
-  readonly paused?: 'external' | 'recovery_limit'
+  readonly paused?: { readonly reason: 'external' | 'recovery_limit'; readonly seq: number }
   readonly emptyReplies: number
   readonly rejections: number
   readonly usage: Usage
@@ -202,7 +202,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       }
     }
     case 'turn.paused':
-      return withTurn({ paused: event.reason })
+      return withTurn({ paused: { reason: event.reason, seq: event.seq } })
     case 'turn.released': {
       const { paused: _, ...rest } = turn
       return { ...state, turn: { ...rest, recoveries: 0 } }
@@ -306,7 +306,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
 
 export function statusOf(state: SessionState): SessionStatus {
   if (state.turn === undefined) return 'idle'
-  if (state.turn.paused === 'recovery_limit') return 'parked'
+  if (state.turn.paused?.reason === 'recovery_limit') return 'parked'
   return state.turn.paused === undefined ? 'running' : 'waiting'
 }
 

@@ -1,0 +1,29 @@
+import type { ScriptedModel } from '@oxbow/testing'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startModel, survives, undisturbed } from './matrix.ts'
+import { scenarios } from './scenarios.ts'
+
+// Every third point of each scenario, another third in the next one; `npm run test:crash` walks them all.
+const STRIDE = 3
+
+let model: ScriptedModel
+beforeAll(async () => {
+  model = await startModel()
+})
+afterAll(() => model.close())
+
+describe('X2: a turn that is killed at any point ends as if nothing had happened', () => {
+  test.each(Object.keys(scenarios))('%s', { timeout: 180_000 }, async (scenario) => {
+    const calm = await undisturbed(scenario, model.url)
+    const { points } = calm.report
+    expect(points).toContain('append.before')
+    expect(points).toContain('model.after')
+    const failures: string[] = []
+    const offset = Object.keys(scenarios).indexOf(scenario) % STRIDE
+    for (let n = 1 + offset; n <= points.length; n += STRIDE)
+      await survives(scenario, model.url, [n], calm).catch((error: Error) =>
+        failures.push(`killed at ${n} (${points[n - 1]}): ${error.message}`),
+      )
+    expect(failures).toEqual([])
+  })
+})

@@ -1,0 +1,179 @@
+// Turns that are killed at every point. Each tool writes what it really did into a log that the engine knows nothing of.
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type AgentDefinition, externalTool, type FaultPoint, type JsonSchema, type Tool, tool } from '@oxbow/core'
+import type { Reply, ScriptedRequest } from '@oxbow/testing'
+
+export interface Scenario {
+  readonly tools: (world: World) => readonly Tool[]
+  readonly allow?: readonly string[]
+  readonly output?: JsonSchema
+  /** The model's answer by the number of tool messages and answers that this turn has seen. */
+  readonly replies: readonly Reply[]
+  /** Tools whose outcome may honestly be unknown after a kill in the middle of them. */
+  readonly mayBeUnknown?: readonly string[]
+}
+
+/** The outside world: a file that only grows. */
+export interface World {
+  readonly faultPoint: FaultPoint | undefined
+  act(effect: string): void
+  done(effect: string): boolean
+}
+
+export function world(directory: string, faultPoint: FaultPoint | undefined): World {
+  const file = join(directory, 'effects.log')
+  return {
+    faultPoint,
+    act(effect) {
+      faultPoint?.('effect.before')
+      appendFileSync(file, `${effect}\n`)
+      faultPoint?.('effect.after')
+    },
+    done: (effect) => effects(directory).includes(effect),
+  }
+}
+
+export function effects(directory: string): string[] {
+  const file = join(directory, 'effects.log')
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
+}
+
+const word: JsonSchema = { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] }
+
+const read = tool({
+  name: 'read',
+  description: 'Reads a word.',
+  effects: ['read'],
+  input: word,
+  run: ({ word: it }) => `read ${String(it)}`,
+})
+
+export const scenarios: Record<string, Scenario> = {
+  'parallel reads over three steps': {
+    tools: () => [read],
+    replies: [
+      { calls: ['a', 'b', 'c', 'd', 'e'].map((it) => ({ name: 'read', arguments: { word: it } })) },
+      { thinking: 'one more', calls: [{ name: 'read', arguments: { word: 'f' } }] },
+      { text: 'I have read six words.' },
+    ],
+  },
+  'a write that nobody can ask about': {
+    tools: (it) => [read, send(it, {})],
+    allow: ['send'],
+    mayBeUnknown: ['send'],
+    replies: [
+      {
+        text: 'First I look.',
+        calls: [
+          { name: 'read', arguments: { word: 'a' } },
+          { name: 'send', arguments: { word: 'letter' } },
+          { name: 'read', arguments: { word: 'b' } },
+        ],
+      },
+      { text: 'The letter is sent.' },
+    ],
+  },
+  'a write that can be asked about': {
+    tools: (it) => [
+      send(it, {
+        reconcile: async (operationId) =>
+          it.done(`send letter ${operationId}`) ? { status: 'done', result: 'sent letter' } : { status: 'not_done' },
+      }),
+    ],
+    allow: ['send'],
+    replies: [{ calls: [{ name: 'send', arguments: { word: 'letter' } }] }, { text: 'The letter is sent.' }],
+  },
+  'an idempotent write': {
+    tools: (it) => [
+      tool({
+        name: 'put',
+        description: 'Stores a word under its operation id.',
+        effects: ['write'],
+        idempotent: true,
+        input: word,
+        run: ({ word: value }, { operationId }) => {
+          const effect = `put ${String(value)} ${operationId}`
+          if (!it.done(effect)) it.act(effect)
+          return `put ${String(value)}`
+        },
+      }),
+    ],
+    allow: ['put'],
+    replies: [
+      {
+        calls: [
+          { name: 'put', arguments: { word: 'x' } },
+          { name: 'put', arguments: { word: 'y' } },
+        ],
+      },
+      { text: 'Stored.' },
+    ],
+  },
+  'an external tool and a refused call': {
+    tools: (it) => [
+      read,
+      externalTool({ name: 'ask_client', description: 'Runs in the client.', effects: ['read'], input: word }),
+      send(it, {}),
+    ],
+    replies: [
+      {
+        calls: [
+          { name: 'ask_client', arguments: { word: 'colour' } },
+          { name: 'send', arguments: { word: 'forbidden' } },
+          { name: 'read', arguments: { word: 'a' } },
+          { name: 'ask_client', arguments: { word: 'size' } },
+        ],
+      },
+      { text: 'The client said blue.' },
+    ],
+  },
+  'a structured answer that needs a second attempt': {
+    tools: () => [read],
+    output: { type: 'object', properties: { total: { type: 'integer' } }, required: ['total'] },
+    replies: [
+      { calls: [{ name: 'read', arguments: { word: 'a' } }] },
+      { text: '{"total":"many"}' },
+      { text: '{"total":6}' },
+    ],
+  },
+  'broken arguments until the tool is given up': {
+    tools: () => [read],
+    replies: [
+      { calls: [{ name: 'read', arguments: '{"word":' }] },
+      {
+        calls: [
+          { name: 'read', arguments: '[1]' },
+          { name: 'nothing', arguments: {} },
+        ],
+      },
+      { calls: [{ name: 'read', arguments: '{"word":{}}' }] },
+      { text: 'I could not read.' },
+    ],
+  },
+}
+
+function send(it: World, { reconcile }: Pick<Parameters<typeof tool>[0], 'reconcile'>): Tool {
+  return tool({
+    name: 'send',
+    description: 'Sends a letter.',
+    effects: ['write'],
+    input: word,
+    ...(reconcile && { reconcile }),
+    run: ({ word: what }, { operationId }) => {
+      it.act(`send ${String(what)} ${operationId}`)
+      return `sent ${String(what)}`
+    },
+  })
+}
+
+/** The same question always meets the same answer, however often it is asked. */
+export function replyTo(scenario: Scenario, request: ScriptedRequest): Reply | undefined {
+  const answers = request.messages.filter((it) => it.role === 'assistant').length
+  return scenario.replies[answers]
+}
+
+export const definition = (scenario: Scenario, it: World): Pick<AgentDefinition, 'tools' | 'allow'> => ({
+  tools: scenario.tools(it),
+  allow: scenario.allow ?? [],
+})
