@@ -48,6 +48,8 @@ export interface EngineInside {
   /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
   attend(log: SessionLog, claimed?: { epoch: number }): void
   readonly worker: string
+  /** Makes this worker known as alive, once; before its first claim is stored. */
+  announce(): Promise<unknown>
   readonly stopping: boolean
 }
 
@@ -180,6 +182,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   const inside: EngineInside = {
     worker,
+    announce,
     load,
     attend,
     agent(name) {
@@ -257,7 +260,7 @@ export function createEngine(options: EngineOptions): Engine {
       await (await announced)?.release()
     },
     get running() {
-      return working.size
+      return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
 }

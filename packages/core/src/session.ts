@@ -102,7 +102,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
     const blocks = toInput(input)
     const log = await load()
-    await log.catchUp()
+    await Promise.all([log.catchUp(), engine.announce()])
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
     const principal = self(options.principal)
     const agent = engine.agent(log.state.agent || agentName)
