@@ -14,8 +14,8 @@ export interface ReplyAssembler {
   frame(frame: WireFrame): WireFault | undefined
   /** The provider gave a reason to end, so what is there is whole. */
   readonly complete: boolean
-  /** The reason that was given, as the provider spells it. */
-  readonly wireReason: string | undefined
+  /** Some part of the answer has come. */
+  readonly started: boolean
   /** The reply as it stands. `finishReason` overrides the provider's, for an answer that did not come to its end. */
   reply(finishReason?: FinishReason): ModelReply
 }
@@ -145,8 +145,8 @@ export function assembleReply(
     get complete() {
       return wireReason !== undefined
     },
-    get wireReason() {
-      return wireReason
+    get started() {
+      return blocks.length > 0
     },
     frame(frame) {
       if (frame.error !== undefined && frame.error !== null) return { type: 'error', error: frame.error }

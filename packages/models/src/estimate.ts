@@ -1,4 +1,4 @@
-import type { ModelRequest } from '@oxbow/core'
+import type { Message, ModelRequest } from '@oxbow/core'
 
 /**
  * Tokens of a text by its characters: about four Latin characters, or one CJK character, to a token. Good to some 20 %;
@@ -10,18 +10,34 @@ export function estimateTokens(text: string): number {
   return Math.ceil((text.length - wide) / 4 + wide)
 }
 
-/** Tokens of a request: its text, with a little for the frame of each message. */
+/** Tokens of a request: its text, with a little for the frame of each message. Messages are counted once. */
 export function estimateRequestTokens(request: ModelRequest): number {
   let tokens = estimateTokens(request.system)
-  for (const tool of request.tools) tokens += estimateTokens(tool.name + tool.description + JSON.stringify(tool.input))
-  for (const message of request.messages) {
-    tokens += 4
-    for (const block of message.blocks) {
-      if (block.type === 'text' || block.type === 'thinking') tokens += estimateTokens(block.text)
-      else if (block.type === 'call') tokens += estimateTokens(block.tool + block.arguments)
-      else if (block.type === 'data') tokens += dataTokens
-      else for (const part of block.content) tokens += part.type === 'text' ? estimateTokens(part.text) : dataTokens
-    }
+  for (const tool of request.tools) {
+    tokens += counted(tool, () => estimateTokens(tool.name + tool.description + JSON.stringify(tool.input)))
+  }
+  for (const message of request.messages) tokens += counted(message, () => messageTokens(message))
+  return tokens
+}
+
+const counts = new WeakMap<object, number>()
+
+function counted(of: object, count: () => number): number {
+  let tokens = counts.get(of)
+  if (tokens === undefined) {
+    tokens = count()
+    counts.set(of, tokens)
+  }
+  return tokens
+}
+
+function messageTokens(message: Message): number {
+  let tokens = 4
+  for (const block of message.blocks) {
+    if (block.type === 'text' || block.type === 'thinking') tokens += estimateTokens(block.text)
+    else if (block.type === 'call') tokens += estimateTokens(block.tool + block.arguments)
+    else if (block.type === 'data') tokens += dataTokens
+    else for (const part of block.content) tokens += part.type === 'text' ? estimateTokens(part.text) : dataTokens
   }
   return tokens
 }

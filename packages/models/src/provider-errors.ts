@@ -11,8 +11,25 @@ export interface ErrorContext {
   readonly keyVariable?: string | undefined
 }
 
-const overflow =
-  /context.?length.?exceeded|maximum context|context.{0,20}(window|size|length|limit)|prompt is too long|input (length|is too long)|too many (input )?tokens|exceed_context|(input|prompt|request).{0,40}(exceed|longer than|larger than).{0,40}(token|length|limit|context)|reduce the length|range of input length/i
+/** How providers say that a conversation is too long. A limit of the answer (`max_tokens is too large`) is not meant. */
+const overflow = new RegExp(
+  [
+    'context.?length.?exceeded',
+    'exceed_context',
+    'maximum (context|prompt|input) length',
+    'prompt is too long',
+    'prompt exceeds max',
+    'input (token )?length.{0,60}(exceed|too long)',
+    'range of input length',
+    '(exceed|overflow|larger than|longer than|too large).{0,60}context',
+    'context (window|length|size|limit).{0,40}(exceed|overflow)',
+    'exceeded model token limit',
+    'total tokens.{0,40}exceed',
+    'too many (input )?tokens',
+    'reduce the length of (the|your) (messages|prompt|input)',
+  ].join('|'),
+  'i',
+)
 
 /** An answer with a status of 400 or more. */
 export function httpError(context: ErrorContext, status: number, headers: Headers, body: string): ModelError {
@@ -25,10 +42,14 @@ export function httpError(context: ErrorContext, status: number, headers: Header
 }
 
 /** An error object inside an answer with status 200. */
-export function frameError(context: ErrorContext, error: unknown, partial: ModelReply): ModelError {
+export function frameError(
+  context: ErrorContext,
+  error: unknown,
+  partial: { readonly partial?: ModelReply },
+): ModelError {
   const body = JSON.stringify(typeof error === 'string' ? { error: { message: error } } : { error })
   const parsed = parseError(body)
-  return build(context, parsed.status, parsed, { partial, body, requestId: parsed.requestId })
+  return build(context, parsed.status, parsed, { ...partial, body, requestId: parsed.requestId })
 }
 
 /** `fetch` failed before an answer came. */
@@ -44,13 +65,18 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
 }
 
 /** The body was no answer of the chat-completions format. */
-export function bodyError(context: ErrorContext, body: string, hint: string, partial?: ModelReply): ModelError {
+export function bodyError(
+  context: ErrorContext,
+  body: string,
+  hint: string,
+  partial: { readonly partial?: ModelReply } = {},
+): ModelError {
   return new ModelError(
     'provider_error',
     `${context.provider} did not answer as a chat-completions server does. ${hint}`,
     {
       details: { body: clip(scrub(context, body), 2000) },
-      ...(partial === undefined ? {} : { partial }),
+      ...partial,
     },
   )
 }
@@ -102,7 +128,12 @@ function build(
   context: ErrorContext,
   status: number | undefined,
   error: ParsedError,
-  extra: { retryAfterMs?: number | undefined; requestId?: string | undefined; body: string; partial?: ModelReply },
+  extra: {
+    readonly retryAfterMs?: number | undefined
+    readonly requestId?: string | undefined
+    readonly body: string
+    readonly partial?: ModelReply
+  },
 ): ModelError {
   const text = `${error.type} ${error.message}`
   const { code, retryable } = classify(status, text, extra.body)
@@ -126,9 +157,10 @@ function classify(
   body: string,
 ): { code: ModelErrorCode; retryable: boolean } {
   if (status === 401 || status === 403) return { code: 'auth', retryable: false }
-  if (status === 429 || (status === undefined && /rate.?limit|too many requests/i.test(text))) {
-    // Waiting does not fill an account.
-    return { code: 'rate_limited', retryable: !/insufficient.?(quota|balance)|billing|arrears/i.test(text) }
+  // Waiting does not fill an account.
+  const spent = /insufficient.?(quota|balance)|billing|arrears/i.test(text)
+  if (status === 429 || (status === undefined && (spent || /rate.?limit|too many requests/i.test(text)))) {
+    return { code: 'rate_limited', retryable: !spent }
   }
   const refusedInput = status === undefined || (status >= 400 && status < 500 && status !== 404)
   if (refusedInput && overflow.test(text.trim() === '' ? body : text))
@@ -174,15 +206,18 @@ function advice(
   }
 }
 
-/** Seconds or an HTTP date, at most two minutes; anything else is ignored. */
+/** Seconds or an HTTP date (and Azure's milliseconds), at most two minutes; anything else is ignored. */
 function retryAfter(headers: Headers): number | undefined {
-  const value = headers.get('retry-after')?.trim()
-  if (!value) return undefined
-  const ms = /^\d+(\.\d+)?$/.test(value)
-    ? Number(value) * 1000
-    : /[a-z]/i.test(value)
-      ? Date.parse(value) - Date.now()
-      : NaN
+  const value = headers.get('retry-after')?.trim() ?? ''
+  const millis = headers.get('retry-after-ms')?.trim() ?? ''
+  const isNumber = /^\d+(\.\d+)?$/
+  const ms = isNumber.test(millis)
+    ? Number(millis)
+    : isNumber.test(value)
+      ? Number(value) * 1000
+      : /^[A-Z][a-z]+, .* GMT$/.test(value)
+        ? Date.parse(value) - Date.now()
+        : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, Math.round(ms)), 120_000)
 }
 

@@ -1,0 +1,137 @@
+// How the tests of this package talk to a model.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Block, Message, Model, ModelDelta, ModelError, ModelReply, ModelRequest } from '@oxbow/core'
+import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
+import { afterEach, expect } from 'vitest'
+import { type OpenAiChatOptions, openaiChat } from './index.ts'
+
+const open: ScriptedModel[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()))
+})
+
+/** A server that gives these replies to whatever model is asked for, closed after the test. */
+export async function serve(...replies: Reply[]): Promise<ScriptedModel> {
+  const server = await scriptedModel({ scripts: { '*': replies } })
+  open.push(server)
+  return server
+}
+
+export const modelAt = (server: { readonly url: string }, options: Partial<OpenAiChatOptions> = {}): Model =>
+  openaiChat({ provider: 'test', model: 'any', baseUrl: server.url, apiKey: 'sk-secret', ...options })
+
+export const userMessage = (text: string): Message => ({ id: 'u', role: 'user', blocks: [{ type: 'text', text }] })
+
+export const request = (overrides: Partial<ModelRequest> = {}): ModelRequest => ({
+  system: '',
+  messages: [userMessage('hi')],
+  tools: [],
+  ...overrides,
+})
+
+export interface Asked {
+  readonly reply: ModelReply
+  readonly deltas: ModelDelta[]
+}
+
+/** Asks, and checks that the fragments add up to the blocks of the reply. */
+export async function ask(
+  model: Model,
+  overrides: Partial<ModelRequest> = {},
+  options: { readonly signal?: AbortSignal; readonly retyped?: boolean } = {},
+): Promise<Asked> {
+  const signal = options.signal ?? new AbortController().signal
+  const deltas: ModelDelta[] = []
+  const reply = await model.generate(request(overrides), { signal, onDelta: (delta) => deltas.push(delta) })
+  if (!options.retyped) expect(addUp(deltas)).toEqual(reply.blocks.map(shown))
+  return { reply, deltas }
+}
+
+/** Asks a model that must fail; gives the error and the fragments that came before it. */
+export async function askInVain(
+  model: Model,
+  overrides: Partial<ModelRequest> = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<{ error: ModelError; deltas: ModelDelta[] }> {
+  const deltas: ModelDelta[] = []
+  try {
+    await model.generate(request(overrides), { signal, onDelta: (delta) => deltas.push(delta) })
+  } catch (error) {
+    expect(error).toMatchObject({ name: 'ModelError' })
+    const { partial } = error as ModelError
+    expect(addUp(deltas)).toEqual((partial?.blocks ?? []).map(shown))
+    return { error: error as ModelError, deltas }
+  }
+  throw new Error('the model answered')
+}
+
+/** Serves these frames as they are and gives what the driver makes of them. */
+export async function read(frames: readonly unknown[], options: Partial<OpenAiChatOptions> = {}): Promise<Asked> {
+  return ask(modelAt(await serve({ raw: sse(frames) }), options))
+}
+
+/** A body of frames; strings are put in as they are. */
+export const sse = (frames: readonly unknown[], end = 'data: [DONE]\n\n'): string =>
+  frames.map((frame) => (typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`)).join('') + end
+
+export const frame = (delta: unknown, finishReason: string | null = null): object => ({
+  object: 'chat.completion.chunk',
+  model: 'm',
+  choices: [{ index: 0, delta, finish_reason: finishReason }],
+})
+
+export const text = (reply: ModelReply): string =>
+  reply.blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('')
+export const thinking = (reply: ModelReply): string =>
+  reply.blocks.flatMap((block) => (block.type === 'thinking' ? [block.text] : [])).join('')
+export const calls = (reply: ModelReply): [string, string][] =>
+  reply.blocks.flatMap((block): [string, string][] => (block.type === 'call' ? [[block.tool, block.arguments]] : []))
+
+const shown = (block: Block): string[] =>
+  block.type === 'call'
+    ? ['call', block.tool, block.arguments]
+    : [block.type, block.type === 'text' || block.type === 'thinking' ? block.text : '']
+
+function addUp(deltas: readonly ModelDelta[]): string[][] {
+  const blocks: string[][] = []
+  for (const delta of deltas) {
+    if (delta.type === 'call') blocks[delta.block] = ['call', delta.tool, '']
+    else if (delta.type === 'arguments') blocks[delta.block]![2] += delta.text
+    else {
+      blocks[delta.block] ??= [delta.type, '']
+      expect(blocks[delta.block]![0]).toBe(delta.type)
+      blocks[delta.block]![1] += delta.text
+    }
+  }
+  return blocks
+}
+
+export interface Recording {
+  readonly name: string
+  readonly body: Buffer
+}
+
+const streams = join(import.meta.dirname, '../../../../shared/cases/streams')
+/** Undefined where the recordings are: a reason to skip elsewhere. */
+export const noRecordings = existsSync(streams) ? undefined : 'the recorded streams are not beside this checkout'
+
+/** The recordings in chat-completions format, as the bytes of a body. */
+export function chatRecordings(): Recording[] {
+  if (noRecordings) return []
+  return readdirSync(streams, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.sse') || path.endsWith('.chunks.txt'))
+    .sort()
+    .flatMap((path) => {
+      const content = readFileSync(join(streams, path), 'utf8')
+      if (!content.includes('"choices"') || content.includes('"text_completion"')) return []
+      const body = path.endsWith('.sse')
+        ? content
+        : `${content
+            .trimEnd()
+            .split('\n')
+            .map((line) => `data: ${line}\n\n`)
+            .join('')}data: [DONE]\n\n`
+      return [{ name: path, body: Buffer.from(body) }]
+    })
+}

@@ -1,0 +1,200 @@
+// One request and its streamed answer: fetch, the clocks, cancellation, and how each way to end is told.
+import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
+import type { ReplyAssembler, WireFrame } from './chat-reply.ts'
+import { startClock, type TimeoutCode, type Timeouts } from './clock.ts'
+import {
+  bodyError,
+  type ErrorContext,
+  frameError,
+  httpError,
+  nativeFormatError,
+  networkError,
+} from './provider-errors.ts'
+import { sseReader } from './sse.ts'
+
+export interface Endpoint {
+  readonly context: ErrorContext
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly timeouts: Timeouts
+  readonly fetch: typeof globalThis.fetch | undefined
+}
+
+type Reader = ReadableStreamDefaultReader<Uint8Array>
+
+/** After the reason to end has come, so long is waited for the figures and the end of the stream. */
+const closingMs = 5_000
+
+/** Sends `body` and feeds the answer to the assembler. Rejects with a `ModelError`, at once when `signal` aborts. */
+export function exchange(
+  endpoint: Endpoint,
+  body: string,
+  assembler: ReplyAssembler,
+  signal: AbortSignal,
+): Promise<ModelReply> {
+  const { context } = endpoint
+  const { promise, resolve, reject } = Promise.withResolvers<ModelReply>()
+  const abort = new AbortController()
+  let settled = false
+  /** The response, from the moment its head has come. */
+  let response: Response | undefined
+
+  const settle = () => {
+    settled = true
+    clock.stop()
+    signal.removeEventListener('abort', cancel)
+  }
+  const succeed = () => {
+    if (settled) return
+    settle()
+    resolve(assembler.reply())
+  }
+  const fail = (error: ModelError) => {
+    if (settled) return
+    settle()
+    reject(error)
+    abort.abort()
+  }
+  const partial = (finishReason: FinishReason = 'error') =>
+    assembler.started ? { partial: assembler.reply(finishReason) } : {}
+  /** Nothing more will come: with a reason to end the answer is whole, without one it is not. */
+  const ended = (error: () => ModelError) => (assembler.complete ? succeed() : fail(error()))
+  const cancel = () => fail(new ModelError('cancelled', 'The model call was cancelled.', partial('cancelled')))
+  const clock = startClock(endpoint.timeouts, (code, limitMs) => {
+    if (response?.ok === false) return fail(httpError(context, response.status, response.headers, ''))
+    ended(() => timeoutError(context, code, limitMs, partial()))
+    abort.abort()
+  })
+
+  const frame = (value: WireFrame) => {
+    clock.progress()
+    const wasComplete = assembler.complete
+    const fault = assembler.frame(value)
+    if (fault?.type === 'native') fail(nativeFormatError(context))
+    else if (fault) fail(frameError(context, fault.error, partial()))
+    else if (assembler.complete && !wasComplete) clock.closing(closingMs)
+  }
+
+  const readEvents = async (start: Uint8Array, reader: Reader) => {
+    let bytesEnded = false
+    const events = sseReader((data) => {
+      if (settled) return
+      if (data === '[DONE]') return succeed()
+      // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
+      if (data.charCodeAt(0) !== openingBrace) return
+      let value: WireFrame
+      try {
+        value = JSON.parse(data)
+      } catch {
+        // The last event of a stream that was cut is no more broken than the stream.
+        if (!bytesEnded) fail(bodyError(context, data, 'A frame of its stream was no JSON. Try again.', partial()))
+        return
+      }
+      frame(value)
+    })
+    events.push(start)
+    while (!settled) {
+      const { done, value } = await reader.read()
+      if (settled) break
+      if (done) {
+        bytesEnded = true
+        events.end()
+        return ended(() => cutError(context, partial()))
+      }
+      events.push(value)
+    }
+    drain(reader, abort)
+  }
+
+  /** The body is one document and no event stream. */
+  const readDocument = async (start: Uint8Array, reader: Reader) => {
+    const text = await readRest(start, reader)
+    let value: WireFrame
+    try {
+      value = JSON.parse(text)
+    } catch {
+      const isPage = text.trimStart().startsWith('<')
+      const hint = isPage ? 'It sent a web page: check the base URL.' : 'It sent broken JSON. Try again.'
+      return fail(bodyError(context, text, hint))
+    }
+    frame(value)
+    if (Array.isArray(value.choices) && value.choices.length > 0) succeed()
+    else fail(bodyError(context, text, 'Check the base URL.'))
+  }
+
+  const run = async () => {
+    response = await (endpoint.fetch ?? fetch)(endpoint.url, {
+      method: 'POST',
+      headers: endpoint.headers,
+      body,
+      signal: abort.signal,
+    })
+    if (!response.ok) {
+      return fail(httpError(context, response.status, response.headers, await response.text()))
+    }
+    const reader = response.body?.getReader()
+    const first = await reader?.read()
+    if (settled) return
+    clock.firstByte()
+    if (!reader || !first || first.done) return fail(cutError(context, {}))
+    const character = firstCharacter(first.value)
+    const isDocument = character === '{' || character === '[' || character === '<'
+    await (isDocument ? readDocument(first.value, reader) : readEvents(first.value, reader))
+  }
+
+  if (signal.aborted) cancel()
+  else {
+    signal.addEventListener('abort', cancel)
+    run().catch((error: unknown) => {
+      if (!settled) ended(() => (response ? cutError(context, partial(), error) : networkError(context, error)))
+    })
+  }
+  return promise
+}
+
+const openingBrace = 123
+
+type Partial = { readonly partial?: ModelReply }
+
+function cutError(context: ErrorContext, partial: Partial, cause?: unknown): ModelError {
+  return new ModelError('stream_cut', `The answer of ${context.provider} broke off before its end. Try again.`, {
+    retryable: true,
+    ...partial,
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+function timeoutError(context: ErrorContext, code: TimeoutCode, limitMs: number, partial: Partial): ModelError {
+  const what = {
+    first_byte_timeout: 'sent nothing',
+    idle_timeout: 'sent nothing more',
+    total_timeout: 'did not finish',
+  }[code]
+  return new ModelError(code, `${context.provider} ${what} within ${limitMs} ms. Try again, or raise the limit.`, {
+    retryable: true,
+    ...partial,
+  })
+}
+
+/** The first character after a byte order mark and white space; no event stream begins with a bracket. */
+const firstCharacter = (bytes: Uint8Array): string =>
+  new TextDecoder().decode(bytes.subarray(0, 64)).trimStart().charAt(0)
+
+async function readRest(start: Uint8Array, reader: Reader): Promise<string> {
+  const parts = [start]
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return new TextDecoder().decode(Buffer.concat(parts))
+    parts.push(value)
+  }
+}
+
+/** Reads a stream to its end after `[DONE]`, so that the connection can be used again; gives it a second for that. */
+function drain(reader: Reader, abort: AbortController): void {
+  const timer = setTimeout(() => abort.abort(), 1_000)
+  timer.unref()
+  const next = (): Promise<void> => reader.read().then(({ done }) => (done ? undefined : next()))
+  next()
+    .catch(() => {})
+    .finally(() => clearTimeout(timer))
+}
