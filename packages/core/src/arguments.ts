@@ -76,7 +76,7 @@ function coerce(root: Arguments, { keyword, instancePath, params }: ErrorObject)
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   const name = path.pop()
-  if (name === undefined) return
+  if (name === undefined || name === '__proto__') return
   let parent: unknown = root
   for (const part of path) parent = (parent as Record<string, unknown> | undefined)?.[part]
   if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return

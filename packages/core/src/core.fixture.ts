@@ -107,7 +107,8 @@ export function assertWhole(events: readonly Event[]): void {
     if (it.seq !== index + 1) problems.push(`event ${index + 1} has number ${it.seq}`)
   })
   const count = (type: string, id: string): number =>
-    events.filter((it) => it.type === type && ('callId' in it ? it.callId : 'turnId' in it ? it.turnId : '') === id).length
+    events.filter((it) => it.type === type && ('callId' in it ? it.callId : 'turnId' in it ? it.turnId : '') === id)
+      .length
   for (const { turnId } of ofType(events, 'turn.started')) {
     const ends = ['turn.finished', 'turn.failed', 'turn.cancelled'].reduce((sum, type) => sum + count(type, turnId), 0)
     if (ends !== 1) problems.push(`turn ${turnId} has ${ends} ends`)

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
 import { OxbowError } from './errors.ts'
 import { sessionKey } from './ids.ts'
+import { validatorFor } from './json-schema.ts'
 import type { Backend, SessionKey, SessionSummary } from './ports.ts'
 import { openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
@@ -30,7 +31,7 @@ export interface Engine {
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
   /** Takes up open turns whose worker is gone. Runs at `start` and every few seconds after it. Returns how many. */
   recover(): Promise<number>
-  /** Announces this worker, recovers, and keeps looking for turns whose worker has died. */
+  /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
   /**
    * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
@@ -159,7 +160,6 @@ export function createEngine(options: EngineOptions): Engine {
       entry.run = run
       await workOnTurn(run, agent)
       epoch = undefined
-      if (run.stopped === 'claim_lost') return
       await log.snapshotIfDue().catch((error: unknown) => report(log)(error))
     }
   }
@@ -169,8 +169,7 @@ export function createEngine(options: EngineOptions): Engine {
     await announce()
     const { turn } = log.state
     const holder = turn?.claim?.worker
-    const held = holder !== undefined && holder !== worker && turn?.paused === undefined
-    if (held && (await backend.workers.alive(holder))) return undefined
+    if (holder !== undefined && holder !== worker && (await backend.workers.alive(holder))) return undefined
     const seen = turn?.claim?.epoch ?? 0
     return log.append((draft) => {
       const now = draft.state.turn
@@ -234,7 +233,7 @@ export function createEngine(options: EngineOptions): Engine {
     recover,
     async start() {
       await announce()
-      await recover()
+      await Promise.all([compileSchemas(agents.values()), recover()])
       sweep = setInterval(() => {
         recover().catch((error: unknown) => console.error(error))
       }, SWEEP_MS)
@@ -263,6 +262,12 @@ export function createEngine(options: EngineOptions): Engine {
       return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
+}
+
+/** A schema that cannot be compiled fails the start, not the first call. */
+async function compileSchemas(agents: Iterable<Agent>): Promise<void> {
+  for (const { tools } of agents)
+    for (const it of tools.values()) await validatorFor(it.jsonSchema, `tool ${it.name}, input`)
 }
 
 const needsWork = ({ turn }: SessionState): boolean => turn !== undefined && turn.paused === undefined

@@ -281,7 +281,11 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       engine.attend(log)
     },
     follow: (options = {}) => follow(options.after, options.signal),
-    events: async (after = 0) => (await load()).read(after),
+    async events(after = 0) {
+      const log = await load()
+      await log.catchUp()
+      return log.read(after)
+    },
     async state() {
       const log = await load()
       await log.catchUp()

@@ -47,7 +47,8 @@ export interface TurnState {
   readonly surface: string
   readonly principal: Principal
   readonly options: TurnOptions
-  readonly claim?: { readonly worker: string; readonly epoch: number }
+  /** Who works on it. A paused turn is nobody's, whoever had it before. */
+  readonly claim?: { readonly worker?: string; readonly epoch: number }
   /** Claims since something was last achieved. */
   readonly recoveries: number
   /** The step that has started last; 0 before the first. */
@@ -202,7 +203,10 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       }
     }
     case 'turn.paused':
-      return withTurn({ paused: { reason: event.reason, seq: event.seq } })
+      return withTurn({
+        paused: { reason: event.reason, seq: event.seq },
+        ...(turn.claim && { claim: { epoch: turn.claim.epoch } }),
+      })
     case 'turn.released': {
       const { paused: _, ...rest } = turn
       return { ...state, turn: { ...rest, recoveries: 0 } }

@@ -123,9 +123,11 @@ function common(definition: Pick<ToolDefinition, 'name' | 'description' | 'input
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
   if (effects.length === 0)
     throw new OxbowError('tool_invalid', `tool ${name}: name at least one effect (a tool that only looks has ['read'])`)
-  const jsonSchema = toJsonSchema(input, `tool ${name}, input`)
-  if (jsonSchema.type !== 'object' && !('properties' in jsonSchema))
+  const given = toJsonSchema(input, `tool ${name}, input`)
+  if (given.type !== undefined && given.type !== 'object')
     throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)
+  // Providers insist on the type; authors of a tool without parameters write `{}`.
+  const jsonSchema = given.type === undefined ? { type: 'object', ...given } : given
   return { name, description, input, output, effects, jsonSchema }
 }
 

@@ -44,10 +44,7 @@ describe('a turn', () => {
 
   test('Y9: an input for a busy session runs after the turn that is running', async () => {
     const held = gate()
-    const { session, server } = await bench([
-      { text: 'first', hold: { atChunk: 0, gate: held } },
-      { text: 'second' },
-    ])
+    const { session, server } = await bench([{ text: 'first', hold: { atChunk: 0, gate: held } }, { text: 'second' }])
     const first = session.run('One.')
     await held.reached
     const submitted = await session.submit('Two.', { turnId: 't2' })
