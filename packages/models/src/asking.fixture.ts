@@ -44,7 +44,7 @@ export async function ask(
   const signal = options.signal ?? new AbortController().signal
   const deltas: ModelDelta[] = []
   const reply = await model.generate(request(overrides), { signal, onDelta: (delta) => deltas.push(delta) })
-  if (!options.retyped) expect(addUp(deltas)).toEqual(reply.blocks.map(shown))
+  if (!options.retyped) expect(addUp(deltas)).toEqual(reply.blocks.flatMap(shown))
   return { reply, deltas }
 }
 
@@ -60,7 +60,7 @@ export async function askInVain(
   } catch (error) {
     expect(error).toMatchObject({ name: 'ModelError' })
     const { partial } = error as ModelError
-    expect(addUp(deltas)).toEqual((partial?.blocks ?? []).map(shown))
+    expect(addUp(deltas)).toEqual((partial?.blocks ?? []).flatMap(shown))
     return { error: error as ModelError, deltas }
   }
   throw new Error('the model answered')
@@ -88,23 +88,29 @@ export const thinking = (reply: ModelReply): string =>
 export const calls = (reply: ModelReply): [string, string][] =>
   reply.blocks.flatMap((block): [string, string][] => (block.type === 'call' ? [[block.tool, block.arguments]] : []))
 
-const shown = (block: Block): string[] =>
-  block.type === 'call'
-    ? ['call', block.tool, block.arguments]
-    : [block.type, block.type === 'text' || block.type === 'thinking' ? block.text : '']
+/** What a viewer sees of a block; sealed reasoning has no text to show. */
+function shown(block: Block, index: number): (string | number)[][] {
+  if (block.type === 'call') return [[index, 'call', block.tool, block.arguments]]
+  return (block.type === 'text' || block.type === 'thinking') && block.text !== ''
+    ? [[index, block.type, block.text]]
+    : []
+}
 
-function addUp(deltas: readonly ModelDelta[]): string[][] {
-  const blocks: string[][] = []
+/** The blocks that fragments add up to. */
+function addUp(deltas: readonly ModelDelta[]): (string | number)[][] {
+  const blocks = new Map<number, { head: (string | number)[]; text: string }>()
   for (const delta of deltas) {
-    if (delta.type === 'call') blocks[delta.block] = ['call', delta.tool, '']
-    else if (delta.type === 'arguments') blocks[delta.block]![2] += delta.text
-    else {
-      blocks[delta.block] ??= [delta.type, '']
-      expect(blocks[delta.block]![0]).toBe(delta.type)
-      blocks[delta.block]![1] += delta.text
+    if (delta.type === 'call') {
+      blocks.set(delta.block, { head: [delta.block, 'call', delta.tool], text: '' })
+      continue
     }
+    const head = delta.type === 'arguments' ? blocks.get(delta.block)!.head : [delta.block, delta.type]
+    const block = blocks.get(delta.block) ?? { head, text: '' }
+    expect(block.head).toEqual(head)
+    block.text += delta.text
+    blocks.set(delta.block, block)
   }
-  return blocks
+  return [...blocks.values()].map(({ head, text }) => [...head, text])
 }
 
 export interface Recording {

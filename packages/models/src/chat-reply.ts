@@ -93,7 +93,12 @@ export function assembleReply(
     } else if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
   })
 
-  const tags = quirks.thinkTags && thinkTagFilter(quirks.thinkTags, append)
+  const tags =
+    quirks.thinkTags &&
+    thinkTagFilter(quirks.thinkTags, append, (type) => {
+      if (current) current.type = type
+      current = undefined
+    })
   const answer = tags ? tags.push : (text: string) => append('text', text)
 
   /** Content in parts: Mistral's thinking, or plain text parts. */
@@ -170,8 +175,7 @@ export function assembleReply(
       return undefined
     },
     reply(finishReason) {
-      tags?.end()
-      if (tags?.turnedOut && finishReason === undefined) retype(blocks, tags.turnedOut)
+      tags?.end(finishReason === undefined)
       const finished = closeBlocks(blocks)
       const called = finished.some((block) => block.type === 'call')
       return {
@@ -190,12 +194,6 @@ function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
   if (typeof status === 'number' && status !== 0) return { type: 'error', error: frame.base_resp }
   const says = typeof frame.message === 'string' && (frame.code !== undefined || frame.object === 'error')
   return says ? { type: 'error', error: frame } : undefined
-}
-
-/** The first block of the answer was given out as the other kind. */
-function retype(blocks: OpenBlock[], type: 'text' | 'thinking'): void {
-  const wrong = blocks.find((block) => block.type === (type === 'text' ? 'thinking' : 'text'))
-  if (wrong && wrong.type !== 'call') wrong.type = type
 }
 
 function closeBlocks(blocks: readonly OpenBlock[]): Block[] {

@@ -3,61 +3,57 @@ import type { Quirks } from './quirks.ts'
 
 export interface ThinkTagFilter {
   push(text: string): void
-  /** Gives out what was held back because it could have been the beginning of a tag. */
-  end(): void
-  /** What the text so far turned out to be, when it was given out as the other: see `thinkTagFilter`. */
-  readonly turnedOut: 'thinking' | 'text' | undefined
+  /** Gives out what was held back because it could have been the beginning of a tag. `whole`: the answer was not cut. */
+  end(whole: boolean): void
 }
 
 const opening = '<think>'
 const closing = '</think>'
 
 /**
- * Sorts the fragments of an answer into text and thinking. Live fragments cannot be taken back, so two late findings are
- * told by `turnedOut`: a closing tag without an opening one (the text before it was thinking), and, in `implied` mode,
- * an answer that never closed (it was text).
+ * Sorts the fragments of an answer into text and thinking. Fragments that were given out cannot be taken back, so
+ * `turnedOut` tells what they were after all: a closing tag without an opening one means that the text before it was
+ * thinking, and in `implied` mode a whole answer without any tag was text.
  */
 export function thinkTagFilter(
   mode: NonNullable<Quirks['thinkTags']>,
   emit: (type: 'text' | 'thinking', text: string) => void,
+  turnedOut: (type: 'text' | 'thinking') => void,
 ): ThinkTagFilter {
-  let state: 'start' | 'thinking' | 'after' | 'text' = 'start'
-  let explicit = false
-  let closed = false
-  let turnedOut: 'thinking' | 'text' | undefined
+  /** `answer` is text after the reasoning has closed: tags in it mean nothing any more. */
+  let state: 'start' | 'thinking' | 'text' | 'answer' = 'start'
+  let opened = false
+  /** White space around the tags belongs to them. */
+  let skipSpace = false
   let held = ''
 
+  /** Takes one step; false when more text is needed. */
   const step = (final: boolean): boolean => {
+    if (skipSpace) {
+      held = held.trimStart()
+      if (held === '') return false
+      skipSpace = false
+    }
     if (state === 'start') {
       const text = held.trimStart()
-      if (text.startsWith(opening)) {
-        held = text.slice(opening.length).trimStart()
-        explicit = true
-        state = 'thinking'
-      } else if (!final && opening.startsWith(text)) return false
-      else state = mode === 'implied' ? 'thinking' : 'text'
+      if (!text.startsWith(opening) && !final && opening.startsWith(text)) return false
+      opened = text.startsWith(opening)
+      if (opened) {
+        held = text.slice(opening.length)
+        skipSpace = true
+      }
+      state = opened || mode === 'implied' ? 'thinking' : 'text'
       return true
     }
-    if (state === 'after') {
-      held = held.trimStart()
-      if (held !== '') state = 'text'
-      return held !== ''
-    }
-    if (state === 'text' && (explicit || closed)) {
-      if (held !== '') emit('text', held)
-      held = ''
-      return false
-    }
-    const type = state
-    const at = held.indexOf(closing)
-    const keep = at === -1 ? held.length - (final ? 0 : overlap(held)) : at
-    if (keep > 0) emit(type, held.slice(0, keep))
-    held = held.slice(keep)
+    const at = state === 'answer' ? -1 : held.indexOf(closing)
+    const kept = at !== -1 ? at : held.length - (final || state === 'answer' ? 0 : overlap(held))
+    if (kept > 0) emit(state === 'thinking' ? 'thinking' : 'text', held.slice(0, kept))
+    held = held.slice(kept)
     if (at === -1) return false
+    if (state === 'text') turnedOut('thinking')
     held = held.slice(closing.length)
-    if (type === 'text') turnedOut = 'thinking'
-    closed = true
-    state = 'after'
+    skipSpace = true
+    state = 'answer'
     return true
   }
 
@@ -66,12 +62,9 @@ export function thinkTagFilter(
       held += text
       while (step(false)) {}
     },
-    end() {
+    end(whole) {
       while (step(true)) {}
-      if (mode === 'implied' && !explicit && !closed) turnedOut = 'text'
-    },
-    get turnedOut() {
-      return turnedOut
+      if (whole && mode === 'implied' && !opened && state === 'thinking') turnedOut('text')
     },
   }
 }

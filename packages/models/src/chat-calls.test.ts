@@ -1,0 +1,201 @@
+// How providers stream tool calls, each as the fragments in which they come.
+import { expect, test } from 'vitest'
+import { calls, frame, read } from './asking.fixture.ts'
+
+type Fragment = Record<string, unknown> | null
+const fn = (name?: string, args?: unknown) => ({
+  function: { ...(name === undefined ? {} : { name }), ...(args === undefined ? {} : { arguments: args }) },
+})
+
+const assembled = async (...frames: Fragment[][]) =>
+  calls((await read([...frames.map((fragments) => frame({ tool_calls: fragments })), frame({}, 'tool_calls')])).reply)
+
+test('parallel calls by index, fragments interleaved and without ids after the first', async () => {
+  expect(
+    await assembled(
+      [{ index: 0, id: 'a', ...fn('f', '') }],
+      [{ index: 1, id: 'b', ...fn('g', '') }],
+      [{ index: 1, ...fn(undefined, '{"y"') }],
+      [{ index: 0, ...fn(undefined, '{"x":1}') }],
+      [{ index: 1, ...fn(undefined, ':2}') }],
+    ),
+  ).toEqual([
+    ['f', '{"x":1}'],
+    ['g', '{"y":2}'],
+  ])
+})
+
+test('the call ids of the provider are not passed on', async () => {
+  const { reply } = await read([frame({ tool_calls: [{ index: 0, id: 'theirs', ...fn('f', '{}') }] })])
+  expect(reply.blocks).toEqual([{ type: 'call', callId: '', tool: 'f', arguments: '{}' }])
+})
+
+test('an index that starts at 1 leaves no hole', async () => {
+  expect(await assembled([{ index: 1, id: 'a', ...fn('f', '{') }], [{ index: 1, ...fn(undefined, '}') }])).toEqual([
+    ['f', '{}'],
+  ])
+})
+
+test('index 0 for each parallel call: a new id is a new call', async () => {
+  expect(
+    await assembled(
+      [{ index: 0, id: 'a', ...fn('f', '') }],
+      [{ index: 0, ...fn(undefined, '{"x":1}') }],
+      [{ index: 0, id: 'b', ...fn('f', '') }],
+      [{ index: 0, ...fn(undefined, '{"x":2}') }],
+    ),
+  ).toEqual([
+    ['f', '{"x":1}'],
+    ['f', '{"x":2}'],
+  ])
+})
+
+test('index 0 for each parallel call without ids: a complete call and a new name is a new call', async () => {
+  expect(
+    await assembled(
+      [{ index: 0, ...fn('f', '{"x":1}') }],
+      [{ index: 0, ...fn('g', '{"y":2}') }],
+      [{ index: 0, ...fn('g', '{"y":3}') }],
+    ),
+  ).toEqual([
+    ['f', '{"x":1}'],
+    ['g', '{"y":2}'],
+    ['g', '{"y":3}'],
+  ])
+})
+
+test('an id that is repeated on each fragment continues its call', async () => {
+  expect(
+    await assembled(
+      [{ index: 0, id: 'a', ...fn('f', '{"x"') }],
+      [{ index: 0, id: 'a', ...fn('f', ':1') }],
+      [{ index: 0, id: 'a', ...fn(undefined, '}') }],
+    ),
+  ).toEqual([['f', '{"x":1}']])
+})
+
+test('a name that is repeated on each fragment without an id continues its call', async () => {
+  expect(
+    await assembled(
+      [{ index: 0, ...fn('f', '{"x"') }],
+      [{ index: 0, ...fn('f', ':1}') }],
+      [{ index: 0, ...fn('f', '') }],
+    ),
+  ).toEqual([['f', '{"x":1}']])
+})
+
+test.each(['', 'null', null, undefined])('the id %j is no id', async (id) => {
+  expect(await assembled([{ index: 0, id: 'a', ...fn('f', '{"x"') }], [{ index: 0, id, ...fn('', ':1}') }])).toEqual([
+    ['f', '{"x":1}'],
+  ])
+  expect(
+    await assembled([
+      { index: 0, id, ...fn('f', '{}') },
+      { index: 1, id, ...fn('g', '{}') },
+    ]),
+  ).toEqual([
+    ['f', '{}'],
+    ['g', '{}'],
+  ])
+})
+
+test('ids that change per fragment in the midst of a call continue it', async () => {
+  expect(
+    await assembled([{ index: 0, id: 'a', ...fn('f', '{"x"') }], [{ index: 0, id: 'b', ...fn(undefined, ':1}') }]),
+  ).toEqual([['f', '{"x":1}']])
+})
+
+test('one id for two calls at two indexes is two calls', async () => {
+  expect(await assembled([{ index: 0, id: 'a', ...fn('f', '{}') }], [{ index: 1, id: 'a', ...fn('g', '{}') }])).toEqual(
+    [
+      ['f', '{}'],
+      ['g', '{}'],
+    ],
+  )
+})
+
+test('without an index the id decides, else the place in the frame, else the last call', async () => {
+  expect(
+    await assembled(
+      [{ id: 'a', ...fn('f', '{"x"') }],
+      [{ id: 'b', ...fn('g', '{"y"') }],
+      [{ id: 'a', ...fn(undefined, ':1}') }],
+      [fn(undefined, ':2}')],
+    ),
+  ).toEqual([
+    ['f', '{"x":1}'],
+    ['g', '{"y":2}'],
+  ])
+  expect(await assembled([fn('f', '{"x"'), fn('g', '{"y"')], [fn(undefined, ':1}'), fn(undefined, ':2}')])).toEqual([
+    ['f', '{"x":1}'],
+    ['g', '{"y":2}'],
+  ])
+})
+
+test('several whole calls in one frame without ids and indexes, arguments as objects (Ollama)', async () => {
+  expect(await assembled([fn('f', { x: 1 }), fn('g', {}), fn('f', { x: 2 })])).toEqual([
+    ['f', '{"x":1}'],
+    ['g', '{}'],
+    ['f', '{"x":2}'],
+  ])
+})
+
+test('a tool without parameters keeps its empty text: the engine knows what is required', async () => {
+  expect(await assembled([{ index: 0, id: 'a', ...fn('f', '') }], [{ index: 0, ...fn(undefined, null) }])).toEqual([
+    ['f', ''],
+  ])
+})
+
+test.each(['{}{}{}', '{"n":?}', '{"a":1}<|call|>', '[1]', 'null', '"text"', '{"a":'])(
+  'broken arguments `%s` are kept as they are',
+  async (args) => {
+    expect(await assembled([{ index: 0, id: 'a', ...fn('f', '') }], [{ index: 0, ...fn(undefined, args) }])).toEqual([
+      ['f', args],
+    ])
+  },
+)
+
+test('concatenated objects in fragments stay one text', async () => {
+  const piece = [{ index: 0, ...fn(undefined, '{}') }]
+  expect(await assembled([{ index: 0, id: 'a', ...fn('f', '{}') }], piece, piece)).toEqual([['f', '{}{}{}']])
+})
+
+test('arguments that are a list or a number are told as the JSON they are', async () => {
+  expect(
+    await assembled([
+      { index: 0, id: 'a', ...fn('f', [1, 2]) },
+      { index: 1, id: 'b', ...fn('g', 7) },
+    ]),
+  ).toEqual([
+    ['f', '[1,2]'],
+    ['g', '7'],
+  ])
+})
+
+test('a name that comes after the id and the first arguments is waited for', async () => {
+  const { reply, deltas } = await read([
+    frame({ tool_calls: [{ index: 0, id: 'a', ...fn(undefined, '{"x"') }] }),
+    frame({ tool_calls: [{ index: 0, ...fn('f', ':1}') }] }),
+  ])
+  expect(calls(reply)).toEqual([['f', '{"x":1}']])
+  expect(deltas).toEqual([
+    { type: 'call', block: 0, tool: 'f' },
+    { type: 'arguments', block: 0, text: '{"x":1}' },
+  ])
+})
+
+test('fragments that are null or say nothing are passed over', async () => {
+  expect(
+    await assembled([null, { index: 0, id: 'a', ...fn('f', '{}') }], [{ index: 1 }], [{ index: 0, function: null }]),
+  ).toEqual([['f', '{}']])
+})
+
+test('text between calls has a block of its own', async () => {
+  const { reply } = await read([
+    frame({ content: 'first' }),
+    frame({ tool_calls: [{ index: 0, id: 'a', ...fn('f', '{}') }] }),
+    frame({ content: 'then' }),
+    frame({ tool_calls: [{ index: 1, id: 'b', ...fn('g', '{}') }] }),
+  ])
+  expect(reply.blocks.map((block) => block.type)).toEqual(['text', 'call', 'text', 'call'])
+})

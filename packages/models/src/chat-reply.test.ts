@@ -1,0 +1,237 @@
+// The oddities of providers, each as the frames in which it comes.
+import { describe, expect, test } from 'vitest'
+import { ask, askInVain, calls, frame, modelAt, read, serve, sse, text, thinking } from './asking.fixture.ts'
+
+const usage = (prompt: number, completion: number, more: object = {}) => ({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: prompt + completion,
+  ...more,
+})
+
+describe('the end of an answer', () => {
+  test.each([
+    ['stop', 'stop'],
+    ['length', 'length'],
+    ['max_tokens', 'length'],
+    ['content_filter', 'filtered'],
+    ['sensitive', 'filtered'],
+    ['refusal', 'refusal'],
+    ['something new', 'stop'],
+    ['tool_calls', 'stop'],
+  ])('`%s` without calls is `%s`', async (wire, reason) => {
+    expect((await read([frame({ content: 'a' }), frame({}, wire)])).reply.finishReason).toBe(reason)
+  })
+
+  test.each(['stop', 'tool_calls', 'something new'])('`%s` after calls is `calls`: the calls decide', async (wire) => {
+    const { reply } = await read([
+      frame({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f' } }] }),
+      frame({}, wire),
+    ])
+    expect(reply.finishReason).toBe('calls')
+  })
+
+  test('no reason at all but `[DONE]` is an end, and calls still decide', async () => {
+    expect((await read([frame({ content: 'a' })])).reply.finishReason).toBe('stop')
+    const called = await read([frame({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f' } }] })])
+    expect(called.reply.finishReason).toBe('calls')
+  })
+
+  test('calls that were cut by the length limit stay `length`, so that nobody runs them', async () => {
+    const cut = { index: 0, id: 'a', function: { name: 'f', arguments: '{"a":' } }
+    const { reply } = await read([frame({ tool_calls: [cut] }), frame({}, 'length')])
+    expect(reply.finishReason).toBe('length')
+    expect(calls(reply)).toEqual([['f', '{"a":']])
+  })
+
+  test('a reason without `[DONE]` is an end', async () => {
+    const server = await serve({ raw: sse([frame({ content: 'a' }), frame({}, 'stop')], '') })
+    expect(text((await ask(modelAt(server))).reply)).toBe('a')
+  })
+
+  test('`finish_reason: "null"` as a string is no reason', async () => {
+    const server = await serve({ raw: sse([frame({ content: 'a' }, 'null')], '') })
+    expect((await askInVain(modelAt(server))).error.code).toBe('stream_cut')
+  })
+
+  test('a last `data: [DONE]` without a line end counts', async () => {
+    const server = await serve({ raw: sse([frame({ content: 'a' })], 'data: [DONE]') })
+    expect(text((await ask(modelAt(server))).reply)).toBe('a')
+  })
+
+  test('a refusal is text with the reason `refusal`', async () => {
+    const { reply } = await read([frame({ refusal: 'I will not.' }), frame({}, 'stop')])
+    expect(reply).toMatchObject({ blocks: [{ type: 'text', text: 'I will not.' }], finishReason: 'refusal' })
+  })
+})
+
+describe('text', () => {
+  test('empty content makes no block and no fragment', async () => {
+    const { reply, deltas } = await read([
+      frame({ role: 'assistant', content: '' }),
+      frame({ content: '', reasoning_content: 'hm' }),
+      frame({ content: null }),
+      frame({ content: '', reasoning_content: '' }, 'stop'),
+    ])
+    expect(reply.blocks).toEqual([{ type: 'thinking', text: 'hm' }])
+    expect(deltas).toHaveLength(1)
+  })
+
+  test('frames with `delta: null`, without choices, with empty choices and with an empty role are tolerated', async () => {
+    const { reply } = await read([
+      { choices: [{ index: 0, delta: null }] },
+      { choices: null },
+      { choices: [null] },
+      { choices: [] },
+      { id: 'only' },
+      frame({ role: '', content: 'a' }),
+      frame({ content: 'b', tool_calls: null }),
+      frame({}, 'stop'),
+    ])
+    expect(text(reply)).toBe('ab')
+  })
+
+  test('a last frame with the whole message is not appended to what was streamed (MiniMax)', async () => {
+    const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+    const { reply } = await read([
+      frame({ role: 'assistant', content: 'Let me ', reasoning_content: 'hm' }),
+      frame({ content: 'see.' }),
+      frame({ tool_calls: [call] }),
+      {
+        object: 'chat.completion',
+        model: 'm',
+        choices: [
+          {
+            index: 0,
+            finish_reason: 'tool_calls',
+            message: { role: 'assistant', content: 'Let me see.', reasoning_content: 'hm', tool_calls: [call] },
+          },
+        ],
+        usage: usage(7, 3),
+      },
+    ])
+    expect(text(reply)).toBe('Let me see.')
+    expect(thinking(reply)).toBe('hm')
+    expect(calls(reply)).toEqual([['f', '{"a":1}']])
+    expect(reply.usage).toMatchObject({ inputTokens: 7, outputTokens: 3, estimated: false })
+  })
+
+  test('a whole message is taken where nothing was streamed', async () => {
+    const message = { role: 'assistant', content: 'all at once' }
+    const { reply } = await read([
+      { object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] },
+    ])
+    expect(text(reply)).toBe('all at once')
+  })
+
+  test('the model is the one that the provider names', async () => {
+    expect((await read([{ ...frame({ content: 'a' }), model: 'routed-to' }])).reply.model).toBe('routed-to')
+    expect((await read([{ ...frame({ content: 'a' }), model: '' }])).reply.model).toBe('any')
+  })
+})
+
+describe('reasoning', () => {
+  test.each([
+    ['reasoning_content', { reasoning_content: 'hm' }],
+    ['reasoning', { reasoning: 'hm' }],
+    ['reasoning_details', { reasoning_details: [{ type: 'reasoning.text', text: 'hm' }] }],
+    ['a summary in reasoning_details', { reasoning_details: [{ type: 'reasoning.summary', summary: 'hm' }] }],
+    ['reasoning beside the same reasoning_details', { reasoning: 'hm', reasoning_details: [{ text: 'hm' }] }],
+    ['content parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] }],
+  ])('is found in %s', async (_, delta) => {
+    const { reply } = await read([frame(delta), frame({ content: 'a' }), frame({}, 'stop')])
+    expect(reply.blocks).toEqual([
+      { type: 'thinking', text: 'hm' },
+      { type: 'text', text: 'a' },
+    ])
+  })
+
+  test('signatures and sealed reasoning are kept', async () => {
+    const { reply } = await read([
+      frame({ reasoning_details: [{ type: 'reasoning.text', text: 'hm' }] }),
+      frame({ reasoning_details: [{ type: 'reasoning.text', text: '', signature: 'proof' }] }),
+      frame({ content: 'a' }),
+      frame({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'sealed' }] }),
+    ])
+    expect(reply.blocks).toEqual([
+      { type: 'thinking', text: 'hm', signature: 'proof' },
+      { type: 'text', text: 'a' },
+      { type: 'thinking', text: '', redacted: 'sealed' },
+    ])
+  })
+
+  test('`<think>` in content is thinking where the provider is known for it, and text elsewhere', async () => {
+    const frames = ['<thi', 'nk>\nhm', ' hm</', 'think>\n\n', 'an', 'swer'].map((content) => frame({ content }))
+    expect((await read(frames, { quirks: { thinkTags: 'open' } })).reply.blocks).toEqual([
+      { type: 'thinking', text: 'hm hm' },
+      { type: 'text', text: 'answer' },
+    ])
+    expect(text((await read(frames)).reply)).toBe('<think>\nhm hm</think>\n\nanswer')
+  })
+})
+
+describe('usage', () => {
+  const of = async (...frames: object[]) =>
+    (await read([frame({ content: 'answer' }), frame({}, 'stop'), ...frames])).reply.usage
+
+  test('it is read from a last frame without choices', async () => {
+    expect(await of({ choices: [], usage: usage(9, 4) })).toMatchObject({
+      inputTokens: 9,
+      outputTokens: 4,
+      estimated: false,
+    })
+  })
+
+  test('the last figures count; nulls and zeros do not', async () => {
+    const zero = { choices: [], usage: usage(0, 0) }
+    expect(
+      await of(zero, { choices: [], usage: usage(9, 2) }, { choices: [], usage: usage(9, 4) }, zero),
+    ).toMatchObject({
+      inputTokens: 9,
+      outputTokens: 4,
+    })
+    expect(await of({ choices: [], usage: usage(9, 4) }, { choices: [], usage: null })).toMatchObject({
+      inputTokens: 9,
+    })
+  })
+
+  test('it is found inside a choice and in `x_groq`', async () => {
+    expect(await of({ choices: [{ index: 0, delta: {}, usage: usage(5, 1) }] })).toMatchObject({ inputTokens: 5 })
+    expect(await of({ choices: [], x_groq: { usage: usage(6, 1) } })).toMatchObject({ inputTokens: 6 })
+  })
+
+  test.each([
+    ['OpenAI', { prompt_tokens_details: { cached_tokens: 60 } }, 40, 60],
+    ['DeepSeek', { prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 }, 36, 64],
+    ['Moonshot', { cached_tokens: 10 }, 90, 10],
+    ['nobody', { prompt_tokens_details: null }, 100, 0],
+  ])('cached input is told apart as %s counts it', async (_, details, input, cached) => {
+    expect(await of({ choices: [], usage: usage(100, 5, details) })).toEqual({
+      inputTokens: input,
+      cacheReadTokens: cached,
+      cacheWriteTokens: 0,
+      outputTokens: 5,
+      reasoningTokens: 0,
+      estimated: false,
+    })
+  })
+
+  test('reasoning is part of the output, also where the provider counts it beside (xAI)', async () => {
+    const inside = usage(10, 50, { completion_tokens_details: { reasoning_tokens: 40 } })
+    const beside = { ...usage(10, 5, { completion_tokens_details: { reasoning_tokens: 40 } }), total_tokens: 55 }
+    expect(await of({ choices: [], usage: inside })).toMatchObject({ outputTokens: 50, reasoningTokens: 40 })
+    expect(await of({ choices: [], usage: beside })).toMatchObject({ outputTokens: 45, reasoningTokens: 40 })
+  })
+
+  test('without figures it is estimated and says so', async () => {
+    const { usage: estimated } = (await read([frame({ content: 'twelve chars' }), frame({}, 'stop')])).reply
+    expect(estimated).toEqual({
+      inputTokens: 5,
+      cacheReadTokens: 0,
+      cacheWriteTokens: 0,
+      outputTokens: 3,
+      reasoningTokens: 0,
+      estimated: true,
+    })
+  })
+})
