@@ -5,7 +5,7 @@ import { OxbowError } from './errors.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
 import type { Backend, SessionKey, SessionSummary } from './ports.ts'
-import { openSession, type Session } from './session.ts'
+import { type EngineInside, openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState } from './state.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn-run.ts'
@@ -40,18 +40,6 @@ export interface Engine {
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
-}
-
-/** What sessions need of the engine. */
-export interface EngineInside {
-  agent(name: string): Agent
-  load(key: SessionKey): Promise<SessionLog>
-  /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
-  attend(log: SessionLog, claimed?: { epoch: number }): void
-  readonly worker: string
-  /** Makes this worker known as alive, once; before its first claim is stored. */
-  announce(): Promise<unknown>
-  readonly stopping: boolean
 }
 
 interface Work {

@@ -7,7 +7,7 @@ const MAX_WAITING = 512
 
 export interface FollowerSource {
   /** The sequence number up to which followers have been told. */
-  readonly seq: number
+  seq(): number
   read(afterSeq: number): Promise<Event[]>
   /** The answer that is being streamed now, as if it began here. */
   soFar(): SessionItem[]
@@ -31,7 +31,7 @@ export function follower(
   onClose: (self: Follower) => void,
 ): Follower {
   let cursor = after
-  let behind = after < source.seq
+  let behind = after < source.seq()
   const soFar = fragments ? source.soFar : () => []
   let waiting: SessionItem[] = behind ? [] : soFar()
   let next = 0
@@ -53,9 +53,9 @@ export function follower(
     const last = events.at(-1)
     waiting = events
     next = 0
-    if (last === undefined && cursor < source.seq)
-      throw new Error(`the journal ends at ${cursor}, though ${source.seq} events have been stored`)
-    if ((last?.seq ?? cursor) >= source.seq) {
+    if (last === undefined && cursor < source.seq())
+      throw new Error(`the journal ends at ${cursor}, though ${source.seq()} events have been stored`)
+    if ((last?.seq ?? cursor) >= source.seq()) {
       behind = false
       waiting = [...events, ...soFar()]
     }

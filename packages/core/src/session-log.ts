@@ -181,19 +181,16 @@ export class SessionLog {
 
   /** Everything after `after`, then whatever comes, until the reader leaves. */
   follow(after = this.state.seq, fragments = true): Follower {
-    const log = this
     const reader = follower(
       {
-        get seq() {
-          return log.state.seq
-        },
-        read: (seq) => log.read(seq),
-        soFar: () => log.live?.soFar() ?? [],
+        seq: () => this.state.seq,
+        read: (seq) => this.read(seq),
+        soFar: () => this.live?.soFar() ?? [],
       },
       after,
       fragments,
       (self) => {
-        if (log.#followers.delete(self)) log.release()
+        if (this.#followers.delete(self)) this.release()
       },
     )
     this.#followers.add(reader)

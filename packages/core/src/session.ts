@@ -1,7 +1,6 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
 import { consequence, decide } from './decide.ts'
-import type { EngineInside } from './engine.ts'
 import { OxbowError } from './errors.ts'
 import {
   type Event,
@@ -87,6 +86,18 @@ export interface Session {
   /** Stored events after `after`, at most 500. */
   events(after?: number): Promise<Event[]>
   state(): Promise<SessionState>
+}
+
+/** What sessions need of the engine. */
+export interface EngineInside {
+  agent(name: string): Agent
+  load(key: SessionKey): Promise<SessionLog>
+  /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
+  attend(log: SessionLog, claimed?: { epoch: number }): void
+  readonly worker: string
+  /** Makes this worker known as alive, once; before its first claim is stored. */
+  announce(): Promise<unknown>
+  readonly stopping: boolean
 }
 
 export function openSession(engine: EngineInside, key: SessionKey, agentName: string): Session {

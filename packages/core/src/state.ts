@@ -108,8 +108,6 @@ export function evolve(state: SessionState, event: Event): SessionState {
   return { ...next, seq: event.seq }
 }
 
-export const evolveAll = (state: SessionState, events: readonly Event[]): SessionState => events.reduce(evolve, state)
-
 function apply(state: SessionState, event: Event): SessionState {
   switch (event.type) {
     case 'session.opened':

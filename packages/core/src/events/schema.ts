@@ -233,7 +233,10 @@ const stored = {
 export const eventBody = z.discriminatedUnion('type', bodies)
 export const event = z.discriminatedUnion(
   'type',
-  bodies.map((body) => body.extend(stored)) as unknown as [StoredSchema<(typeof bodies)[number]>, ...never[]],
+  bodies.map((body) => body.extend(stored).describe(body.description ?? '')) as unknown as [
+    StoredSchema<(typeof bodies)[number]>,
+    ...never[],
+  ],
 )
 
 type StoredSchema<T> = T extends z.ZodObject<infer Shape> ? z.ZodObject<Shape & typeof stored> : never

@@ -1,0 +1,32 @@
+// Writes what is derived from the event definition; with `--check` fails when a file is not what would be written.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { eventJsonSchema } from '@oxbow/core/schema'
+import { eventsPage } from './events-page.ts'
+
+const schema = eventJsonSchema()
+const files = {
+  'docs/schema/events.json': `${JSON.stringify(schema, null, 2)}\n`,
+  'docs/events.md': eventsPage(schema),
+}
+
+const read = (path: string): string | undefined => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+const check = process.argv.includes('--check')
+for (const [path, text] of Object.entries(files)) {
+  if (read(path) === text) continue
+  if (check) {
+    console.error(`${path} is out of date: run "npm run generate" and commit what it writes.`)
+    process.exitCode = 1
+  } else {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+    console.log(`wrote ${path}`)
+  }
+}

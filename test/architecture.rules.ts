@@ -1,0 +1,63 @@
+import type { ICruiseOptions, IForbiddenRuleType } from 'dependency-cruiser'
+
+// Which package may import which. Arrows point one way; tests may use everything.
+const arrows: Record<string, string[]> = {
+  core: [],
+  models: ['core'],
+  backends: ['core'],
+  testing: ['core'],
+  server: ['core', 'models', 'backends'],
+  oxbow: ['core', 'models', 'backends', 'server', 'testing'],
+}
+
+export const packages = Object.keys(arrows)
+
+const test = String.raw`\.(test|fixture)\.ts$`
+
+const rules: ICruiseOptions = {
+  validate: true,
+  ruleSet: {
+    forbidden: [
+      { name: 'no-cycles', severity: 'error', from: { pathNot: test }, to: { circular: true } },
+      { name: 'no-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
+      {
+        name: 'only-public-names',
+        comment: 'Other packages are imported by their name, never by a path into them.',
+        severity: 'error',
+        from: { path: '^packages/([^/]+)/' },
+        to: {
+          path: '^packages/([^/]+)/src/',
+          pathNot: [
+            '^packages/$1/',
+            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index)\\.ts$',
+          ],
+        },
+      },
+      ...Object.entries(arrows).map(
+        ([from, to]): IForbiddenRuleType => ({
+          name: `arrows-of-${from}`,
+          severity: 'error',
+          from: { path: `^packages/${from}/src/`, pathNot: test },
+          to: { path: '^packages/', pathNot: [from, ...to].map((it) => `^packages/${it}/`) },
+        }),
+      ),
+      {
+        name: 'core-loads-no-schema-library',
+        comment: 'zod is loaded at borders only. events/types.ts imports types of it, which are erased.',
+        severity: 'error',
+        from: { path: '^packages/core/src/', pathNot: [test, '^packages/core/src/events/(schema|types)\\.ts$'] },
+        to: { path: 'node_modules/zod' },
+      },
+    ],
+  },
+  doNotFollow: { path: 'node_modules' },
+  exclude: { path: '/dist/' },
+  tsPreCompilationDeps: true,
+  enhancedResolveOptions: {
+    exportsFields: ['exports'],
+    conditionNames: ['oxbow-source', 'import', 'node', 'default'],
+    extensions: ['.ts', '.mjs', '.js'],
+  },
+}
+
+export default rules
