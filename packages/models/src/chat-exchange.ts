@@ -87,8 +87,9 @@ export function exchange(
         value = JSON.parse(data)
       } catch {
         // The last event of a stream that was cut is no more broken than the stream.
-        if (!bytesEnded) fail(bodyError(context, data, 'A frame of its stream was no JSON. Try again.', partial()))
-        return
+        if (bytesEnded) return
+        const hint = 'A frame of its stream was broken JSON. Try again.'
+        return fail(bodyError(context, data, hint, { retryable: true, ...partial() }))
       }
       frame(value)
     })
@@ -115,7 +116,7 @@ export function exchange(
     } catch {
       const isPage = text.trimStart().startsWith('<')
       const hint = isPage ? 'It sent a web page: check the base URL.' : 'It sent broken JSON. Try again.'
-      return fail(bodyError(context, text, hint))
+      return fail(bodyError(context, text, hint, { retryable: !isPage }))
     }
     frame(value)
     if (Array.isArray(value.choices) && value.choices.length > 0) succeed()

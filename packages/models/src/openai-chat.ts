@@ -40,6 +40,9 @@ export function openaiChat(options: OpenAiChatOptions): Model {
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
+  if (new URL(baseUrl).username !== '') {
+    throw new OxbowError('model_config', `The base URL of ${provider} holds a password. Send it as a header instead.`)
+  }
   // `fetch` refuses such a header with a message that shows the key.
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
     const name = keyVariable ?? `the key of ${provider}`

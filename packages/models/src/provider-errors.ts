@@ -55,30 +55,25 @@ export function frameError(
 /** `fetch` failed before an answer came. */
 export function networkError(context: ErrorContext, cause: unknown): ModelError {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-  const code = (inner as { code?: unknown } | undefined)?.code
-  const reason = typeof code === 'string' ? code : inner instanceof Error ? inner.message : String(inner)
+  // A code is safe to show; a message may repeat the address with all that is in it.
+  const { code, name } = (inner ?? {}) as { readonly code?: unknown; readonly name?: unknown }
+  const reason = typeof code === 'string' ? code : String(name)
   return new ModelError(
     'provider_error',
-    `Could not reach ${context.provider} at ${origin(context.baseUrl)} (${scrub(context, reason)}). Check the base URL and the network.`,
+    `Could not reach ${context.provider} at ${origin(context.baseUrl)} (${reason}). Check the base URL and the network.`,
     { retryable: true, cause },
   )
 }
 
-/** The body was no answer of the chat-completions format. */
+/** The body, or a frame of it, was nothing that this format knows. */
 export function bodyError(
   context: ErrorContext,
   body: string,
   hint: string,
-  partial: { readonly partial?: ModelReply } = {},
+  options: { readonly retryable?: boolean; readonly partial?: ModelReply } = {},
 ): ModelError {
-  return new ModelError(
-    'provider_error',
-    `${context.provider} did not answer as a chat-completions server does. ${hint}`,
-    {
-      details: { body: clip(scrub(context, body), 2000) },
-      ...partial,
-    },
-  )
+  const message = `${context.provider} did not answer as a chat-completions server does. ${hint}`
+  return new ModelError('provider_error', message, { details: { body: clip(scrub(context, body), 2000) }, ...options })
 }
 
 export function nativeFormatError(context: ErrorContext): ModelError {
