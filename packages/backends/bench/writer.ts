@@ -1,15 +1,17 @@
 // Compares a writer in its own thread with one on the main thread.
-//   node --conditions=oxbow-source --import ./packages/backends/bench/slow-commit.ts packages/backends/bench/writer.ts
+//   node --conditions=oxbow-source packages/backends/bench/writer.ts
+//   node --conditions=oxbow-source packages/backends/bench/writer.ts thread 50 30     (kind, sessions, ms between turns)
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout } from 'node:timers/promises'
 import type { Event } from '@oxbow/core'
-import { connect } from '../src/sqlite/schema.ts'
 import { openFile } from '../src/sqlite/file.ts'
 import { sqliteJournal } from '../src/sqlite/journal.ts'
 import type { Write } from '../src/sqlite/protocol.ts'
+import { connect } from '../src/sqlite/schema.ts'
 import { openStore } from '../src/sqlite/store.ts'
 import { startWriter, type Writer } from '../src/sqlite/writer.ts'
 
@@ -23,11 +25,12 @@ function inlineWriter(path: string): Writer {
   function flush(): void {
     const batch = queued
     queued = []
-    store
-      .apply(batch.map(({ write }) => write))
-      .forEach((answer, index) =>
-        typeof answer === 'number' ? batch[index]!.resolve(answer) : batch[index]!.reject(answer),
-      )
+    const answers = store.apply(batch.map(({ write }) => write))
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const answer = answers[index]
+      if (typeof answer === 'number') resolve(answer)
+      else reject(answer)
+    }
   }
   return {
     write: (write) =>
@@ -35,17 +38,23 @@ function inlineWriter(path: string): Writer {
         if (queued.length === 0) setImmediate(flush)
         queued.push({ write, resolve, reject })
       }),
+    watch: () => () => {},
     async close() {
       db.close()
     },
-  } as Writer
+  }
 }
 
-async function measure(kind: string, concurrent: number) {
+async function measure(kind: string, concurrent: number, modelMs: number) {
   const dir = mkdtempSync(join(tmpdir(), 'oxbow-bench-'))
   const path = join(dir, 'oxbow.db')
   const db = openFile(path)
-  const writer = kind === 'thread' ? startWriter(path, 'bench') : inlineWriter(path)
+  const slow = Number(process.env.SLOW_COMMIT_MS ?? 0) > 0
+  if (slow) await import('./slow-commit.ts')
+  const writer =
+    kind === 'thread'
+      ? startWriter(path, slow ? new URL('./slow-thread.ts', import.meta.url) : undefined)
+      : inlineWriter(path)
   const journal = sqliteJournal({ db, writer, path, guard: (run) => run() })
   const lag = monitorEventLoopDelay({ resolution: 1 })
   let appends = 0
@@ -59,6 +68,7 @@ async function measure(kind: string, concurrent: number) {
       if (!answer.ok) throw new Error('a lone appender met a conflict')
       seq += events.length
       appends += 1
+      if (modelMs > 0 && appends % 5 === 0) await setTimeout(modelMs)
     }
   }
   const load = (ms: number) => {
@@ -68,12 +78,16 @@ async function measure(kind: string, concurrent: number) {
   }
 
   await load(500)
-  lag.enable()
   const cpu = process.cpuUsage()
   const start = performance.now()
   await load(durationMs)
   const elapsed = performance.now() - start
   const { user, system } = process.cpuUsage(cpu)
+  const perSecond = Math.round((appends / elapsed) * 1000)
+  const cpuPerAppend = (user + system) / appends
+  // Apart, because the probe has a timer that fires every millisecond.
+  lag.enable()
+  await load(1_000)
   lag.disable()
   db.close()
   await writer.close()
@@ -82,9 +96,10 @@ async function measure(kind: string, concurrent: number) {
     [
       kind.padEnd(7),
       `${concurrent} sessions`.padEnd(13),
+      `model ${modelMs} ms`.padEnd(12),
       `fsync +${process.env.SLOW_COMMIT_MS ?? 0} ms`.padEnd(13),
-      `${Math.round((appends / elapsed) * 1000)} appends/s`.padEnd(17),
-      `${((user + system) / appends).toFixed(1)} µs CPU/append`.padEnd(22),
+      `${perSecond} appends/s`.padEnd(17),
+      `${cpuPerAppend.toFixed(1)} µs CPU/append`.padEnd(22),
       `lag p50 ${(lag.percentile(50) / 1e6).toFixed(1)} p99 ${(lag.percentile(99) / 1e6).toFixed(1)} ms`,
     ].join(' '),
   )
@@ -102,12 +117,16 @@ const event = (seq: number) =>
   }) as unknown as Event
 
 if (process.argv[2] !== undefined) {
-  await measure(process.argv[2], Number(process.argv[3]))
+  await measure(process.argv[2], Number(process.argv[3]), Number(process.argv[4]))
 } else {
-  for (const delay of ['0', '20']) {
-    for (const kind of ['inline', 'thread']) {
-      for (const concurrent of ['1', '50', '500']) {
-        spawnSync(process.execPath, [...process.execArgv, import.meta.filename, kind, concurrent], {
+  for (const [delay, model] of [
+    ['0', '0'],
+    ['0', '30'],
+    ['20', '0'],
+  ]) {
+    for (const concurrent of ['1', '50', '500']) {
+      for (const kind of ['inline', 'thread']) {
+        spawnSync(process.execPath, [...process.execArgv, import.meta.filename, kind, concurrent, model!], {
           stdio: 'inherit',
           env: { ...process.env, SLOW_COMMIT_MS: delay },
         })

@@ -69,3 +69,9 @@ function assertOurs(db: DatabaseSync, path: string): void {
     )
   }
 }
+
+/** Tells this file from another one that takes its place. Undefined when there is none. */
+export function fileIdentity(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false })
+  return stat && `${stat.dev}:${stat.ino}`
+}

@@ -24,7 +24,9 @@ export function sqliteFiles({ db, writer, guard }: Context): Files {
         assertKey(owner)
         assertName(path, 'path')
       })
-      const version = await writer.write(['putFile', owner.tenant, owner.user, owner.session, path, data, ifVersion])
+      // A copy, for the caller may reuse its buffer before the write is sent to the thread.
+      const copy = new Uint8Array(data)
+      const version = await writer.write(['putFile', owner.tenant, owner.user, owner.session, path, copy, ifVersion])
       return version === 0 ? undefined : version
     },
     async list(owner, prefix) {

@@ -1,9 +1,9 @@
 // The default back end: one file, no server.
 import { resolve } from 'node:path'
-import type { Backend } from '@oxbow/core'
+import { type Backend, OxbowError } from '@oxbow/core'
 import { closedError } from '../keys.ts'
 import { storageError } from './errors.ts'
-import { openFile } from './file.ts'
+import { fileIdentity, openFile } from './file.ts'
 import { sqliteFiles } from './files.ts'
 import { sqliteJournal } from './journal.ts'
 import { sqliteWorkers } from './workers.ts'
@@ -26,7 +26,8 @@ export function sqlite(options: SqliteOptions): Backend {
   const path = resolve(options.path)
   const name = `sqlite ${options.path}`
   const db = openFile(path)
-  const writer = startWriter(path, name)
+  const writer = startWriter(path)
+  const identity = fileIdentity(path)
   let closing: Promise<void> | undefined
   /** Runs a read; what SQLite throws becomes an OxbowError. */
   const guard = <T>(read: () => T): T => {
@@ -37,6 +38,11 @@ export function sqlite(options: SqliteOptions): Backend {
       throw storageError(path, error)
     }
   }
+  /** A file that was deleted under us still takes appends, and they go nowhere. */
+  const assertInPlace = () => {
+    if (fileIdentity(path) === identity) return
+    throw new OxbowError('storage_error', `${path} was deleted or replaced while in use. Restore it and restart.`)
+  }
   const context = { db, writer, path, guard }
   const workers = sqliteWorkers(context)
   const probe = db.prepare('SELECT count(*) FROM (SELECT 1 FROM sessions LIMIT 1)')
@@ -46,12 +52,16 @@ export function sqlite(options: SqliteOptions): Backend {
     files: sqliteFiles(context),
     workers,
     async check() {
-      guard(() => probe.get())
+      guard(() => {
+        assertInPlace()
+        probe.get()
+      })
       await writer.write(['probe'])
     },
     close() {
       closing ??= (async () => {
         await workers.releaseAll()
+        // First, so that the writer's connection is the last and empties the log into the file.
         db.close()
         await writer.close()
       })()

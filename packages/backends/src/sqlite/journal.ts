@@ -85,8 +85,12 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
       guard(() => assertKey(key))
       await writer.write(['snapshot', key.tenant, key.user, key.session, seq, version, data])
     },
-    watch() {
-      return () => {}
+    watch(key, wake) {
+      return guard(() => {
+        assertKey(key)
+        const { tenant, user, session } = key
+        return writer.watch([tenant, user, session], find(tenant, user, session)?.head ?? 0, wake)
+      })
     },
   }
 }

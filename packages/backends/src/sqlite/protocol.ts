@@ -1,12 +1,13 @@
 // What the main thread and the writer thread say to each other. Arrays of plain values, because they are cloned for every
 // append; answers come back in the order of the writes, so nothing needs an id.
 
+/** Tenant, user, session. */
+export type Key = readonly [tenant: string, user: string, session: string]
+
 /** `events` is flat: at, type, body, at, type, body, … */
 export type Append = readonly [
   op: 'append',
-  tenant: string,
-  user: string,
-  session: string,
+  ...key: Key,
   expectedSeq: number,
   status: string,
   agent: string,
@@ -16,19 +17,12 @@ export type Append = readonly [
 
 export type Write =
   | Append
-  | readonly [op: 'snapshot', tenant: string, user: string, session: string, seq: number, version: number, data: string]
-  | readonly [
-      op: 'putFile',
-      tenant: string,
-      user: string,
-      session: string,
-      path: string,
-      data: Uint8Array,
-      ifVersion: number | undefined,
-    ]
-  | readonly [op: 'deleteFile', tenant: string, user: string, session: string, path: string]
+  | readonly [op: 'snapshot', ...key: Key, seq: number, version: number, data: string]
+  | readonly [op: 'putFile', ...key: Key, path: string, data: Uint8Array, ifVersion: number | undefined]
+  | readonly [op: 'deleteFile', ...key: Key, path: string]
   | readonly [op: 'announce', worker: string, host: string, pid: number, started: string, at: number]
   | readonly [op: 'release', worker: string, host: string, pid: number, started: string]
+  | readonly [op: 'forgetWorkers', silentSince: number]
   | readonly [op: 'probe']
 
 /** Of an append: `stored`, or else the head that it met. Of `putFile`: the new version, 0 on a conflict. Else 0. */
@@ -41,12 +35,12 @@ export interface WriteFailure {
   readonly message: string
 }
 
-/** To the thread: writes, or the start and the end of watching a session, or the end of it all. */
+/** To the thread: writes, the start or the end of watching a session, or the end of it all. */
 export type ToThread =
-  | readonly Write[]
-  | { readonly watch: number; readonly key: readonly [string, string, string]; readonly head: number }
+  | { readonly writes: readonly Write[] }
+  | { readonly watch: number; readonly key: Key; readonly head: number }
   | { readonly unwatch: number }
-  | 'close'
+  | { readonly close: true }
 
-/** From the thread: the answers to the writes, or the watches whose session somebody else has appended to. */
-export type FromThread = readonly Answer[] | { readonly wake: readonly number[] }
+/** From the thread: the answers to the writes in their order, or the watches whose session somebody else appended to. */
+export type FromThread = { readonly answers: readonly Answer[] } | { readonly wake: readonly number[] }

@@ -1,6 +1,6 @@
 // Applies writes to the file: many in one transaction, each with its own compare-and-set and its own answer.
 import type { DatabaseSync } from 'node:sqlite'
-import { type Answer, type Append, stored, type Write, type WriteFailure } from './protocol.ts'
+import { type Answer, type Append, type Key, stored, type Write, type WriteFailure } from './protocol.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_CORRUPT = 11
@@ -11,11 +11,23 @@ class Damage extends Error {
   readonly errcode = SQLITE_CORRUPT
 }
 
+interface CachedSession {
+  readonly id: number
+  /** Where our last append ended. */
+  ownHead: number
+  /** The last event before our appends that somebody else wrote. */
+  foreignHead: number
+}
+
+// As in ../keys.ts, which the thread does not load.
+const mapKey = (tenant: string, user: string, session: string) =>
+  `${tenant.length}:${user.length}:${tenant}${user}${session}`
+
 export interface Store {
   /** Never throws: what failed is the answer of the writes that failed. */
   apply(writes: readonly Write[]): Answer[]
-  /** The last head that this store wrote to a session, 0 when it wrote none lately. */
-  ownHead(tenant: string, user: string, session: string): number
+  /** Of a session that ends at `head`: the last event that may have been written by somebody else. */
+  foreignHead(key: Key, head: number): number
 }
 
 export function openStore(db: DatabaseSync): Store {
@@ -56,15 +68,14 @@ export function openStore(db: DatabaseSync): Store {
      SET host = excluded.host, pid = excluded.pid, started = excluded.started, heartbeat = excluded.heartbeat`,
   )
   const release = db.prepare('DELETE FROM workers WHERE worker = ? AND host = ? AND pid = ? AND started = ?')
+  const forgetWorkers = db.prepare('DELETE FROM workers WHERE heartbeat < ?')
 
   // Rows of sessions are never deleted and their ids never change, so an id that was committed stays right.
-  const sessions = new Map<string, { readonly id: number; ownHead: number }>()
-  const mapKey = (tenant: string, user: string, session: string) =>
-    `${tenant.length}:${user.length}:${tenant}${user}${session}`
+  const sessions = new Map<string, CachedSession>()
 
-  function remember(key: string, id: number, ownHead: number): void {
+  function remember(key: string, session: CachedSession): void {
     if (sessions.size >= maxCachedSessions) sessions.clear()
-    sessions.set(key, { id, ownHead })
+    sessions.set(key, session)
   }
 
   function append(write: Append): number {
@@ -79,6 +90,7 @@ export function openStore(db: DatabaseSync): Store {
       if (moveHead.run(head, status, agent, title, updatedAt, id, expectedSeq).changes === 0) {
         return Number(headOf.get(id)?.head)
       }
+      if (known.ownHead !== expectedSeq) known.foreignHead = expectedSeq
       known.ownHead = head
     } else {
       const row = findSession.get(tenant, user, session)
@@ -93,7 +105,7 @@ export function openStore(db: DatabaseSync): Store {
         id = Number(row.id)
         moveHead.run(head, status, agent, title, updatedAt, id, expectedSeq)
       }
-      remember(key, id, head)
+      remember(key, { id, ownHead: head, foreignHead: expectedSeq })
     }
     let seq = expectedSeq
     for (let index = 0; index < events.length; index += 3) {
@@ -129,6 +141,9 @@ export function openStore(db: DatabaseSync): Store {
       case 'release':
         release.run(write[1], write[2], write[3], write[4])
         return 0
+      case 'forgetWorkers':
+        forgetWorkers.run(write[1])
+        return 0
       case 'probe':
         return 0
     }
@@ -159,7 +174,10 @@ export function openStore(db: DatabaseSync): Store {
         return writes.flatMap((write) => this.apply([write]))
       }
     },
-    ownHead: (tenant, user, session) => sessions.get(mapKey(tenant, user, session))?.ownHead ?? 0,
+    foreignHead(key, head) {
+      const known = sessions.get(mapKey(...key))
+      return known?.ownHead === head ? known.foreignHead : head
+    },
   }
 }
 

@@ -1,44 +1,33 @@
 // The writer thread: it alone writes to the file, so that the main thread never waits for the disk.
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type { Answer, FromThread, ToThread, Write } from './protocol.ts'
+import type { FromThread, ToThread, Write } from './protocol.ts'
 import { connect } from './schema.ts'
 import { openStore } from './store.ts'
+import { openWatches } from './watches.ts'
 
 const port = parentPort!
-const { path } = workerData as { path: string }
-const db = connect(path)
+const db = connect((workerData as { path: string }).path)
 const store = openStore(db)
 const reply = (message: FromThread) => port.postMessage(message)
+const watches = openWatches(db, store, (wake) => reply({ wake }))
 
 port.on('message', (first: ToThread) => {
-  // All that waits goes into one transaction: while the disk was busy with the last, more has come.
-  let writes: readonly Write[] = []
-  for (let message: ToThread | undefined = first; message !== undefined; message = next()) {
-    if (message === 'close') {
-      answer(writes)
-      close()
-      return
-    }
-    if (!isWrites(message)) continue
-    writes = writes.length === 0 ? message : writes.concat(message)
+  // All that waits goes into one transaction: while the disk was busy with the last one, more has come.
+  const writes: Write[] = []
+  let close = false
+  for (
+    let message: ToThread | undefined = first;
+    message !== undefined;
+    message = receiveMessageOnPort(port)?.message
+  ) {
+    if ('writes' in message) for (const write of message.writes) writes.push(write)
+    else if ('watch' in message) watches.add(message.watch, message.key, message.head)
+    else if ('unwatch' in message) watches.remove(message.unwatch)
+    else close = true
   }
-  answer(writes)
-})
-
-const isWrites = (message: ToThread): message is readonly Write[] => Array.isArray(message)
-
-function next(): ToThread | undefined {
-  return receiveMessageOnPort(port)?.message
-}
-
-function answer(writes: readonly Write[]): void {
-  if (writes.length === 0) return
-  const answers: Answer[] = store.apply(writes)
-  reply(answers)
-}
-
-function close(): void {
-  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  if (writes.length > 0) reply({ answers: store.apply(writes) })
+  if (!close) return
+  // The last connection to a file empties the log into it.
   db.close()
-  port.close()
-}
+  process.exit()
+})

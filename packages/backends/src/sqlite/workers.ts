@@ -7,6 +7,7 @@ import type { Context } from './context.ts'
 
 const heartbeatMs = 5_000
 const silentMs = 20_000
+const forgetAfterMs = 24 * 60 * 60 * 1_000
 
 export interface SqliteWorkers extends Workers {
   /** Ends every announcement of this back end. */
@@ -22,7 +23,10 @@ export function sqliteWorkers({ db, writer, guard }: Context): SqliteWorkers {
     async announce(worker) {
       guard(() => assertName(worker, 'worker'))
       const beat = () => writer.write(['announce', worker, host, process.pid, started, Date.now()])
-      await beat()
+      const announcing = beat()
+      // In the same transaction, so it costs nothing of its own.
+      const forgetting = writer.write(['forgetWorkers', Date.now() - forgetAfterMs])
+      await Promise.all([announcing, forgetting])
       // A beat that fails is made good by the next; appends report what is wrong with the file.
       const timer = setInterval(() => beat().catch(() => {}), heartbeatMs).unref()
       const release = async () => {
@@ -37,13 +41,16 @@ export function sqliteWorkers({ db, writer, guard }: Context): SqliteWorkers {
       return guard(() => {
         const row = findWorker.get(worker)
         if (row === undefined) return false
+        const pid = Number(row.pid)
+        if (row.host === host && row.started !== '') return processStart(pid) === row.started
+        // A process id alone may have gone to another process since.
         const fresh = Date.now() - Number(row.heartbeat) < silentMs
-        if (row.host !== host || row.started === '') return fresh
-        return processStart(Number(row.pid)) === row.started
+        return fresh && (row.host !== host || exists(pid))
       })
     },
     async releaseAll() {
-      await Promise.all([...announced].map((release) => release()))
+      // One that fails leaves a row, which ages.
+      await Promise.allSettled([...announced].map((release) => release()))
     },
   }
 }
@@ -63,6 +70,14 @@ function processStart(pid: number): string | undefined {
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')
   if (fields === undefined || fields[0] === 'Z' || fields[0] === 'X') return undefined
   return `${attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()) ?? ''} ${fields[19]}`
+}
+
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
 }
 
 function attempt<T>(run: () => T): T | undefined {

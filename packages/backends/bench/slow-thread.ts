@@ -1,0 +1,3 @@
+// The writer thread on a slow disk.
+import './slow-commit.ts'
+import '../src/sqlite/thread.ts'

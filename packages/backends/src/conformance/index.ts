@@ -1,0 +1,27 @@
+// What every back end must do, as a suite for any test runner that has a `test(title, run)`.
+import { fileConformance } from './files.ts'
+import { journalConformance } from './journal.ts'
+import { keyConformance } from './keys.ts'
+import { listConformance } from './list.ts'
+import { processConformance } from './processes.ts'
+import { lifeConformance, snapshotConformance, workerConformance } from './rest.ts'
+import { checkOf, type Subject } from './support.ts'
+
+export type { Subject } from './support.ts'
+
+/**
+ * Registers the suite for one back end.
+ *
+ * @example backendConformance({ name: 'mine', test, open: (directory) => openMine(directory) })
+ */
+export function backendConformance(subject: Subject): void {
+  const check = checkOf(subject)
+  journalConformance(check)
+  keyConformance(check)
+  listConformance(check)
+  snapshotConformance(check)
+  fileConformance(check)
+  workerConformance(check)
+  lifeConformance(check)
+  if (subject.processes !== undefined) processConformance(subject, subject.processes)
+}
