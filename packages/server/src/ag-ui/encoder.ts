@@ -1,0 +1,213 @@
+// From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
+// and first, every start closed, no result before its call, one terminal frame and nothing after it.
+import { type Event, isEvent, type SessionItem, type Usage } from '@oxbow/core'
+import { type Failure, failureOf, sentence } from '../failures.ts'
+import { frameWriter, PROTOCOL_VERSION } from './frames.ts'
+import { hintsOf } from './hints.ts'
+import { type StepEncoder, stepEncoder } from './step.ts'
+
+export interface RunEncoder {
+  /** RUN_STARTED. `resumed`: the reader had been here before; `repeats`: it gets text that it may have seen. */
+  start(resumed?: { after: number; repeats: boolean }): string
+  /** Takes note of an event that the reader has seen already. */
+  seen(event: Event): void
+  encode(item: SessionItem): string
+  /** The turn waits: for results of external calls, or for an operator. */
+  pause(): string
+  /** This server can tell no more. */
+  fail(failure: Failure): string
+  hint(source: string, text: string): string
+  /** A step had begun, and not ended, when the last event came: fragments of it may have been seen. */
+  readonly inStep: boolean
+  readonly ended: boolean
+}
+
+interface External {
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+export function runEncoder(run: {
+  readonly threadId: string
+  readonly runId: string
+  readonly turnId: string
+  /** Told when a reader had missed fragments and was given them in one piece. */
+  readonly onRepair?: () => void
+}): RunEncoder {
+  const { threadId, runId, turnId, onRepair = () => {} } = run
+  const out = frameWriter()
+  const hints = hintsOf()
+  /** What this turn's calls are called on the wire. */
+  const wireIds = new Map<string, string>()
+  const externals = new Map<string, External>()
+  const answered = new Set<string>()
+  let step: StepEncoder | undefined
+  let paused: 'external' | 'recovery_limit' | undefined
+  let total: Usage | undefined
+  let ended = false
+
+  const custom = (name: string, value: unknown): void => out.frame({ type: 'CUSTOM', name, value })
+  const hint = (source: string, text: string, toolCallId?: string): void =>
+    custom('hint', { source, text, ...(toolCallId !== undefined && { toolCallId }) })
+
+  function end(write: () => void): void {
+    step?.abandon()
+    step = undefined
+    write()
+    ended = true
+  }
+
+  const error = (failure: Failure): void =>
+    end(() => out.frame({ type: 'RUN_ERROR', code: failure.runError, message: sentence(failure) }))
+
+  function event(event: Exclude<Event, { type: 'session.opened' }>): void {
+    switch (event.type) {
+      case 'turn.claimed':
+        paused = undefined
+        if (step !== undefined) restartStep(step, event.epoch)
+        break
+      case 'turn.released':
+      case 'external.resolved':
+        paused = undefined
+        break
+      case 'step.started':
+        step = stepEncoder(out, turnId, event.step, '', onRepair)
+        break
+      case 'model.finished':
+        modelFinished(event)
+        break
+      case 'external.requested':
+        externals.set(event.callId, { tool: event.tool, arguments: event.arguments })
+        break
+      case 'call.finished':
+        callFinished(event)
+        break
+      case 'turn.paused':
+        paused = event.reason
+        break
+      case 'turn.finished':
+        end(() => {
+          const result = { reason: event.reason, ...(event.output !== undefined && { output: event.output }) }
+          out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } })
+        })
+        break
+      case 'turn.failed':
+        // Limits of the turn itself carry no reference; the turn's id finds them in the log.
+        error(failureOf(event.error.code, event.error.reference ?? turnId))
+        break
+      case 'turn.cancelled':
+        error(failureOf('cancelled'))
+        break
+    }
+    for (const { source, text, callId } of hints.of(event))
+      hint(source, text, callId === undefined ? undefined : (wireIds.get(callId) ?? callId))
+  }
+
+  function restartStep(broken: StepEncoder, epoch: number): void {
+    broken.abandon()
+    // Ids of its own, or a reader would append the new answer to the broken one.
+    step = stepEncoder(out, turnId, broken.step, `.e${epoch}`, onRepair)
+    hint('step_restarted', 'This step was broken off and is made again: what it had said so far is void.')
+  }
+
+  function modelFinished({ message, usage, model, finishReason, timing, step: number }: Event<'model.finished'>): void {
+    const answer = step ?? stepEncoder(out, turnId, number, '', onRepair)
+    step = undefined
+    answer.finish(message.blocks)
+    for (const block of message.blocks)
+      if (block.type === 'call') wireIds.set(block.callId, answer.wireId(block.callId))
+    total = total === undefined ? usage : sum(total, usage)
+    const modelCall = { step: number, model, finishReason, ...timing }
+    custom('token_usage', { delta: withTotal(usage), cumulative: withTotal(total), modelCall })
+  }
+
+  function callFinished({ callId, content, status, durationMs, error }: Event<'call.finished'>): void {
+    externals.delete(callId)
+    const toolCallId = wireIds.get(callId)
+    if (toolCallId === undefined || answered.has(callId)) return
+    answered.add(callId)
+    const text = content.map((it) => (it.type === 'text' ? it.text : `[${it.name ?? it.mediaType}]`)).join('\n')
+    const metadata = { status, durationMs, ...(error !== undefined && { error: error.code }) }
+    out.frame({
+      type: 'TOOL_CALL_RESULT',
+      messageId: `${toolCallId}.result`,
+      toolCallId,
+      role: 'tool',
+      content: text,
+      metadata,
+    })
+  }
+
+  function encode(item: SessionItem): void {
+    if (ended) return
+    if (isEvent(item)) {
+      if (item.type !== 'session.opened' && item.turnId === turnId) event(item)
+      out.reached(item.seq)
+    } else if (item.turnId === turnId) {
+      if (item.type === 'progress.delta') {
+        const toolCallId = wireIds.get(item.callId)
+        if (toolCallId !== undefined) hint('progress', item.text, toolCallId)
+      } else if (step?.step === item.step) step.delta(item)
+    }
+  }
+
+  return {
+    start(resumed) {
+      out.frame({ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION })
+      if (resumed !== undefined) custom('stream_resumed', resumed)
+      return out.take()
+    },
+    seen(item) {
+      encode(item)
+      out.take()
+    },
+    encode(item) {
+      encode(item)
+      return out.take()
+    },
+    pause() {
+      if (ended) return ''
+      if (paused === 'recovery_limit' || externals.size === 0) error(failureOf('recovery_limit', turnId))
+      else
+        end(() => {
+          const interrupts = [...externals].map(([callId, { tool, arguments: input }]) => ({
+            id: callId,
+            reason: 'external_call',
+            message: `The result of ${tool} is awaited.`,
+            toolCallId: wireIds.get(callId) ?? callId,
+            metadata: { tool, arguments: input },
+          }))
+          out.frame({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts } })
+        })
+      return out.take()
+    },
+    fail(failure) {
+      if (!ended) error(failure)
+      return out.take()
+    },
+    hint(source, text) {
+      if (!ended) hint(source, text)
+      return out.take()
+    },
+    get inStep() {
+      return step !== undefined
+    },
+    get ended() {
+      return ended
+    },
+  }
+}
+
+const sum = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
+  cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+  estimated: a.estimated || b.estimated,
+})
+
+const withTotal = (usage: Usage): Usage & { totalTokens: number } => ({
+  ...usage,
+  totalTokens: usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens + usage.outputTokens,
+})

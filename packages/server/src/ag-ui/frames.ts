@@ -1,0 +1,76 @@
+// Server-sent events of AG-UI: `data:` lines with one JSON object each, and `id:` lines with the journal's sequence number.
+import type * as AgUi from '@ag-ui/core'
+
+export const PROTOCOL_VERSION = '1.0'
+
+type Plain<T> = T extends { type: infer Type } ? Omit<T, 'type'> & { type: `${Type & string}` } : never
+
+/** The events that this server sends. */
+export type Frame = Plain<
+  | AgUi.RunStartedEvent
+  | AgUi.RunFinishedEvent
+  | AgUi.RunErrorEvent
+  | AgUi.TextMessageStartEvent
+  | AgUi.TextMessageContentEvent
+  | AgUi.TextMessageEndEvent
+  | AgUi.ReasoningStartEvent
+  | AgUi.ReasoningMessageStartEvent
+  | AgUi.ReasoningMessageContentEvent
+  | AgUi.ReasoningMessageEndEvent
+  | AgUi.ReasoningEndEvent
+  | AgUi.ToolCallStartEvent
+  | AgUi.ToolCallArgsEvent
+  | AgUi.ToolCallEndEvent
+  | AgUi.ToolCallResultEvent
+  | AgUi.CustomEvent
+>
+
+export interface FrameWriter {
+  frame(frame: Frame): void
+  /** A frame whose JSON is `prefix` + the text as JSON + `}`: the hot path. */
+  fragment(prefix: string, text: string): void
+  /** Everything that follows from the event with this number has been written. */
+  reached(seq: number): void
+  /** What has been written since the last call. */
+  take(): string
+}
+
+/**
+ * The number of an event goes with the last frame that follows from it, so that who was cut off in the midst of them gets
+ * them again. An event without frames is told by the next frame.
+ */
+export function frameWriter(): FrameWriter {
+  let text = ''
+  let last = ''
+  let seq = 0
+  let told = 0
+  const flush = (): void => {
+    if (last === '') return
+    text += last
+    last = ''
+  }
+  const data = (json: string): void => {
+    flush()
+    if (seq > told) {
+      text += `id: ${seq}\n`
+      told = seq
+    }
+    last = `data: ${json}\n\n`
+  }
+  return {
+    frame: (frame) => data(JSON.stringify(frame)),
+    fragment: (prefix, fragment) => data(`${prefix}${JSON.stringify(fragment)}}`),
+    reached(reached) {
+      seq = reached
+      if (last === '') return
+      last = `id: ${seq}\n${last}`
+      told = seq
+    },
+    take() {
+      flush()
+      const taken = text
+      text = ''
+      return taken
+    },
+  }
+}

@@ -1,0 +1,79 @@
+// POST /api/chat: one message in, one answer out.
+import { hash, randomUUID } from 'node:crypto'
+import { type Engine, isId } from '@oxbow/core'
+import { z } from 'zod'
+import { failureOf } from './failures.ts'
+import { failureResponse, HttpError } from './http/errors.ts'
+import { type Route, route } from './http/route.ts'
+import { errorAnswer, given, messageText, optionalId } from './http/schemas.ts'
+import { principalOf } from './principal.ts'
+import type { Audience } from './stream/audience.ts'
+
+export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessageLength: number }): Route {
+  return route({
+    method: 'post',
+    path: '/api/chat',
+    id: 'chat',
+    summary: 'Sends a message and waits for the answer.',
+    headers: z.object({
+      'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key is the same turn.'),
+    }),
+    body: z.object({
+      userId: optionalId.describe('Default: `default`.'),
+      sessionId: optionalId.describe('Default: a new session.'),
+      message: messageText(limits.maxMessageLength),
+      turnId: optionalId.describe('Makes a retry safe: the same id is the same turn.'),
+    }),
+    answers: {
+      200: { description: 'The answer.', schema: z.object({ sessionId: z.string(), reply: z.string() }) },
+      202: {
+        description: 'The turn waits for results of external calls.',
+        schema: z.object({
+          sessionId: z.string(),
+          reply: z.string(),
+          turnId: z.string(),
+          pending: z.array(
+            z.object({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
+          ),
+        }),
+      },
+      409: { description: 'The turn was stopped.', schema: errorAnswer },
+      422: { description: 'The model refused, or the conversation is too long.', schema: errorAnswer },
+      502: { description: 'The model failed.', schema: errorAnswer },
+      504: { description: 'The answer took too long.', schema: errorAnswer },
+    },
+    async handle({ body }, c) {
+      const principal = principalOf(given(body.userId))
+      const turnId = given(body.turnId) ?? toId(c.req.header('idempotency-key')) ?? randomUUID()
+      const isRetryable = given(body.turnId) !== undefined || c.req.header('idempotency-key') !== undefined
+      // A retry that names no session must find the one that the first attempt opened.
+      const fresh = isRetryable
+        ? `s-${hash('sha256', JSON.stringify([principal.user, turnId])).slice(0, 32)}`
+        : randomUUID()
+      const sessionId = given(body.sessionId) ?? fresh
+      const session = engine.session({ tenant: principal.tenant, user: principal.user, session: sessionId })
+
+      const { outgoing } = c.env
+      const leave = audience.enter(session, turnId)
+      const left = (): void => leave(outgoing.writableEnded)
+      outgoing.once('close', left)
+      // A turn that waits for an external call needs nobody who watches.
+      const running = session.run(body.message, { turnId, principal, surface: 'http' })
+      const result = await running.finally(() => leave(true))
+
+      if (result.status === 'cancelled') return failureResponse(failureOf('cancelled'))
+      if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
+      const reply = result.text
+      if (result.status === 'paused') return c.json({ sessionId, reply, turnId, pending: result.pending }, 202)
+      if (reply.trim() === '' && result.reason !== 'completed')
+        throw new HttpError(422, result.reason, 'The language model gave no answer to this message.')
+      return c.json({ sessionId, reply })
+    },
+  })
+}
+
+/** Any text as an id: itself where it is one. */
+export function toId(text: string | undefined): string | undefined {
+  if (text === undefined || text.trim() === '') return undefined
+  return isId(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
+}

@@ -1,0 +1,198 @@
+// The configuration as the rest of the program sees it, and how it is put together:
+// defaults ← oxbow.toml ← environment ← command line.
+import { readFile } from 'node:fs/promises'
+import { OxbowError } from '@oxbow/core'
+import {
+  DEFAULTS,
+  PROFILE_DEFAULTS,
+  PROFILES,
+  type Profile,
+  SETTINGS,
+  type Setting,
+  type Settings,
+  settings,
+} from './schema.ts'
+import { fromEnvironment, fromObject, fromToml, type Given } from './sources.ts'
+
+export interface ServerConfig {
+  readonly host: string
+  readonly port: number
+  readonly heartbeatMs: number
+  readonly onDisconnect: 'stop' | 'continue'
+  readonly disconnectGraceMs: number
+  readonly shutdownGraceMs: number
+  readonly maxBodyBytes: number
+  readonly maxHeaderBytes: number
+  readonly maxMessageLength: number
+  readonly maxJsonDepth: number
+  readonly requestTimeoutMs: number
+}
+
+export interface Config {
+  readonly profile: Profile
+  /** `provider:model`; undefined: the offline model. */
+  readonly model: string | undefined
+  readonly server: ServerConfig
+  readonly store: { readonly path: string }
+  readonly agent: {
+    readonly instructions: string
+    readonly maxSteps: number
+    readonly totalTimeoutMs: number
+    readonly idleTimeoutMs: number
+    readonly temperature: number | undefined
+    readonly maxOutputTokens: number | undefined
+  }
+  readonly log: Settings['log']
+  readonly identity: Settings['identity']
+}
+
+export interface ConfigSources {
+  /** Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+  /** By key, nested or dotted; wins over everything else. */
+  readonly overrides?: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Reads and checks the configuration. The file is `OXBOW_CONFIG`, or `./oxbow.toml` if it is there.
+ *
+ * @throws OxbowError `config_invalid`: the message has one line for each thing that is wrong
+ * @example const config = await loadConfig({ overrides: { server: { port: 9000 } } })
+ */
+export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
+  const { environment = process.env, overrides = {} } = sources
+  const problems: string[] = []
+  const profile = profileOf(environment, problems)
+  const file = await readToml(environment, problems)
+  const given = new Map<string, Given>()
+  for (const [key, value] of Object.entries({ ...DEFAULTS, ...PROFILE_DEFAULTS[profile] }))
+    if (value !== undefined) given.set(key, { value, source: 'the defaults', shown: true })
+  const layers = [
+    ...(file === undefined ? [] : [fromToml(file.data, file.path, environment, problems)]),
+    fromEnvironment(environment, problems),
+    fromObject(overrides, 'the command line', problems),
+  ]
+  for (const layer of layers) for (const [key, value] of layer) given.set(key, value)
+
+  const parsed = settings.safeParse(nested(given))
+  if (!parsed.success) {
+    const keys = new Set(parsed.error.issues.map((it) => it.path.join('.')))
+    for (const it of SETTINGS)
+      if (keys.has(it.key) || [...keys].some((key) => it.key.startsWith(`${key}.`) && !given.has(it.key)))
+        problems.push(problemOf(it, given.get(it.key), profile))
+  }
+  if (profile === 'prod') problems.push(...missingInProd(given))
+  if (problems.length > 0 || !parsed.success) throw invalid(problems, profile)
+  return toConfig(profile, parsed.data)
+}
+
+function profileOf(environment: Readonly<Record<string, string | undefined>>, problems: string[]): Profile {
+  const value = environment.OXBOW_PROFILE ?? 'local'
+  const known = PROFILES.find((it) => it === value)
+  if (known === undefined) problems.push(`OXBOW_PROFILE: got ${JSON.stringify(value)}; allowed: ${PROFILES.join(', ')}`)
+  return known ?? 'local'
+}
+
+async function readToml(
+  environment: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): Promise<{ path: string; data: Record<string, unknown> } | undefined> {
+  const named = environment.OXBOW_CONFIG
+  const path = named ?? 'oxbow.toml'
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (named !== undefined || code !== 'ENOENT')
+      problems.push(`${path}: cannot be read (${code})${named === undefined ? '' : '; OXBOW_CONFIG names it'}`)
+    return undefined
+  }
+  const { parse } = await import('smol-toml')
+  try {
+    return { path, data: parse(text) }
+  } catch (error) {
+    problems.push(`${path}: not valid TOML: ${(error as Error).message.split('\n')[0]}`)
+    return undefined
+  }
+}
+
+function nested(given: ReadonlyMap<string, Given>): Record<string, unknown> {
+  const root: Record<string, unknown> = {}
+  for (const [key, { value }] of given) {
+    const parts = key.split('.')
+    const last = parts.pop()!
+    let at = root
+    for (const part of parts) {
+      at[part] ??= {}
+      at = at[part] as Record<string, unknown>
+    }
+    at[last] = value
+  }
+  return root
+}
+
+function problemOf({ key, variable, allowed }: Setting, given: Given | undefined, profile: Profile): string {
+  if (given === undefined) return `${key}: missing in profile ${profile}; allowed: ${allowed} (or set ${variable})`
+  const got = given.shown
+    ? JSON.stringify(given.value).slice(0, 100)
+    : 'a value that is not shown, because it came from a variable'
+  return `${key}: got ${got} from ${given.source}; allowed: ${allowed}`
+}
+
+/** What a production service must not run without. */
+function missingInProd(given: ReadonlyMap<string, Given>): string[] {
+  const problems: string[] = []
+  const model = given.get('model')?.value
+  if (model === undefined || (typeof model === 'string' && model.startsWith('offline:')))
+    problems.push(
+      'model: profile prod needs a language model; set model or OXBOW_MODEL (the offline model is for trying out)',
+    )
+  if (given.get('identity.mode')?.value === 'none')
+    problems.push(
+      'identity.mode: profile prod needs to know who asks, and "none" is the only mode of this release; ' +
+        'use profile local on a loopback address until a release with identity',
+    )
+  return problems
+}
+
+const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
+  new OxbowError(
+    'config_invalid',
+    `The configuration (profile ${profile}) is not valid:\n${problems.map((it) => `  - ${it}`).join('\n')}`,
+    {
+      details: { problems },
+    },
+  )
+
+function toConfig(profile: Profile, { model, server, store, agent, log, identity }: Settings): Config {
+  const { limits } = server
+  return {
+    profile,
+    model,
+    server: {
+      host: server.host,
+      port: server.port,
+      heartbeatMs: server.heartbeat,
+      onDisconnect: server.onDisconnect,
+      disconnectGraceMs: server.disconnectGrace,
+      shutdownGraceMs: server.shutdownGrace,
+      maxBodyBytes: limits.bodyBytes,
+      maxHeaderBytes: limits.headerBytes,
+      maxMessageLength: limits.messageLength,
+      maxJsonDepth: limits.jsonDepth,
+      requestTimeoutMs: limits.requestTime,
+    },
+    store,
+    agent: {
+      instructions: agent.instructions,
+      maxSteps: agent.maxSteps,
+      totalTimeoutMs: agent.totalTimeout,
+      idleTimeoutMs: agent.idleTimeout,
+      temperature: agent.temperature,
+      maxOutputTokens: agent.maxOutputTokens,
+    },
+    log,
+    identity,
+  }
+}

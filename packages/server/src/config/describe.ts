@@ -1,0 +1,21 @@
+import { DEFAULTS, PROFILE_DEFAULTS, PROFILES, SETTINGS, type Setting } from './schema.ts'
+
+export interface SettingRow extends Setting {
+  readonly default: unknown
+  /** Profiles whose default is another one; undefined: the value must be given there. */
+  readonly inProfile: Readonly<Record<string, unknown>>
+}
+
+/** Every setting, for the documentation: key, variable, default, what is allowed, what it is for. */
+export function describeConfig(): SettingRow[] {
+  return SETTINGS.map((it) => ({
+    ...it,
+    default: DEFAULTS[it.key],
+    inProfile: Object.fromEntries(
+      PROFILES.filter((profile) => it.key in PROFILE_DEFAULTS[profile]).map((profile) => [
+        profile,
+        PROFILE_DEFAULTS[profile][it.key],
+      ]),
+    ),
+  }))
+}

@@ -1,0 +1,158 @@
+// Every setting: its key, what it allows, what it is for. Variables, errors and documentation come from here.
+import { z } from 'zod'
+import { parseDuration } from './duration.ts'
+
+export type Kind = 'text' | 'number' | 'duration' | 'choice'
+
+interface About extends Record<string, unknown> {
+  readonly kind: Kind
+  readonly description: string
+  readonly allowed: string
+}
+
+const text = (description: string, allowed = 'a text that is not blank') =>
+  z
+    .string()
+    .regex(/\S/)
+    .meta({ kind: 'text', description, allowed } satisfies About)
+
+const integer = (min: number, max: number, description: string) =>
+  z
+    .number()
+    .int()
+    .min(min)
+    .max(max)
+    .meta({ kind: 'number', description, allowed: `a whole number from ${min} to ${max}` } satisfies About)
+
+const duration = (min: string, max: string, description: string) => {
+  const [least, most] = [parseDuration(min)!, parseDuration(max)!]
+  return z
+    .string()
+    .transform((value) => parseDuration(value) ?? -1)
+    .refine((ms) => ms >= least && ms <= most)
+    .meta({
+      kind: 'duration',
+      description,
+      allowed: `a duration from "${min}" to "${max}", for example "30s" or "1m30s"`,
+    } satisfies About)
+}
+
+const choice = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
+  z.enum(values).meta({
+    kind: 'choice',
+    description,
+    allowed: values.map((it) => JSON.stringify(it)).join(' or '),
+  } satisfies About)
+
+export const settings = z.strictObject({
+  model: text(
+    'The language model, as provider:model. Without it the offline model answers.',
+    '"provider:model", for example "openai:gpt-5"',
+  )
+    .regex(/^[^\s:]+:\S+$/)
+    .optional(),
+  server: z.strictObject({
+    host: text('Where to listen. Only loopback addresses while identity.mode is "none".'),
+    port: integer(0, 65_535, 'The port; 0 takes a free one.'),
+    heartbeat: duration('1s', '5m', 'How often an idle stream sends a comment, so that nothing in between closes it.'),
+    onDisconnect: choice(['stop', 'continue'], 'What becomes of a turn when everybody who watched it has left.'),
+    disconnectGrace: duration('0ms', '1h', 'How long a turn waits for somebody to come back before it is stopped.'),
+    shutdownGrace: duration('0ms', '1h', 'How long running turns may go on when the service stops.'),
+    limits: z.strictObject({
+      bodyBytes: integer(1_024, 1_073_741_824, 'The largest request body.'),
+      headerBytes: integer(1_024, 1_048_576, 'The largest request head.'),
+      messageLength: integer(1, 100_000_000, 'The longest message, in characters.'),
+      jsonDepth: integer(4, 1_000, 'The deepest nesting of a request body.'),
+      requestTime: duration('1s', '1h', 'How long a request may take to arrive.'),
+    }),
+  }),
+  store: z.strictObject({
+    path: text('The SQLite file with all sessions; ":memory:" keeps them in memory only.', 'a path, or ":memory:"'),
+  }),
+  agent: z.strictObject({
+    instructions: text('The system prompt of the default agent.'),
+    maxSteps: integer(1, 10_000, 'Model calls per turn.'),
+    totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
+    idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
+    temperature: z
+      .number()
+      .min(0)
+      .max(2)
+      .meta({
+        kind: 'number',
+        description: 'Sampling temperature; without it the model’s own.',
+        allowed: 'a number from 0 to 2',
+      } satisfies About)
+      .optional(),
+    maxOutputTokens: integer(
+      1,
+      10_000_000,
+      'The longest answer, in tokens; without it the model’s own limit.',
+    ).optional(),
+  }),
+  log: z.strictObject({
+    level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
+    format: choice(['auto', 'pretty', 'json'], 'JSON lines, or lines for people; auto: pretty on a terminal.'),
+  }),
+  identity: z.strictObject({
+    mode: choice(['none'], 'How callers prove who they are. This release has no way yet: everybody is who they say.'),
+  }),
+})
+
+export type Settings = z.output<typeof settings>
+export const PROFILES = ['local', 'test', 'prod'] as const
+export type Profile = (typeof PROFILES)[number]
+
+export const DEFAULTS: Readonly<Record<string, unknown>> = {
+  'server.host': '127.0.0.1',
+  'server.port': 8080,
+  'server.heartbeat': '15s',
+  'server.onDisconnect': 'stop',
+  'server.disconnectGrace': '5s',
+  'server.shutdownGrace': '10s',
+  'server.limits.bodyBytes': 1_048_576,
+  'server.limits.headerBytes': 16_384,
+  'server.limits.messageLength': 200_000,
+  'server.limits.jsonDepth': 64,
+  'server.limits.requestTime': '30s',
+  'store.path': '.oxbow/oxbow.db',
+  'agent.instructions': 'You are a helpful assistant.',
+  'agent.maxSteps': 10,
+  'agent.totalTimeout': '10m',
+  'agent.idleTimeout': '2m',
+  'log.level': 'info',
+  'log.format': 'auto',
+  'identity.mode': 'none',
+}
+
+/** Where a profile differs. In `prod` what must be given has no default. */
+export const PROFILE_DEFAULTS: Readonly<Record<Profile, Readonly<Record<string, unknown>>>> = {
+  local: {},
+  test: { 'server.port': 0, 'store.path': ':memory:', 'log.level': 'warn' },
+  prod: { 'store.path': undefined, 'log.format': 'json' },
+}
+
+export interface Setting {
+  readonly key: string
+  readonly variable: string
+  readonly kind: Kind
+  readonly description: string
+  readonly allowed: string
+}
+
+/** Every key with its variable, in the order of the schema. */
+export const SETTINGS: readonly Setting[] = leaves(settings, '')
+
+function leaves(schema: z.ZodObject, prefix: string): Setting[] {
+  return Object.entries(schema.shape).flatMap(([name, field]): Setting[] => {
+    const key = `${prefix}${name}`
+    if (field instanceof z.ZodObject) return leaves(field, `${key}.`)
+    const inner = field instanceof z.ZodOptional ? field.unwrap() : field
+    const { kind, description, allowed } = (inner as z.ZodType).meta() as unknown as About
+    const variable = `OXBOW_${key
+      .replace(/[A-Z]/g, (letter) => `_${letter}`)
+      .replaceAll('.', '_')
+      .toUpperCase()}`
+    return [{ key, variable, kind, description, allowed }]
+  })
+}

@@ -1,0 +1,110 @@
+// What an end user is told when something failed. The full error is in the log, under the reference.
+import { OxbowError } from '@oxbow/core'
+
+export type RunErrorCode = 'TIMEOUT_ERROR' | 'INTERRUPTED_ERROR' | 'INVALID_INPUT_ERROR' | 'INTERNAL_ERROR'
+
+export interface Failure {
+  readonly runError: RunErrorCode
+  readonly status: number
+  readonly code: string
+  readonly message: string
+  readonly reference: string | undefined
+}
+
+interface Told {
+  readonly runError: RunErrorCode
+  readonly status: number
+  readonly message: string
+}
+
+const timeout: Told = {
+  runError: 'TIMEOUT_ERROR',
+  status: 504,
+  message: 'The answer took too long and was stopped. Try again.',
+}
+const busy: Told = {
+  runError: 'INTERNAL_ERROR',
+  status: 503,
+  message: 'The language model is busy. Try again in a moment.',
+}
+const modelFailed: Told = {
+  runError: 'INTERNAL_ERROR',
+  status: 502,
+  message: 'The language model could not answer. Try again later.',
+}
+const unavailable: Told = {
+  runError: 'INTERNAL_ERROR',
+  status: 503,
+  message: 'The conversation cannot be read or written at the moment. Try again later.',
+}
+const internal: Told = {
+  runError: 'INTERNAL_ERROR',
+  status: 500,
+  message: 'Something went wrong while answering.',
+}
+
+const byCode: Readonly<Record<string, Told>> = {
+  total_timeout: timeout,
+  idle_timeout: timeout,
+  first_byte_timeout: timeout,
+  rate_limited: busy,
+  overloaded: busy,
+  auth: modelFailed,
+  invalid_request: modelFailed,
+  stream_cut: modelFailed,
+  provider_error: modelFailed,
+  empty_reply: modelFailed,
+  output_invalid: modelFailed,
+  context_overflow: {
+    runError: 'INVALID_INPUT_ERROR',
+    status: 422,
+    message: 'The conversation has become too long for the language model. Start a new one.',
+  },
+  cancelled: {
+    runError: 'INTERRUPTED_ERROR',
+    status: 409,
+    message: 'The turn was stopped before it was complete. What had been said is kept.',
+  },
+  shutting_down: {
+    runError: 'INTERRUPTED_ERROR',
+    status: 503,
+    message:
+      'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
+  },
+  recovery_limit: {
+    runError: 'INTERNAL_ERROR',
+    status: 503,
+    message: 'The turn was set aside after it had been broken off too often. An operator can release it.',
+  },
+}
+
+/** Refusals of core that are the caller's doing; their messages are written for the caller. */
+const refusals: Readonly<Record<string, number>> = {
+  invalid_id: 400,
+  empty_input: 400,
+  session_busy: 409,
+  unknown_call: 404,
+  call_resolved: 409,
+}
+
+/** By the code that a turn or an error carries. */
+export function failureOf(code: string, reference?: string): Failure {
+  const told = byCode[code] ?? (/^(storage|journal)_/.test(code) ? unavailable : internal)
+  return { ...told, code: byCode[code] === undefined && told === internal ? 'internal_error' : code, reference }
+}
+
+/** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
+export function failureOfError(error: unknown, log: (error: unknown) => string): Failure {
+  if (!(error instanceof OxbowError)) return failureOf('internal_error', log(error))
+  const status = refusals[error.code]
+  if (status !== undefined)
+    return { runError: 'INVALID_INPUT_ERROR', status, code: error.code, message: error.message, reference: undefined }
+  if (error.code === 'shutting_down') return failureOf(error.code)
+  // A turn's failure has been logged where it happened.
+  const known = error.details?.reference ?? error.details?.turnId
+  return failureOf(error.code, typeof known === 'string' ? known : log(error))
+}
+
+/** With the reference, where there is one. */
+export const sentence = ({ message, reference }: Failure): string =>
+  reference === undefined ? message : `${message} (Reference: ${reference})`

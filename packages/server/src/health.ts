@@ -1,0 +1,74 @@
+// /healthz: the process answers. /readyz: it can serve, or what is in the way, by name.
+import type { Engine } from '@oxbow/core'
+import { z } from 'zod'
+import { type Route, route } from './http/route.ts'
+
+export type Phase = 'starting' | 'ready' | 'stopping'
+
+interface Capability {
+  readonly ok: boolean
+  readonly detail: string
+}
+
+const CHECK_MS = 2_000
+
+export function healthRoutes(engine: Engine, phase: () => Phase): Route[] {
+  const capability = z.object({ ok: z.boolean(), detail: z.string() })
+  const readiness = z.object({
+    status: z.enum(['ready', 'starting', 'stopping', 'degraded']),
+    capabilities: z.object({ store: capability, model: capability, agents: capability }),
+  })
+  return [
+    route({
+      method: 'get',
+      path: '/healthz',
+      id: 'health',
+      summary: 'The process answers.',
+      answers: { 200: { description: 'It does.', schema: z.object({ status: z.literal('ok') }) } },
+      handle: (_request, c) => c.json({ status: 'ok' }),
+    }),
+    route({
+      method: 'get',
+      path: '/readyz',
+      id: 'readiness',
+      summary: 'Whether the service can take requests, by capability.',
+      answers: {
+        200: { description: 'It can.', schema: readiness },
+        503: { description: 'It cannot: starting, stopping, or a capability is missing.', schema: readiness },
+      },
+      async handle(_request, c) {
+        const capabilities = { store: await store(engine), model: models(engine), agents: agents(engine) }
+        const allOk = Object.values(capabilities).every((it) => it.ok)
+        const now = phase()
+        const status = now === 'ready' && !allOk ? 'degraded' : now
+        return c.json({ status, capabilities }, status === 'ready' ? 200 : 503)
+      },
+    }),
+  ]
+}
+
+async function store({ backend }: Engine): Promise<Capability> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_MS} ms`)), CHECK_MS)
+  })
+  try {
+    await Promise.race([backend.check(), late])
+    return { ok: true, detail: backend.name }
+  } catch (error) {
+    return { ok: false, detail: `${backend.name}: ${error instanceof Error ? error.message : String(error)}` }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Which models are configured. Whether a provider answers is known only by asking it, and that costs. */
+function models({ agents }: Engine): Capability {
+  const ids = [...new Set([...agents.values()].map((it) => it.model.id))]
+  return ids.length === 0 ? { ok: false, detail: 'no model is configured' } : { ok: true, detail: ids.join(', ') }
+}
+
+function agents({ agents }: Engine): Capability {
+  const names = [...agents.keys()]
+  return names.length === 0 ? { ok: false, detail: 'no agent is defined' } : { ok: true, detail: names.join(', ') }
+}

@@ -1,0 +1,64 @@
+// The body of a request: bounded, UTF-8, JSON.
+import type { Context } from 'hono'
+import { HttpError } from './errors.ts'
+import { parseJson } from './json.ts'
+
+export interface BodyLimits {
+  readonly maxBodyBytes: number
+  readonly maxJsonDepth: number
+}
+
+/** @throws HttpError 415, 413 or 400 */
+export async function readJson(c: Context, limits: BodyLimits): Promise<unknown> {
+  const type = c.req.header('content-type') ?? ''
+  if (type.split(';')[0]!.trim().toLowerCase() !== 'application/json')
+    throw new HttpError(
+      415,
+      'unsupported_media_type',
+      `The content type must be application/json; got ${type === '' ? 'none' : JSON.stringify(type.slice(0, 100))}.`,
+    )
+  return parseJson(decode(await readBytes(c, limits.maxBodyBytes)), limits.maxJsonDepth)
+}
+
+async function readBytes(c: Context, maxBytes: number): Promise<Uint8Array> {
+  const tooLarge = () =>
+    new HttpError(413, 'body_too_large', `The body is larger than ${maxBytes} bytes.`, { connection: 'close' })
+  const declared = c.req.header('content-length')
+  if (declared !== undefined) {
+    if (Number(declared) > maxBytes) throw tooLarge()
+    return new Uint8Array(await c.req.arrayBuffer())
+  }
+  // Sent in chunks of unknown number: counted while they come.
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of c.req.raw.body ?? []) {
+    bytes += part.length
+    if (bytes > maxBytes) throw tooLarge()
+    parts.push(part)
+  }
+  return Buffer.concat(parts)
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new HttpError(400, 'invalid_utf8', `The body is not valid UTF-8: broken at byte ${firstBroken(bytes)}.`)
+  }
+}
+
+/** The length of the longest prefix that is valid so far. */
+function firstBroken(bytes: Uint8Array): number {
+  let valid = 0
+  let broken = bytes.length
+  while (broken - valid > 1) {
+    const middle = (valid + broken) >> 1
+    try {
+      new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, middle), { stream: true })
+      valid = middle
+    } catch {
+      broken = middle
+    }
+  }
+  return valid
+}

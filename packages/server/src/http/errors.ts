@@ -1,0 +1,34 @@
+// Errors as they leave: {error: {code, message, reference?}}.
+import { type Failure, sentence } from '../failures.ts'
+
+export interface ErrorBody {
+  readonly error: { readonly code: string; readonly message: string; readonly reference?: string }
+}
+
+/** Thrown by handlers; becomes the answer. `message` is for the caller. */
+export class HttpError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message)
+    this.name = 'HttpError'
+    this.status = status
+    this.code = code
+    this.headers = headers
+  }
+}
+
+export const errorBody = (code: string, message: string, reference?: string): ErrorBody => ({
+  error: { code, message, ...(reference !== undefined && { reference }) },
+})
+
+export const failureResponse = (failure: Failure): Response =>
+  Response.json(errorBody(failure.code, sentence(failure), failure.reference), {
+    status: failure.status,
+    headers: failure.status === 503 ? { 'retry-after': '5' } : {},
+  })
+
+export const errorResponse = (error: HttpError): Response =>
+  Response.json(errorBody(error.code, error.message), { status: error.status, headers: error.headers })

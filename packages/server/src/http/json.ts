@@ -1,0 +1,110 @@
+// JSON from outside: strict, with a limit on nesting, and with the place of a fault.
+import { HttpError } from './errors.ts'
+
+/** @throws HttpError 400 `invalid_json` or `json_too_deep` */
+export function parseJson(text: string, maxDepth: number): unknown {
+  const tooDeep = firstDeeperThan(text, maxDepth)
+  if (tooDeep !== undefined)
+    throw new HttpError(
+      400,
+      'json_too_deep',
+      `The body is nested deeper than ${maxDepth} levels ${place(text, tooDeep)}.`,
+    )
+  try {
+    return JSON.parse(text)
+  } catch {
+    const at = firstFault(text)
+    const what = at >= text.length ? 'ends too early' : `has an unexpected ${describe(text, at)}`
+    throw new HttpError(400, 'invalid_json', `The body is not valid JSON: it ${what} ${place(text, at)}.`)
+  }
+}
+
+/** Where the nesting of brackets outside of strings first exceeds the limit. */
+function firstDeeperThan(text: string, maxDepth: number): number | undefined {
+  let depth = 0
+  let inString = false
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (inString) {
+      if (code === 92) i++
+      else if (code === 34) inString = false
+    } else if (code === 34) inString = true
+    else if (code === 123 || code === 91) {
+      if (++depth > maxDepth) return i
+    } else if (code === 125 || code === 93) depth--
+  }
+  return undefined
+}
+
+const SPACE = /[ \t\n\r]*/y
+const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
+
+const after = (pattern: RegExp, text: string, at: number): number | undefined => {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : undefined
+}
+
+/** Where a text that is no JSON stops being JSON. Only used to tell the place: JSON.parse has decided already. */
+function firstFault(text: string): number {
+  const open: string[] = []
+  // What may come next.
+  let next: 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' = 'value'
+  let at = 0
+  for (;;) {
+    at = after(SPACE, text, at)!
+    const sign = text[at]
+    if (sign === undefined) return text.length
+    const wantsValue: boolean = next === 'value' || next === 'value or ]'
+    const wantsKey: boolean = next === 'key' || next === 'key or }'
+    const closes: boolean = sign === open.at(-1) && (next === ', or end' || next.endsWith(sign))
+    if (sign === '"' && (wantsValue || wantsKey)) {
+      const { end, whole } = scanString(text, at)
+      if (!whole) return end
+      at = end
+      next = wantsKey ? ':' : ', or end'
+      continue
+    }
+    if (sign === '{' && wantsValue) {
+      open.push('}')
+      next = 'key or }'
+    } else if (sign === '[' && wantsValue) {
+      open.push(']')
+      next = 'value or ]'
+    } else if (closes) {
+      open.pop()
+      next = ', or end'
+    } else if (sign === ':' && next === ':') next = 'value'
+    else if (sign === ',' && next === ', or end' && open.length > 0) next = open.at(-1) === '}' ? 'key' : 'value'
+    else {
+      const end = wantsValue ? after(SCALAR, text, at) : undefined
+      if (end === undefined) return at
+      at = end
+      next = ', or end'
+      continue
+    }
+    at += 1
+  }
+}
+
+/** The end of a string, or the place where it is broken. */
+function scanString(text: string, start: number): { end: number; whole: boolean } {
+  let at = start + 1
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code === 34) return { end: at + 1, whole: true }
+    // Also past the end, where the code is NaN.
+    if (!(code >= 32)) return { end: at, whole: false }
+    const next = code === 92 ? after(ESCAPE, text, at) : at + 1
+    if (next === undefined) return { end: at, whole: false }
+    at = next
+  }
+}
+
+const describe = (text: string, at: number): string => JSON.stringify(String.fromCodePoint(text.codePointAt(at)!))
+
+function place(text: string, at: number): string {
+  const before = text.slice(0, at)
+  const line = before.split('\n').length
+  return `at position ${at} (line ${line}, column ${at - before.lastIndexOf('\n')})`
+}

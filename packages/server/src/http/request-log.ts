@@ -1,0 +1,31 @@
+// One line and one observation per request; each request has an id that also the caller sees.
+import { randomUUID } from 'node:crypto'
+import { isId } from '@oxbow/core'
+import type { MiddlewareHandler } from 'hono'
+import type { Logger } from 'pino'
+import type { AppEnv } from './route.ts'
+
+export interface ObservedRequest {
+  readonly method: string
+  /** The route's pattern, or `unmatched`. */
+  readonly route: string
+  readonly status: number
+  readonly seconds: number
+}
+
+export const requestLog =
+  (log: Logger, observe: (request: ObservedRequest) => void): MiddlewareHandler<AppEnv> =>
+  async (c, next) => {
+    const startedAt = performance.now()
+    const given = c.req.header('x-request-id')
+    const requestId = isId(given) ? given : randomUUID()
+    c.set('requestId', requestId)
+    await next()
+    const ms = performance.now() - startedAt
+    const { method, path } = c.req
+    const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status
+    observe({ method, route: c.get('route') ?? 'unmatched', status, seconds: ms / 1_000 })
+    const level =
+      status >= 500 ? 'error' : path === '/healthz' || path === '/readyz' || path === '/metrics' ? 'debug' : 'info'
+    log[level]({ requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms) }, 'request')
+  }

@@ -1,0 +1,100 @@
+// A route is data: what it takes, what it answers, and a function between. Validation, 405 and the OpenAPI document all
+// come from the same table.
+import type { HttpBindings } from '@hono/node-server'
+import type { Context, Hono } from 'hono'
+import type { z } from 'zod'
+import { type BodyLimits, readJson } from './body.ts'
+import { HttpError } from './errors.ts'
+
+export interface AppEnv {
+  readonly Bindings: HttpBindings
+  readonly Variables: { requestId: string; route: string }
+}
+export type AppContext = Context<AppEnv>
+
+export interface Answer {
+  readonly description: string
+  readonly schema?: z.ZodType
+  /** Default `application/json`. */
+  readonly contentType?: string
+}
+
+export interface Route {
+  readonly method: 'get' | 'post'
+  /** With OpenAPI's placeholders: `/api/sessions/{sessionId}`. */
+  readonly path: string
+  readonly id: string
+  readonly summary: string
+  readonly params?: z.ZodObject
+  readonly query?: z.ZodObject
+  readonly headers?: z.ZodObject
+  readonly body?: z.ZodType
+  /** A request without a body counts as `{}`. */
+  readonly bodyOptional?: boolean
+  readonly answers: Readonly<Record<number, Answer>>
+  readonly handle: (request: never, c: AppContext) => Response | Promise<Response>
+}
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
+
+/** Types the handler by the schemas beside it. */
+export function route<
+  P extends z.ZodObject | undefined = undefined,
+  Q extends z.ZodObject | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(
+  definition: Omit<Route, 'params' | 'query' | 'body' | 'handle'> & {
+    readonly params?: P
+    readonly query?: Q
+    readonly body?: B
+    readonly handle: (
+      request: { readonly params: Parsed<P>; readonly query: Parsed<Q>; readonly body: Parsed<B> },
+      c: AppContext,
+    ) => Response | Promise<Response>
+  },
+): Route {
+  return definition as unknown as Route
+}
+
+export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits): void {
+  for (const it of routes) {
+    app.on(it.method.toUpperCase(), it.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
+      c.set('route', it.path)
+      const params = it.params && parse(it.params, c.req.param(), 'path')
+      const query = it.query && parse(it.query, c.req.query(), 'query')
+      const body = it.body && parse(it.body, await bodyOf(c, it, limits), 'body')
+      return it.handle({ params, query, body } as never, c)
+    })
+  }
+  const patterns = routes.map((it) => ({ method: it.method.toUpperCase(), pattern: pathPattern(it.path) }))
+  app.notFound((c) => {
+    const allowed = patterns.filter(({ pattern }) => pattern.test(c.req.path)).map((it) => it.method)
+    if (allowed.length === 0) throw new HttpError(404, 'not_found', `There is nothing at ${clip(c.req.path)}.`)
+    const allow = [...new Set(allowed.includes('GET') ? ['GET', 'HEAD', ...allowed] : allowed)].join(', ')
+    throw new HttpError(405, 'method_not_allowed', `${clip(c.req.path)} understands ${allow}.`, { allow })
+  })
+}
+
+const pathPattern = (path: string): RegExp => new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`)
+const clip = (text: string): string => (text.length > 200 ? `${text.slice(0, 200)}…` : text)
+
+async function bodyOf(c: AppContext, { bodyOptional }: Route, limits: BodyLimits): Promise<unknown> {
+  const { 'content-length': length, 'transfer-encoding': encoding } = c.req.header()
+  if (bodyOptional === true && (length ?? '0') === '0' && encoding === undefined) return {}
+  return readJson(c, limits)
+}
+
+/** @throws HttpError 400 `invalid_request`, naming each field that is wrong */
+function parse(schema: z.ZodType, value: unknown, where: string): unknown {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const issues = parsed.error.issues.slice(0, 8).map(({ path, message }) => {
+    const field = path.reduce<string>(
+      (text, part) =>
+        typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
+      '',
+    )
+    return `${field === '' ? `the ${where}` : field}: ${message}`
+  })
+  throw new HttpError(400, 'invalid_request', `${[...new Set(issues)].join('; ')}`)
+}

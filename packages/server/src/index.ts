@@ -1,0 +1,6 @@
+export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'
+export { describeConfig, type SettingRow } from './config/describe.ts'
+export type { Profile } from './config/schema.ts'
+export { createLogger, engineErrors, type LogOptions, loggingMiddleware } from './logging.ts'
+export { createMetrics, type Metrics } from './metrics.ts'
+export { createService, type Service, type ServiceOptions } from './service.ts'

@@ -1,0 +1,114 @@
+// Logs: one JSON object a line, or one readable line. Never messages, arguments or outputs; secrets are taken out of the
+// finished line, at whatever depth they stand.
+import { randomUUID } from 'node:crypto'
+import type { Middleware, SessionKey } from '@oxbow/core'
+import { type Logger, pino } from 'pino'
+import { prettyLine } from './pretty-line.ts'
+
+export interface LogOptions {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** `auto`: readable on a terminal, else JSON. */
+  readonly format: 'auto' | 'pretty' | 'json'
+  /** Default: standard output. */
+  readonly destination?: { write(line: string): void; readonly isTTY?: boolean }
+  /** Where secrets may stand. Default: this process's. */
+  readonly environment?: Readonly<Record<string, string | undefined>>
+}
+
+export function createLogger(options: LogOptions): Logger {
+  const { level, format, destination = process.stdout, environment = process.env } = options
+  const redact = redactor(environment)
+  const pretty = format === 'pretty' || (format === 'auto' && destination.isTTY === true)
+  const write = pretty
+    ? (line: string) => destination.write(prettyLine(redact(line)))
+    : (line: string) => destination.write(redact(line))
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write },
+  )
+}
+
+const SECRET_NAME = /key|token|secret|password|credential/i
+const SECRET_FIELD =
+  /("[\w-]{0,40}(?:authorization|cookie|api[-_]?key|token|secret|password)[\w-]{0,40}"\s*:\s*)"(?:[^"\\]|\\.)*"/gi
+const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi
+
+/** Takes secrets out of a line of JSON: by the names of fields, by form, and by value where the environment has them. */
+export function redactor(environment: Readonly<Record<string, string | undefined>>): (line: string) => string {
+  const values = Object.entries(environment)
+    .filter(([name, value]) => SECRET_NAME.test(name) && value !== undefined && value.length >= 8)
+    .map(([, value]) => JSON.stringify(value).slice(1, -1))
+    // Longer ones first: one secret may begin with another.
+    .sort((a, b) => b.length - a.length)
+  return (line) => {
+    let clean = line.replace(SECRET_FIELD, '$1"[redacted]"').replace(BEARER, '$1 [redacted]')
+    for (const value of values) clean = clean.replaceAll(value, '[redacted]')
+    return clean
+  }
+}
+
+/** Logs an error under a new reference, which it returns. */
+export function reporter(log: Logger): (error: unknown, about?: Readonly<Record<string, unknown>>) => string {
+  return (error, about = {}) => {
+    const reference = randomUUID()
+    log.error({ ...about, reference, err: error }, 'failed')
+    return reference
+  }
+}
+
+/** The engine's `onError`: the full error under the reference that end users are shown. */
+export const engineErrors =
+  (log: Logger) =>
+  (error: unknown, context: { reference: string; session: SessionKey; turnId?: string }): void => {
+    const { reference, session, turnId } = context
+    log.error({ reference, ...session, turnId, err: error }, 'engine error')
+  }
+
+/** Traces how long turns, steps, model calls and tool calls take. Nothing of what they say. */
+export function loggingMiddleware(log: Logger): Middleware {
+  async function timed<T>(
+    what: string,
+    about: Record<string, unknown>,
+    work: () => Promise<T>,
+    outcome: (value: T) => object,
+  ): Promise<T> {
+    const startedAt = performance.now()
+    const ms = (): number => Math.round(performance.now() - startedAt)
+    try {
+      const value = await work()
+      log.info({ ...about, ms: ms(), ...outcome(value) }, what)
+      return value
+    } catch (error) {
+      log.info({ ...about, ms: ms(), error: (error as { code?: unknown }).code ?? (error as Error).name }, what)
+      throw error
+    }
+  }
+  return {
+    name: 'logging',
+    onAgent: ({ session, turnId, agent }, next) =>
+      timed('turn', { user: session.user, session: session.session, turnId, agent }, next, () => ({})),
+    onReasoning: ({ turnId, step }, next) =>
+      timed('step', { turnId, step }, next, ({ finishReason }) => ({ finishReason })),
+    onModelCall: (request, { turnId, step }, next) =>
+      timed(
+        'model call',
+        { turnId, step },
+        () => next(request),
+        ({ model, usage, finishReason }) => ({
+          model,
+          finishReason,
+          inputTokens: usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
+          outputTokens: usage.outputTokens,
+        }),
+      ),
+    onActing: ({ turnId, step, call }, next) =>
+      timed('tool call', { turnId, step, callId: call.callId, tool: call.tool.slice(0, 64) }, next, ({ status }) => ({
+        status,
+      })),
+  }
+}

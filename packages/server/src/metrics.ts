@@ -1,0 +1,188 @@
+// Prometheus figures. The library is loaded when the service is ready, not while it starts; what happens before is kept.
+import type { Engine, Middleware, SessionKey } from '@oxbow/core'
+import type { Registry } from 'prom-client'
+import type { ObservedRequest } from './http/request-log.ts'
+import { type Route, route } from './http/route.ts'
+
+export interface Metrics {
+  /** Put it on each agent, outermost: it counts turns, model calls and tool calls. */
+  readonly middleware: Middleware
+  httpRequest(request: ObservedRequest): void
+  streamRepaired(): void
+  readonly route: Route
+  /** Told by the service what else there is to count. */
+  attach(source: { readonly engine: Engine; readonly openStreams: () => number }): void
+  load(): void
+  close(): void
+}
+
+type Instruments = Awaited<ReturnType<typeof loadInstruments>>
+
+const MAX_KEPT = 10_000
+
+export function createMetrics(): Metrics {
+  let source: Parameters<Metrics['attach']>[0] | undefined
+  let loading: Promise<Instruments> | undefined
+  let instruments: Instruments | undefined
+  let kept: ((to: Instruments) => void)[] = []
+
+  const record = (observation: (to: Instruments) => void): void => {
+    if (instruments !== undefined) observation(instruments)
+    else if (kept.length < MAX_KEPT) kept.push(observation)
+  }
+
+  function load(): Promise<Instruments> {
+    loading ??= loadInstruments(() => source).then((loaded) => {
+      instruments = loaded
+      for (const observation of kept) observation(loaded)
+      kept = []
+      return loaded
+    })
+    return loading
+  }
+
+  return {
+    middleware: {
+      name: 'metrics',
+      async onAgent({ session, turnId, agent }, next) {
+        await next()
+        const end = source === undefined ? undefined : await endOf(source.engine, session, turnId)
+        if (end !== undefined) record(({ turns }) => turns.inc({ agent, end }))
+      },
+      async onModelCall(request, context, next) {
+        const startedAt = performance.now()
+        const model = source?.engine.agents.get(context.agent)?.model.id ?? 'unknown'
+        const done = (finish: string): void => {
+          const seconds = (performance.now() - startedAt) / 1_000
+          record(({ modelCalls }) => modelCalls.observe({ model, finish }, seconds))
+        }
+        try {
+          const reply = await next(request)
+          done(reply.finishReason)
+          record(({ tokens }) => {
+            const { usage } = reply
+            tokens.inc({ model, kind: 'input' }, usage.inputTokens)
+            tokens.inc({ model, kind: 'cache_read' }, usage.cacheReadTokens)
+            tokens.inc({ model, kind: 'cache_write' }, usage.cacheWriteTokens)
+            tokens.inc({ model, kind: 'output' }, usage.outputTokens)
+            tokens.inc({ model, kind: 'reasoning' }, usage.reasoningTokens)
+          })
+          return reply
+        } catch (error) {
+          done(typeof (error as { code?: unknown }).code === 'string' ? (error as { code: string }).code : 'error')
+          throw error
+        }
+      },
+      async onActing(context, next) {
+        const outcome = await next()
+        // A name that the model invented would be a label of its own each time.
+        const tool = context.tool?.name ?? 'unknown'
+        record(({ toolCalls }) => toolCalls.inc({ tool, status: outcome.status }))
+        return outcome
+      },
+    },
+    httpRequest: ({ method, route, status, seconds }) =>
+      record(({ http }) => http.observe({ method, route, status }, seconds)),
+    streamRepaired: () => record(({ repairs }) => repairs.inc()),
+    route: route({
+      method: 'get',
+      path: '/metrics',
+      id: 'metrics',
+      summary: 'Figures in the text format of Prometheus.',
+      answers: { 200: { description: 'The figures.', contentType: 'text/plain' } },
+      async handle(_request, c) {
+        const { registry } = await load()
+        return c.body(await registry.metrics(), 200, { 'content-type': registry.contentType })
+      },
+    }),
+    attach(to) {
+      source = to
+    },
+    load: () => void load(),
+    close: () => void loading?.then(({ registry }) => registry.clear()),
+  }
+}
+
+/** How the work on a turn ended here; undefined when another worker has it now. */
+async function endOf(
+  engine: Engine,
+  { tenant, user, session: id }: SessionKey,
+  turnId: string,
+): Promise<string | undefined> {
+  const session = engine.session({ tenant, user, session: id })
+  try {
+    const { turn, finished } = await session.state()
+    if (turn?.turnId === turnId) return turn.paused === undefined ? undefined : 'paused'
+    const record = finished.findLast((it) => it.turnId === turnId)
+    if (record === undefined) return undefined
+    const [end] = await session.events(record.endedSeq - 1)
+    return end?.type.replace('turn.', '')
+  } catch {
+    // The engine is stopping: the turn has not ended.
+    return undefined
+  }
+}
+
+async function loadInstruments(source: () => Parameters<Metrics['attach']>[0] | undefined) {
+  // CommonJS: everything is on the default export.
+  const { default: prom } = await import('prom-client')
+  const registry: Registry = new prom.Registry()
+  const registers = [registry]
+  prom.collectDefaultMetrics({ register: registry })
+  new prom.Gauge({
+    name: 'oxbow_turns_running',
+    help: 'Turns that are being worked on in this process.',
+    registers,
+    collect() {
+      this.set(source()?.engine.running ?? 0)
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_streams_open',
+    help: 'Event streams with a reader.',
+    registers,
+    collect() {
+      this.set(source()?.openStreams() ?? 0)
+    },
+  })
+  return {
+    registry,
+    http: new prom.Histogram({
+      name: 'oxbow_http_request_duration_seconds',
+      help: 'From a request to the end of its answer; streams until their last frame.',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 300],
+      registers,
+    }),
+    turns: new prom.Counter({
+      name: 'oxbow_turns_total',
+      help: 'Turns by how the work on them ended: finished, failed, cancelled, paused.',
+      labelNames: ['agent', 'end'],
+      registers,
+    }),
+    modelCalls: new prom.Histogram({
+      name: 'oxbow_model_call_duration_seconds',
+      help: 'Model calls by finish reason or error code.',
+      labelNames: ['model', 'finish'],
+      buckets: [0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
+      registers,
+    }),
+    tokens: new prom.Counter({
+      name: 'oxbow_model_tokens_total',
+      help: 'Tokens by kind. Reasoning is part of output.',
+      labelNames: ['model', 'kind'],
+      registers,
+    }),
+    toolCalls: new prom.Counter({
+      name: 'oxbow_tool_calls_total',
+      help: 'Tool calls by status.',
+      labelNames: ['tool', 'status'],
+      registers,
+    }),
+    repairs: new prom.Counter({
+      name: 'oxbow_stream_repairs_total',
+      help: 'How often a reader had missed fragments and was given them in one piece.',
+      registers,
+    }),
+  }
+}

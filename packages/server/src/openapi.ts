@@ -1,0 +1,96 @@
+// The OpenAPI 3.1 document, made from the same schemas that validate. Built when it is first asked for.
+import { z } from 'zod'
+import { type Route, route } from './http/route.ts'
+import { errorAnswer } from './http/schemas.ts'
+
+/** `routes` may still grow until the document is asked for. */
+export function openApiRoute(routes: readonly Route[]): Route {
+  let document: object | undefined
+  return route({
+    method: 'get',
+    path: '/openapi.json',
+    id: 'openApi',
+    summary: 'This document.',
+    answers: { 200: { description: 'OpenAPI 3.1.', schema: z.looseObject({ openapi: z.string() }) } },
+    handle(_request, c) {
+      document ??= openApi(routes)
+      return c.json(document)
+    },
+  })
+}
+
+const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): object => {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { target: 'draft-2020-12', io })
+  return json
+}
+
+export function openApi(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const it of routes) {
+    paths[it.path] ??= {}
+    paths[it.path]![it.method] = operation(it)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Oxbow',
+      version: '0.1.0',
+      description: 'An agent harness. Errors have the form {"error": {"code", "message", "reference"?}}.',
+    },
+    paths,
+    components: { schemas: { Error: jsonSchema(errorAnswer, 'output') } },
+  }
+}
+
+function operation({ id, summary, params, query, headers, body, bodyOptional, answers }: Route): object {
+  const parameters = [
+    ...parametersIn('path', params),
+    ...parametersIn('query', query),
+    ...parametersIn('header', headers),
+  ]
+  const error = {
+    description: 'Any other failure.',
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  }
+  return {
+    operationId: id,
+    summary,
+    ...(parameters.length > 0 && { parameters }),
+    ...(body !== undefined && {
+      requestBody: {
+        required: bodyOptional !== true,
+        content: { 'application/json': { schema: jsonSchema(body, 'input') } },
+      },
+    }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(answers).map(([status, { description, schema, contentType = 'application/json' }]) => [
+          status,
+          {
+            description,
+            content: { [contentType]: { schema: schema === undefined ? { type: 'string' } : responseSchema(schema) } },
+          },
+        ]),
+      ),
+      default: error,
+    },
+  }
+}
+
+const responseSchema = (schema: z.ZodType): object =>
+  schema === errorAnswer ? { $ref: '#/components/schemas/Error' } : jsonSchema(schema, 'output')
+
+function parametersIn(place: 'path' | 'query' | 'header', schema: z.ZodObject | undefined): object[] {
+  if (schema === undefined) return []
+  const { properties = {}, required = [] } = jsonSchema(schema, 'input') as {
+    properties?: Record<string, { description?: string }>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    ...(description !== undefined && { description }),
+    schema: rest,
+  }))
+}

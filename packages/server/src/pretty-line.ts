@@ -1,0 +1,18 @@
+// A log line for a person at a terminal.
+
+const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 }
+
+/** `12:04:55.120 INFO  request method=GET status=200`, and the stack of an error below it. */
+export function prettyLine(json: string): string {
+  const { level, time, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
+  const name = String(level)
+  const fields = Object.entries(rest).map(
+    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  const { stack, message } = (err ?? {}) as { stack?: string; message?: string }
+  const trace = stack ?? message
+  const clock = String(time).slice(11, 23)
+  const label = `\u001b[${COLOURS[name] ?? 0}m${name.toUpperCase().padEnd(5)}\u001b[0m`
+  const line = [clock, label, String(msg ?? ''), ...fields].join(' ')
+  return trace === undefined ? `${line}\n` : `${line}\n${trace}\n`
+}

@@ -1,0 +1,140 @@
+// The HTTP service: routes around an engine, and its life from listen to close.
+
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createAdaptorServer } from '@hono/node-server'
+import type { Engine } from '@oxbow/core'
+import { Hono } from 'hono'
+import type { Logger } from 'pino'
+import { chatStreamRoute } from './ag-ui/route.ts'
+import { chatRoute } from './chat.ts'
+import type { Config } from './config/config.ts'
+import { failureOf, failureOfError } from './failures.ts'
+import { healthRoutes, type Phase } from './health.ts'
+import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
+import { requestLog } from './http/request-log.ts'
+import { type AppEnv, type Route, register } from './http/route.ts'
+import { checkHost, securityHeaders } from './http/security.ts'
+import { reporter } from './logging.ts'
+import { assertMayListen } from './loopback.ts'
+import { createMetrics, type Metrics } from './metrics.ts'
+import { openApiRoute } from './openapi.ts'
+import { callResultRoute, interruptRoute } from './sessions/acting.ts'
+import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
+import { sessionStreamRoute } from './sessions/stream.ts'
+import { audience } from './stream/audience.ts'
+import { sseStreams } from './stream/sse.ts'
+
+export interface ServiceOptions {
+  readonly engine: Engine
+  readonly config: Pick<Config, 'server' | 'identity'>
+  readonly log: Logger
+  /** The same that the agents' middleware reports to. Default: one that knows only of HTTP. */
+  readonly metrics?: Metrics
+}
+
+export interface Service {
+  readonly app: Hono<AppEnv>
+  readonly routes: readonly Route[]
+  /** Binds, starts the engine and resolves when the service is ready. @throws OxbowError `identity_missing` */
+  listen(): Promise<{ url: string }>
+  /**
+   * Stops accepting, lets running turns come to their end or to their next stored event within the configured grace, tells
+   * open streams that their turns continue later, and closes. The back end stays open: who opened it closes it.
+   */
+  close(): Promise<void>
+}
+
+/** How long the last bytes may take to reach their readers when the service closes. */
+const FLUSH_MS = 1_000
+
+export function createService({ engine, config, log, metrics = createMetrics() }: ServiceOptions): Service {
+  const { server: settings, identity } = config
+  const report = reporter(log)
+  let phase: Phase = 'starting'
+  let server: Server | undefined
+  let closing: Promise<void> | undefined
+
+  const streams = sseStreams(settings.heartbeatMs)
+  const watchers = audience({ ...settings, onError: (error) => report(error) })
+  const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, report }
+  metrics.attach({ engine, openStreams: () => streams.count })
+
+  const routes: Route[] = [
+    chatRoute(engine, watchers, settings),
+    chatStreamRoute(engine, deps, settings),
+    sessionList(engine),
+    sessionMessages(engine),
+    sessionEvents(engine),
+    sessionStreamRoute(engine, deps),
+    interruptRoute(engine),
+    callResultRoute(engine),
+    ...healthRoutes(engine, () => phase),
+    metrics.route,
+  ]
+  routes.push(openApiRoute(routes))
+
+  const app = new Hono<AppEnv>()
+  app.use(requestLog(log, metrics.httpRequest))
+  app.use(securityHeaders)
+  if (identity.mode === 'none') app.use(checkHost(settings.host))
+  app.use('/api/*', async (_c, next) => {
+    if (phase === 'stopping') return failureResponse(failureOf('shutting_down'))
+    await next()
+  })
+  register(app, routes, settings)
+  app.onError((error, c) => {
+    if (error instanceof HttpError) return errorResponse(error)
+    return failureResponse(failureOfError(error, (it) => report(it, { requestId: c.get('requestId') })))
+  })
+
+  async function listen(): Promise<{ url: string }> {
+    assertMayListen(settings.host, identity.mode)
+    const listening = createAdaptorServer({
+      fetch: app.fetch,
+      overrideGlobalObjects: false,
+      serverOptions: { maxHeaderSize: settings.maxHeaderBytes, requestTimeout: settings.requestTimeoutMs },
+    }) as Server
+    server = listening
+    await new Promise<void>((resolve, reject) => {
+      listening.once('error', reject)
+      listening.listen(settings.port, settings.host.replace(/^\[(.*)\]$/, '$1'), resolve)
+    })
+    try {
+      await engine.start()
+    } catch (error) {
+      listening.close()
+      throw error
+    }
+    phase = 'ready'
+    metrics.load()
+    const { address, port, family } = listening.address() as AddressInfo
+    const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+    log.info({ url, store: engine.backend.name }, 'listening')
+    return { url }
+  }
+
+  async function close(): Promise<void> {
+    phase = 'stopping'
+    const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
+    await watchers.close()
+    await engine.stop(settings.shutdownGraceMs)
+    const timer = setTimeout(() => server?.closeAllConnections(), FLUSH_MS)
+    server?.closeIdleConnections()
+    await closed
+    clearTimeout(timer)
+    streams.close()
+    metrics.close()
+    log.info('stopped')
+  }
+
+  return {
+    app,
+    routes,
+    listen,
+    close() {
+      closing ??= close()
+      return closing
+    },
+  }
+}

@@ -1,0 +1,87 @@
+// POST routes of sessions: stop a turn, bring the result of an external call.
+import type { Engine } from '@oxbow/core'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, given, id, optionalId, sessionPath } from '../http/schemas.ts'
+import { principalOf } from '../principal.ts'
+import { existing, sessionOf } from './reading.ts'
+
+export function interruptRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/api/sessions/{sessionId}/interrupt',
+    id: 'interruptTurn',
+    summary: 'Stops a turn; without a turn id the one that runs.',
+    params: sessionPath,
+    body: z.object({ userId: optionalId, turnId: optionalId, reason: z.string().max(500).optional() }),
+    bodyOptional: true,
+    answers: {
+      200: { description: 'The turn that was hit.', schema: z.object({ turnId: z.string() }) },
+      404: { description: 'There was no turn to stop.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, body }, c) {
+      const userId = given(body.userId)
+      await existing(engine, sessionId, userId)
+      const turnId = given(body.turnId)
+      const hit = await sessionOf(engine, sessionId, userId).interrupt({
+        principal: principalOf(userId),
+        ...(turnId !== undefined && { turnId }),
+        ...(body.reason !== undefined && { reason: body.reason }),
+      })
+      if (hit === undefined)
+        throw new HttpError(
+          404,
+          'no_open_turn',
+          turnId === undefined ? 'No turn of this session is open.' : `Turn ${turnId} is not open in this session.`,
+        )
+      return c.json({ turnId: hit })
+    },
+  })
+}
+
+const content = z.union([
+  z.string(),
+  z.array(
+    z.discriminatedUnion('type', [
+      z.object({ type: z.literal('text'), text: z.string() }),
+      z.object({
+        type: z.literal('data'),
+        mediaType: z.string(),
+        data: z.string().optional().describe('Base64.'),
+        url: z.string().optional(),
+        name: z.string().optional(),
+      }),
+    ]),
+  ),
+])
+
+export function callResultRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/api/sessions/{sessionId}/calls/{callId}',
+    id: 'bringCallResult',
+    summary: 'Brings the result of an external call; the turn goes on.',
+    params: sessionPath.extend({ callId: id }),
+    body: z.object({ userId: optionalId, status: z.enum(['success', 'error']).default('success'), content }),
+    answers: {
+      202: {
+        description: 'Stored. Events after `after` tell what becomes of it.',
+        schema: z.object({ turnId: z.string(), after: z.number() }),
+      },
+      404: { description: 'No such call is waiting.', schema: errorAnswer },
+      409: { description: 'Its result has been brought already.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId, callId }, body }, c) {
+      const userId = given(body.userId)
+      await existing(engine, sessionId, userId)
+      const { status } = body
+      const { turnId, after } = await sessionOf(engine, sessionId, userId).resolve(
+        callId,
+        { status, content: body.content as string },
+        { principal: principalOf(userId) },
+      )
+      return c.json({ turnId, after }, 202)
+    },
+  })
+}

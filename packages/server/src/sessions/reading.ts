@@ -1,0 +1,155 @@
+// GET routes of sessions: the list, the conversation, the journal.
+import { type Block, type Engine, type Message, type SessionState, statusOf } from '@oxbow/core'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, given, sequenceNumber, sessionPath, userQuery } from '../http/schemas.ts'
+import { principalOf } from '../principal.ts'
+
+const status = z.enum(['idle', 'running', 'waiting', 'parked'])
+
+export function sessionList(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/sessions',
+    id: 'listSessions',
+    summary: 'The sessions of a user, newest first.',
+    query: userQuery.extend({
+      limit: z.coerce.number().int().min(1).max(200).default(50),
+      before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+    }),
+    answers: {
+      200: {
+        description: 'One page.',
+        schema: z.object({
+          sessions: z.array(
+            z.object({
+              sessionId: z.string(),
+              userId: z.string(),
+              status,
+              title: z.string(),
+              agent: z.string(),
+              createdAt: z.number().describe('Milliseconds since 1970.'),
+              updatedAt: z.number(),
+            }),
+          ),
+          next: z.number().optional().describe('Where the next page begins, when there may be one.'),
+        }),
+      },
+    },
+    async handle({ query }, c) {
+      const { tenant, user } = principalOf(given(query.userId))
+      const { limit, before } = query
+      const page = await engine.sessions({ tenant, user, limit, ...(before !== undefined && { before }) })
+      const sessions = page.map(({ key, status, title, agent, createdAt, updatedAt }) => {
+        return { sessionId: key.session, userId: key.user, status, title, agent, createdAt, updatedAt }
+      })
+      const next = page.length < limit ? undefined : page.at(-1)!.updatedAt
+      return c.json({ sessions, ...(next !== undefined && { next }) })
+    },
+  })
+}
+
+export function sessionMessages(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/sessions/{sessionId}/messages',
+    id: 'sessionMessages',
+    summary: 'The conversation as the model sees it, and how its turn stands.',
+    params: sessionPath,
+    query: userQuery,
+    answers: {
+      200: {
+        description: 'The conversation.',
+        schema: z.object({
+          sessionId: z.string(),
+          status,
+          messages: z.array(
+            z.object({
+              id: z.string(),
+              role: z.enum(['user', 'assistant', 'tool']),
+              blocks: z.array(z.looseObject({ type: z.enum(['text', 'thinking', 'data', 'call', 'result']) })),
+              partial: z.boolean().optional(),
+            }),
+          ),
+          turn: z
+            .object({
+              turnId: z.string(),
+              step: z.number(),
+              pending: z.array(z.object({ callId: z.string(), tool: z.string() })).describe('Open external calls.'),
+            })
+            .optional()
+            .describe('The open turn.'),
+          queued: z.array(z.string()).describe('Turns that run after it.'),
+          seq: z.number().describe('The last event that is part of this answer.'),
+        }),
+      },
+      404: { description: 'There is no such session.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, query }, c) {
+      const state = await existing(engine, sessionId, given(query.userId))
+      const { turn } = state
+      const open = turn && {
+        turnId: turn.turnId,
+        step: turn.step,
+        pending: turn.calls
+          .filter((it) => it.external === true && it.resolved === undefined && it.finished === undefined)
+          .map(({ callId, tool }) => ({ callId, tool })),
+      }
+      return c.json({
+        sessionId,
+        status: statusOf(state),
+        messages: state.messages.map(shown),
+        ...(open && { turn: open }),
+        queued: state.queue.map((it) => it.started.turnId),
+        seq: state.seq,
+      })
+    },
+  })
+}
+
+export function sessionEvents(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/sessions/{sessionId}/events',
+    id: 'sessionEvents',
+    summary: 'The journal of a session, page by page.',
+    params: sessionPath,
+    query: userQuery.extend({ after: sequenceNumber.default(0) }),
+    answers: {
+      200: {
+        description: 'At most 500 events.',
+        schema: z.object({
+          events: z.array(z.looseObject({ seq: z.number(), at: z.number(), type: z.string() })),
+          next: z.number().optional().describe('`after` of the next page, when there is one.'),
+        }),
+      },
+      404: { description: 'There is no such session.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, query }, c) {
+      const userId = given(query.userId)
+      const { seq } = await existing(engine, sessionId, userId)
+      const events = await sessionOf(engine, sessionId, userId).events(query.after)
+      const last = events.at(-1)
+      return c.json({ events, ...(last !== undefined && last.seq < seq && { next: last.seq }) })
+    },
+  })
+}
+
+export function sessionOf(engine: Engine, session: string, userId: string | undefined) {
+  const { tenant, user } = principalOf(userId)
+  return engine.session({ tenant, user, session })
+}
+
+/** @throws HttpError 404 */
+export async function existing(engine: Engine, sessionId: string, userId: string | undefined): Promise<SessionState> {
+  const state = await sessionOf(engine, sessionId, userId).state()
+  if (state.seq === 0) throw new HttpError(404, 'unknown_session', `There is no session ${JSON.stringify(sessionId)}.`)
+  return state
+}
+
+/** Proofs and sealed reasoning are between the engine and the provider. */
+const shown = (message: Message): Message => ({
+  ...message,
+  blocks: message.blocks.map((it): Block => (it.type === 'thinking' ? { type: 'thinking', text: it.text } : it)),
+})

@@ -1,0 +1,42 @@
+// GET /api/sessions/{sessionId}/stream: watches a turn, from its start or from where the reader had come to.
+import type { Engine } from '@oxbow/core'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, given, optionalId, sessionPath, userQuery } from '../http/schemas.ts'
+import { lastEventId } from '../stream/last-event-id.ts'
+import { findTurn, type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
+import { existing, sessionOf } from './reading.ts'
+
+export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
+  return route({
+    method: 'get',
+    path: '/api/sessions/{sessionId}/stream',
+    id: 'sessionStream',
+    summary: 'Streams a turn as AG-UI events; without a turn id the open one, or else the last one.',
+    params: sessionPath,
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
+    query: userQuery.extend({
+      after: z.string().optional().describe('The same as Last-Event-ID.'),
+      turnId: optionalId,
+    }),
+    answers: {
+      200: { description: 'AG-UI events, as server-sent events.', contentType: 'text/event-stream' },
+      404: { description: 'There is no such session or turn.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, query }, c) {
+      const after = lastEventId(c, query.after)
+      const userId = given(query.userId)
+      const found = findTurn(await existing(engine, sessionId, userId), given(query.turnId))
+      if (found === undefined)
+        throw new HttpError(404, 'unknown_turn', `There is no such turn in session ${JSON.stringify(sessionId)}.`)
+      if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
+      const { turnId, startedAfter } = found
+      const session = sessionOf(engine, sessionId, userId)
+      return streamTurn(deps, c, { threadId: sessionId, runId: turnId, turnId }, async () => ({
+        session,
+        position: { startedAfter, after: after ?? startedAfter, again: true, queued: false },
+      }))
+    },
+  })
+}

@@ -1,0 +1,70 @@
+// An event stream on a Node response. Written directly: web streams between the engine and the socket would cost
+// microseconds per fragment.
+import type { ServerResponse } from 'node:http'
+
+export interface Sse {
+  /** Resolves at once while the reader keeps up, else when it has read on or left. */
+  write(text: string): Promise<void> | undefined
+  end(): void
+  /** Fires when the reader has left. */
+  readonly signal: AbortSignal
+}
+
+export interface SseStreams {
+  open(outgoing: ServerResponse, headers: Readonly<Record<string, string>>): Sse
+  readonly count: number
+  close(): void
+}
+
+const HEARTBEAT = ': keep-alive\n\n'
+
+/** One timer serves all streams. A reader that is behind gets no heartbeats: it has bytes enough to read. */
+export function sseStreams(heartbeatMs: number): SseStreams {
+  const streams = new Set<ServerResponse>()
+  const timer = setInterval(() => {
+    for (const it of streams) if (!it.writableNeedDrain) it.write(HEARTBEAT)
+  }, heartbeatMs)
+  timer.unref()
+
+  return {
+    open(outgoing, headers) {
+      const left = new AbortController()
+      streams.add(outgoing)
+      outgoing.once('close', () => {
+        streams.delete(outgoing)
+        left.abort()
+      })
+      // A write to a socket that is gone is told by 'close' as well.
+      outgoing.on('error', () => {})
+      outgoing.writeHead(200, {
+        ...headers,
+        'content-type': 'text/event-stream',
+        'cache-control': 'no-cache, no-transform',
+        'x-accel-buffering': 'no',
+      })
+      return {
+        signal: left.signal,
+        write(text) {
+          if (text === '' || outgoing.destroyed || outgoing.write(text)) return undefined
+          return new Promise((resolve) => {
+            const done = (): void => {
+              outgoing.off('drain', done)
+              outgoing.off('close', done)
+              resolve()
+            }
+            outgoing.on('drain', done)
+            outgoing.on('close', done)
+          })
+        },
+        end() {
+          streams.delete(outgoing)
+          outgoing.end()
+        },
+      }
+    },
+    get count() {
+      return streams.size
+    },
+    close: () => clearInterval(timer),
+  }
+}

@@ -1,0 +1,116 @@
+// Streams one turn of a session to one reader, from anywhere in it to its end.
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Event, Session, SessionState } from '@oxbow/core'
+import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
+import { failureOfError } from '../failures.ts'
+import type { AppContext } from '../http/route.ts'
+import { streamHeaders } from '../http/security.ts'
+import type { Audience } from './audience.ts'
+import type { Sse, SseStreams } from './sse.ts'
+
+export interface StreamDeps {
+  readonly streams: SseStreams
+  readonly audience: Audience
+  readonly onRepair: () => void
+  /** Logs an error that the reader is not told, and returns its reference. */
+  readonly report: (error: unknown, about: { readonly turnId: string }) => string
+}
+
+/** Where the turn begins, and from where on the reader wants it. */
+export interface Position {
+  readonly startedAfter: number
+  /** Undefined: from its start, for a reader who is new. */
+  readonly after: number | undefined
+  /** The turn had been accepted before. */
+  readonly again: boolean
+  /** Other turns run before it. */
+  readonly queued: boolean
+}
+
+export async function streamTurn(
+  deps: StreamDeps,
+  c: AppContext,
+  run: { readonly threadId: string; readonly runId: string; readonly turnId: string },
+  /** Called when the stream has begun: what fails in it ends the stream with RUN_ERROR. */
+  locate: () => Promise<{ session: Session; position: Position }>,
+): Promise<Response> {
+  const { turnId } = run
+  const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
+  const encoder = runEncoder({ ...run, onRepair: deps.onRepair })
+  let started = false
+  let leave: ((over: boolean) => void) | undefined
+  try {
+    const { session, position } = await locate()
+    leave = deps.audience.enter(session, turnId)
+    const from = await rewind(session, encoder, turnId, position)
+    const { after } = from
+    started = true
+    const resumed = position.again ? { after, repeats: from.repeats } : undefined
+    await sse.write(encoder.start(resumed))
+    if (position.queued) await sse.write(encoder.hint('queue', 'Another turn of this session runs first.'))
+    await follow(session, encoder, sse, turnId, after)
+  } catch (error) {
+    if (!started) sse.write(encoder.start())
+    sse.write(encoder.fail(failureOfError(error, (it) => deps.report(it, { turnId }))))
+  }
+  sse.end()
+  leave?.(encoder.ended)
+  return RESPONSE_ALREADY_SENT
+}
+
+/** Tells the encoder what the reader has had, and finds where to go on. */
+async function rewind(
+  session: Session,
+  encoder: RunEncoder,
+  turnId: string,
+  { startedAfter, after, again }: Position,
+): Promise<{ after: number; repeats: boolean }> {
+  if (!again || after === undefined || after <= startedAfter)
+    return { after: startedAfter, repeats: again && after === undefined }
+  const seen: Event[] = []
+  let at = startedAfter
+  while (at < after) {
+    const events = (await session.events(at)).filter((it) => it.seq <= after)
+    if (events.length === 0) break
+    at = events.at(-1)!.seq
+    for (const it of events) if (it.type !== 'session.opened' && it.turnId === turnId) seen.push(it)
+  }
+  // An end or a pause is told again, or the stream would have none.
+  const last = seen.at(-1)
+  if (last !== undefined && /^turn\.(finished|failed|cancelled|paused)$/.test(last.type)) {
+    seen.pop()
+    at = last.seq - 1
+  }
+  for (const it of seen) encoder.seen(it)
+  return { after: at, repeats: encoder.inStep }
+}
+
+async function follow(session: Session, encoder: RunEncoder, sse: Sse, turnId: string, after: number): Promise<void> {
+  for await (const item of session.follow({ after, signal: sse.signal })) {
+    const written = sse.write(encoder.encode(item))
+    if (encoder.ended) return
+    if ('seq' in item && item.type === 'turn.paused' && item.turnId === turnId) {
+      // A pause of the past has been ended by what follows it.
+      const since = await session.events(item.seq)
+      if (!since.some((it) => it.type !== 'session.opened' && it.turnId === turnId)) {
+        sse.write(encoder.pause())
+        return
+      }
+    }
+    if (written !== undefined) await written
+  }
+}
+
+/** Where a turn stands in its session: the one with this id, or the open one, or the last one. */
+export function findTurn(
+  { turn, queue, finished }: SessionState,
+  turnId: string | undefined,
+): { turnId: string; startedAfter: number } | undefined {
+  const all = [
+    ...(turn === undefined ? [] : [{ turnId: turn.turnId, startedSeq: turn.startedSeq }]),
+    ...queue.map(({ started }) => ({ turnId: started.turnId, startedSeq: started.seq })),
+    ...finished.toReversed(),
+  ]
+  const found = turnId === undefined ? all[0] : all.find((it) => it.turnId === turnId)
+  return found && { turnId: found.turnId, startedAfter: found.startedSeq - 1 }
+}
