@@ -1,7 +1,7 @@
 // From the frames of a chat-completions stream to deltas and one reply.
-import type { Block, FinishReason, ModelDelta, ModelReply, ModelRequest, Usage } from '@oxbow/core'
+import type { Block, FinishReason, ModelDelta, ModelReply, ModelRequest } from '@oxbow/core'
 import { assembleCalls, type OpenCall } from './chat-calls.ts'
-import { estimateRequestTokens, estimateTokens } from './estimate.ts'
+import { estimateUsage } from './estimate.ts'
 import type { Quirks } from './quirks.ts'
 import { thinkTagFilter } from './think-tags.ts'
 import { normaliseUsage, tellsUsage } from './usage.ts'
@@ -227,22 +227,4 @@ function finishReasonOf(reason: string | undefined, called: boolean, refused: bo
       return 'refusal'
   }
   return called ? 'calls' : refused ? 'refusal' : 'stop'
-}
-
-function estimateUsage(request: ModelRequest, blocks: readonly Block[]): Usage {
-  let output = 0
-  let reasoning = 0
-  for (const block of blocks) {
-    if (block.type === 'text') output += estimateTokens(block.text)
-    else if (block.type === 'call') output += estimateTokens(block.tool + block.arguments)
-    else if (block.type === 'thinking') reasoning += estimateTokens(block.text)
-  }
-  return {
-    inputTokens: estimateRequestTokens(request),
-    cacheReadTokens: 0,
-    cacheWriteTokens: 0,
-    outputTokens: output + reasoning,
-    reasoningTokens: reasoning,
-    estimated: true,
-  }
 }

@@ -1,4 +1,4 @@
-import type { Message, ModelRequest } from '@oxbow/core'
+import type { Block, Message, ModelRequest, Usage } from '@oxbow/core'
 
 /**
  * Tokens of a text by its characters: about four Latin characters, or one CJK character, to a token. Good to some 20 %;
@@ -44,3 +44,22 @@ function messageTokens(message: Message): number {
 
 /** What providers charge for an image of usual size; the bytes of a file say nothing about it. */
 const dataTokens = 800
+
+/** The usage of a call whose provider gave no figures. */
+export function estimateUsage(request: ModelRequest, blocks: readonly Block[]): Usage {
+  let output = 0
+  let reasoning = 0
+  for (const block of blocks) {
+    if (block.type === 'text') output += estimateTokens(block.text)
+    else if (block.type === 'call') output += estimateTokens(block.tool + block.arguments)
+    else if (block.type === 'thinking') reasoning += estimateTokens(block.text)
+  }
+  return {
+    inputTokens: estimateRequestTokens(request),
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: output + reasoning,
+    reasoningTokens: reasoning,
+    estimated: true,
+  }
+}

@@ -11,7 +11,7 @@ import {
   type ModelRequest,
   type ResultBlock,
 } from '@oxbow/core'
-import { estimateRequestTokens, estimateTokens } from '../estimate.ts'
+import { estimateUsage } from '../estimate.ts'
 import { answerFrom, introduce } from './answer.ts'
 import { planCalls } from './plan.ts'
 import { sampleOf } from './sample.ts'
@@ -30,13 +30,16 @@ async function generate(request: ModelRequest, options: ModelCallOptions): Promi
 }
 
 function blocksFor(request: ModelRequest): Block[] {
-  const { question, results } = lastQuestion(request)
-  if (results.length === 0 && request.toolChoice !== 'none') {
-    const calls = planCalls(question, request.tools, request.toolChoice)
-    if (calls.length > 0) {
-      return calls.map(
-        (call): CallBlock => ({ type: 'call', callId: '', tool: call.tool, arguments: JSON.stringify(call.arguments) }),
-      )
+  const { question, calls, results } = lastQuestion(request)
+  if (calls.length === 0 && request.toolChoice !== 'none') {
+    const planned = planCalls(question, request.tools, request.toolChoice)
+    if (planned.length > 0) {
+      return planned.map((call) => ({
+        type: 'call',
+        callId: '',
+        tool: call.tool,
+        arguments: JSON.stringify(call.arguments),
+      }))
     }
   }
   if (request.output) {
@@ -47,17 +50,17 @@ function blocksFor(request: ModelRequest): Block[] {
   return [{ type: 'text', text: told.length > 0 ? answerFrom(question, told) : introduce(question, request.tools) }]
 }
 
-/** The text of the last message of the user that has one, and the results that came after it. */
-function lastQuestion(request: ModelRequest): { question: string; results: ResultBlock[] } {
+/** The last message of the user that has text, and the calls and results that came after it. */
+function lastQuestion(request: ModelRequest): { question: string; calls: CallBlock[]; results: ResultBlock[] } {
+  const calls: CallBlock[] = []
   const results: ResultBlock[] = []
-  for (const message of request.messages.toReversed()) {
-    const blocks = message.blocks
-    if (message.role === 'tool') results.unshift(...blocks.filter((block) => block.type === 'result'))
-    if (message.role !== 'user') continue
+  for (const { role, blocks } of request.messages.toReversed()) {
+    calls.unshift(...blocks.filter((block) => block.type === 'call'))
+    results.unshift(...blocks.filter((block) => block.type === 'result'))
     const question = blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
-    if (question.trim() !== '') return { question, results }
+    if (role === 'user' && question.trim() !== '') return { question, calls, results }
   }
-  return { question: '', results }
+  return { question: '', calls, results }
 }
 
 const textOf = (result: ResultBlock): string =>
@@ -66,35 +69,36 @@ const textOf = (result: ResultBlock): string =>
 /** Gives the blocks out in fragments, one a turn of the event loop, so that a viewer sees a stream. */
 async function stream(request: ModelRequest, blocks: Block[], options: ModelCallOptions): Promise<ModelReply> {
   const { signal, onDelta } = options
-  const shown: Block[] = []
-  const reply = (finishReason: ModelReply['finishReason']): ModelReply => ({
-    blocks: shown,
-    finishReason,
-    usage: {
-      inputTokens: estimateRequestTokens(request),
-      cacheReadTokens: 0,
-      cacheWriteTokens: 0,
-      outputTokens: estimateTokens(JSON.stringify(shown)),
-      reasoningTokens: 0,
-      estimated: true,
-    },
-    model: 'offline',
-  })
-  for (const [block, whole] of blocks.entries()) {
-    const isCall = whole.type === 'call'
-    if (isCall) onDelta({ type: 'call', block, tool: whole.tool })
+  const shown: { block: Block; parts: string[] }[] = []
+  for (const [index, block] of blocks.entries()) {
+    const isCall = block.type === 'call'
     const parts: string[] = []
-    for (const text of fragments(isCall ? whole.arguments : whole.type === 'text' ? whole.text : '')) {
+    shown.push({ block, parts })
+    if (isCall) onDelta({ type: 'call', block: index, tool: block.tool })
+    for (const text of fragments(isCall ? block.arguments : block.type === 'text' ? block.text : '')) {
       if (signal.aborted) {
-        throw new ModelError('cancelled', 'The model call was cancelled.', { partial: reply('cancelled') })
+        const partial = replyOf(request, shown, 'cancelled')
+        throw new ModelError('cancelled', 'The model call was cancelled.', { partial })
       }
       parts.push(text)
-      shown[block] = isCall ? { ...whole, arguments: parts.join('') } : { type: 'text', text: parts.join('') }
-      onDelta({ type: isCall ? 'arguments' : 'text', block, text })
+      onDelta({ type: isCall ? 'arguments' : 'text', block: index, text })
       await setImmediate()
     }
   }
-  return reply(shown.some((block) => block.type === 'call') ? 'calls' : 'stop')
+  return replyOf(request, shown, blocks.some((block) => block.type === 'call') ? 'calls' : 'stop')
+}
+
+function replyOf(
+  request: ModelRequest,
+  shown: readonly { readonly block: Block; readonly parts: readonly string[] }[],
+  finishReason: ModelReply['finishReason'],
+): ModelReply {
+  const blocks = shown.flatMap(({ block, parts }): Block[] => {
+    const text = parts.join('')
+    if (block.type === 'call') return [{ ...block, arguments: text }]
+    return text === '' ? [] : [{ type: 'text', text }]
+  })
+  return { blocks, finishReason, usage: estimateUsage(request, blocks), model: 'offline' }
 }
 
 /** Words with the space before them; Chinese has no spaces, so two characters at a time. */

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'vitest'
+import { ask, serve } from './asking.fixture.ts'
+import { modelFromEnvironment, providers, resolveModel } from './index.ts'
+
+const configError = (message: RegExp) =>
+  expect.objectContaining({ name: 'OxbowError', code: 'model_config', message: expect.stringMatching(message) })
+
+describe('which model', () => {
+  test('without anything it is the offline model', () => {
+    expect(modelFromEnvironment({}).id).toBe('offline:offline')
+    expect(modelFromEnvironment({ OXBOW_MODEL: '', OPENAI_API_KEY: ' ' }).id).toBe('offline:offline')
+  })
+
+  test('OXBOW_MODEL decides', () => {
+    const environment = { OPENAI_API_KEY: 'k', DEEPSEEK_API_KEY: 'k' }
+    expect(modelFromEnvironment({ ...environment, OXBOW_MODEL: 'deepseek:deepseek-reasoner' }).id).toBe(
+      'deepseek:deepseek-reasoner',
+    )
+    expect(modelFromEnvironment({ ...environment, OXBOW_MODEL: 'offline' }).id).toBe('offline:offline')
+    expect(modelFromEnvironment({ ...environment, OXBOW_MODEL: 'offline:offline' }).id).toBe('offline:offline')
+  })
+
+  test('a provider alone means its default model', () => {
+    expect(modelFromEnvironment({ OXBOW_MODEL: 'deepseek', DEEPSEEK_API_KEY: 'k' }).id).toBe('deepseek:deepseek-chat')
+  })
+
+  test('else the first provider whose key is set', () => {
+    expect(modelFromEnvironment({ DEEPSEEK_API_KEY: 'k' }).id).toBe('deepseek:deepseek-chat')
+    expect(modelFromEnvironment({ DEEPSEEK_API_KEY: 'k', DASHSCOPE_API_KEY: 'k' }).id).toBe('dashscope:qwen-plus')
+  })
+
+  test('only the first colon divides', () => {
+    expect(resolveModel('ollama:qwen3:8b', {}).id).toBe('ollama:qwen3:8b')
+  })
+
+  test.each(Object.entries(providers))('%s can be configured by its key and its default', (id, provider) => {
+    const [variable] = provider.keyVariables
+    const environment = variable ? { [variable]: 'k' } : {}
+    expect(resolveModel(`${id}:some/model`, environment).id).toBe(`${id}:some/model`)
+    expect(URL.canParse(provider.baseUrl)).toBe(true)
+    if (provider.defaultModel && variable)
+      expect(modelFromEnvironment(environment).id).toBe(`${id}:${provider.defaultModel}`)
+  })
+})
+
+describe('what is wrong is told together with what to set', () => {
+  test('an unknown provider', () => {
+    expect(() => resolveModel('acme:x', {})).toThrow(
+      configError(/no provider "acme".*openai, dashscope, deepseek.*VLLM_BASE_URL/),
+    )
+    expect(() => resolveModel('constructor', {})).toThrow(configError(/no provider/))
+    expect(() => modelFromEnvironment({ OXBOW_MODEL: 'gpt-5' })).toThrow(configError(/OXBOW_MODEL to provider:model/))
+  })
+
+  test('a missing key', () => {
+    expect(() => resolveModel('openai:gpt-5', {})).toThrow(configError(/Set OPENAI_API_KEY\./))
+    expect(() => resolveModel('zhipu', {})).toThrow(configError(/Set ZHIPU_API_KEY or ZHIPUAI_API_KEY\./))
+  })
+
+  test('a missing model', () => {
+    expect(() => resolveModel('ollama', {})).toThrow(configError(/OXBOW_MODEL=ollama:model/))
+  })
+
+  test('a base URL that is none', () => {
+    expect(() => resolveModel('vllm:m', { VLLM_BASE_URL: 'localhost' })).toThrow(configError(/base URL/))
+  })
+})
+
+describe('the address', () => {
+  test.each(['OXBOW_BASE_URL', 'DEEPSEEK_BASE_URL'])('%s replaces that of the provider', async (variable) => {
+    const server = await serve({ text: 'a' })
+    await ask(resolveModel('deepseek:deepseek-chat', { DEEPSEEK_API_KEY: ' sk-1 ', [variable]: server.url }))
+    expect(server.requests[0]).toMatchObject({
+      path: '/v1/chat/completions',
+      model: 'deepseek-chat',
+      headers: { authorization: 'Bearer sk-1' },
+    })
+  })
+
+  test('OXBOW_BASE_URL wins, and a slash at its end does not matter', async () => {
+    const server = await serve({ text: 'a' })
+    await ask(resolveModel('vllm:m', { OXBOW_BASE_URL: `${server.url}/`, VLLM_BASE_URL: 'http://127.0.0.1:1/v1' }))
+    expect(server.requests[0]?.headers.authorization).toBeUndefined()
+    expect(server.requests[0]?.path).toBe('/v1/chat/completions')
+  })
+
+  test('timeouts are passed on', async () => {
+    const server = await serve({ text: 'one two', silentAfterChunks: 1 })
+    const model = resolveModel('vllm:m', { OXBOW_BASE_URL: server.url }, { timeouts: { idleMs: 30 } })
+    await expect(ask(model)).rejects.toMatchObject({ code: 'idle_timeout' })
+  })
+})

@@ -1,0 +1,269 @@
+import type { Message, ModelRequest, ToolSpec } from '@oxbow/core'
+import { Ajv } from 'ajv'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ask, askInVain, calls, text } from '../asking.fixture.ts'
+import { offline } from '../index.ts'
+
+const tool = (name: string, description: string, properties: object, required = Object.keys(properties)): ToolSpec => ({
+  name,
+  description,
+  input: { type: 'object', properties, required },
+})
+const string = { type: 'string' }
+const number = { type: 'number' }
+const tools = [
+  tool('get_weather', 'The current weather of a city', { city: string, unit: { enum: ['celsius', 'fahrenheit'] } }, [
+    'city',
+  ]),
+  tool('calculator', 'Evaluates an arithmetic expression', { expression: string }),
+  tool('current_time', 'The current time in a time zone', { timezone: string }, []),
+  tool('web_search', 'Searches the web', { query: string }),
+  tool('add', 'Adds two numbers', { a: number, b: number }),
+  tool('read_file', 'Reads a file of the workspace', { path: string }),
+  tool('delete_file', 'Deletes a file of the workspace', { path: string }),
+  tool('refund_order', 'Pays an order back', { order_id: string, amount: number }, ['order_id']),
+  tool('send_email', 'Sends an email', { to: string, subject: string, body: string }),
+]
+
+const user = (value: string): Message => ({ id: 'u', role: 'user', blocks: [{ type: 'text', text: value }] })
+const asked = async (question: string, overrides: Partial<ModelRequest> = {}) =>
+  (await ask(offline(), { messages: [user(question)], tools, ...overrides })).reply
+
+test('it is called offline:offline', () => {
+  expect(offline().id).toBe('offline:offline')
+})
+
+describe('it picks tools by the words of the question', () => {
+  test.each<[string, ...[string, object][]]>([
+    ["What's the weather in Paris?", ['get_weather', { city: 'Paris' }]],
+    ['weather in New York in celsius', ['get_weather', { city: 'New York', unit: 'celsius' }]],
+    ['What is the weather in berlin?', ['get_weather', { city: 'berlin' }]],
+    ['What is 2 + 3 * 4?', ['calculator', { expression: '2 + 3 * 4' }]],
+    ['what is 12 times 7', ['calculator', { expression: '12 * 7' }]],
+    ['How much is 15% of 80?', ['calculator', { expression: '15/100* 80' }]],
+    ['add 3 and 4', ['add', { a: 3, b: 4 }]],
+    ['What time is it in Tokyo?', ['current_time', { timezone: 'Asia/Tokyo' }]],
+    ['What time is it in UTC?', ['current_time', { timezone: 'UTC' }]],
+    ['Search the web for red boats.', ['web_search', { query: 'red boats' }]],
+    ['Search "blue whales" on the web', ['web_search', { query: 'blue whales' }]],
+    ['read the file notes/today.md', ['read_file', { path: 'notes/today.md' }]],
+    ['Refund order A-1042', ['refund_order', { order_id: 'A-1042' }]],
+    [
+      'send an email to bob@example.com with "Hi" and "See you"',
+      ['send_email', { to: 'bob@example.com', subject: 'Hi', body: 'See you' }],
+    ],
+    ['北京今天天气怎么样？', ['get_weather', { city: '北京' }]],
+    ['上海现在几点了', ['current_time', { timezone: 'Asia/Shanghai' }]],
+    ['计算 12 乘以 8', ['calculator', { expression: '12 * 8' }]],
+    ['12加30等于多少？', ['calculator', { expression: '12+30' }]],
+    ['帮我搜索 量子计算', ['web_search', { query: '量子计算' }]],
+    [
+      'Please calculate (1+2)*3 and tell me the weather in Berlin',
+      ['calculator', { expression: '(1+2)*3' }],
+      ['get_weather', { city: 'Berlin' }],
+    ],
+    [
+      'weather and time in New York?',
+      ['get_weather', { city: 'New York' }],
+      ['current_time', { timezone: 'America/New_York' }],
+    ],
+  ])('%s', async (question, ...expected) => {
+    const reply = await asked(question)
+    expect(calls(reply).map(([name, args]) => [name, JSON.parse(args)])).toEqual(expected)
+    expect(reply.finishReason).toBe('calls')
+  })
+
+  test.each(['hello', 'tell me a joke about the weather', 'What is the capital of France?', '你好'])(
+    'none for %j',
+    async (question) => {
+      expect(calls(await asked(question))).toEqual([])
+    },
+  )
+
+  test('Chinese descriptions are matched by their words', async () => {
+    const stock = tool('gupiao', '查询股票价格', { symbol: string })
+    expect(calls(await asked('请查一下股票价格 "600519"', { tools: [stock] }))).toEqual([
+      ['gupiao', '{"symbol":"600519"}'],
+    ])
+  })
+
+  test('the same question gives the same calls', async () => {
+    expect(await asked("What's the weather in Paris?")).toEqual(await asked("What's the weather in Paris?"))
+  })
+
+  test('a choice of the caller is obeyed: none, a certain tool, any tool', async () => {
+    expect(calls(await asked("What's the weather in Paris?", { toolChoice: 'none' }))).toEqual([])
+    expect(calls(await asked('hello', { toolChoice: { tool: 'add' } }))[0]![0]).toBe('add')
+    expect(calls(await asked('hello', { toolChoice: 'required' }))).toHaveLength(1)
+  })
+
+  test('any question and any tools give calls whose arguments are JSON objects', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'grapheme' }),
+        fc.constantFrom('auto', 'required' as const),
+        async (question, toolChoice) => {
+          const reply = await asked(`weather ${question}`, { toolChoice: toolChoice as 'auto' })
+          for (const [, args] of calls(reply)) expect(JSON.parse(args)).toBeTypeOf('object')
+        },
+      ),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('it answers from the results', () => {
+  const question = 'What is the weather in Paris, and what is 2 + 2?'
+  const turn = (...results: { status: 'success' | 'error' | 'denied'; text: string }[]): Message[] => [
+    user(question),
+    {
+      id: 'a',
+      role: 'assistant',
+      blocks: results.map((_, i) => ({ type: 'call', callId: `c${i}`, tool: tools[i]!.name, arguments: '{}' })),
+    },
+    {
+      id: 't',
+      role: 'tool',
+      blocks: results.map(({ status, text: value }, i) => ({
+        type: 'result',
+        callId: `c${i}`,
+        tool: tools[i]!.name,
+        status,
+        content: [{ type: 'text', text: value }],
+      })),
+    },
+  ]
+  const answer = async (messages: Message[]) => (await ask(offline(), { messages, tools })).reply
+
+  test('in plain sentences, and calls nothing again', async () => {
+    const reply = await answer(turn({ status: 'success', text: 'Sunny, 21 °C' }, { status: 'success', text: '4' }))
+    expect(calls(reply)).toEqual([])
+    expect(text(reply)).toContain('The tool get_weather says: Sunny, 21 °C. The tool calculator says: 4.')
+    expect(text(reply)).toContain('no language model')
+    expect(reply.finishReason).toBe('stop')
+  })
+
+  test('and says when a tool did not succeed', async () => {
+    const reply = await answer(turn({ status: 'denied', text: 'not allowed' }))
+    expect(calls(reply)).toEqual([])
+    expect(text(reply)).toContain('The tool get_weather did not succeed: not allowed.')
+  })
+
+  test('a call whose result is missing is not made again', async () => {
+    expect(calls(await answer(turn({ status: 'success', text: 'x' }).slice(0, 2)))).toEqual([])
+  })
+
+  test('the next question is a new one', async () => {
+    const history = [...turn({ status: 'success', text: 'Sunny' }), user('And the weather in Rome?')]
+    expect(calls(await answer(history))).toEqual([['get_weather', '{"city":"Rome"}']])
+  })
+
+  test('in Chinese to a Chinese question', async () => {
+    const [, ...rest] = turn({ status: 'success', text: '晴' })
+    expect(text(await answer([user('北京天气'), ...rest]))).toMatch(
+      /^工具 get_weather 的结果：晴。（.*不是语言模型。）$/,
+    )
+  })
+})
+
+describe('without a fitting tool', () => {
+  test('it says what it is, what tools there are, and how to get a model', async () => {
+    const said = text(await asked('hello'))
+    expect(said).toContain("I am Oxbow's offline model")
+    expect(said).toContain('no language model')
+    expect(said).toContain('- get_weather: The current weather of a city\n')
+    expect(said).toContain('- and 1 more')
+    expect(said).toContain('OXBOW_MODEL=openai:')
+    expect(said).toContain('OPENAI_API_KEY')
+    expect(text(await asked('hello', { tools: [] }))).toContain('There are no tools here.')
+  })
+
+  test('in Chinese too', async () => {
+    expect(text(await asked('你好'))).toMatch(/离线模型[\s\S]*OXBOW_MODEL/)
+  })
+})
+
+describe('structured output', () => {
+  const schemas: object[] = [
+    { type: 'object', properties: { city: string, degrees: number, note: string }, required: ['city', 'degrees'] },
+    {
+      type: 'object',
+      properties: { mood: { enum: ['good', 'bad'] }, ok: { type: 'boolean' } },
+      required: ['mood', 'ok'],
+    },
+    {
+      type: 'object',
+      properties: {
+        items: { type: 'array', minItems: 2, items: { $ref: '#/$defs/item' } },
+        id: { const: 7 },
+        when: { type: 'string', format: 'date-time' },
+        maybe: { anyOf: [{ type: 'null' }, { type: 'integer', minimum: 3, maximum: 5 }] },
+        short: { type: 'string', maxLength: 3 },
+        long: { type: 'string', minLength: 60 },
+        many: { type: ['null', 'integer'], multipleOf: 7, exclusiveMinimum: 8 },
+      },
+      required: ['items', 'id', 'when', 'maybe', 'short', 'long', 'many'],
+      $defs: { item: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
+    },
+    { type: 'array', items: string },
+  ]
+  test.each(schemas)('%j is satisfied', async (schema) => {
+    const said = text(
+      await asked('hello there, 4', {
+        tools: [],
+        output: { name: 'answer', schema: schema as Record<string, unknown> },
+      }),
+    )
+    const ajv = new Ajv({ strict: false, formats: { 'date-time': true } })
+    expect(ajv.validate(schema, JSON.parse(said)), ajv.errorsText()).toBe(true)
+  })
+
+  test('a schema that refers to itself comes to an end', async () => {
+    const schema = {
+      $ref: '#/$defs/node',
+      $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } }, required: ['next'] } },
+    }
+    expect(text(await asked('hi', { tools: [], output: { name: 'a', schema } }))).toMatch(/^\{"next":/)
+  })
+})
+
+describe('the stream', () => {
+  test('comes word by word, with turns of the event loop between', async () => {
+    let turns = 0
+    let running = true
+    const count = () => {
+      turns++
+      if (running) setImmediate(count)
+    }
+    count()
+    const { deltas } = await ask(offline(), { messages: [user('hello')], tools })
+    running = false
+    expect(deltas.length).toBeGreaterThan(40)
+    expect(turns).toBeGreaterThan(deltas.length / 2)
+  })
+
+  test('can be cancelled in the midst, and keeps what had come', async () => {
+    const controller = new AbortController()
+    const seen: string[] = []
+    const answer = offline().generate(
+      { system: '', messages: [user('hello')], tools: [] },
+      {
+        signal: controller.signal,
+        onDelta: (delta) => {
+          if (delta.type === 'text') seen.push(delta.text)
+          if (seen.length === 3) controller.abort()
+        },
+      },
+    )
+    await expect(answer).rejects.toMatchObject({
+      code: 'cancelled',
+      partial: { blocks: [{ type: 'text', text: 'Hello! I am' }], finishReason: 'cancelled' },
+    })
+    expect((await askInVain(offline(), {}, AbortSignal.abort())).error.code).toBe('cancelled')
+  })
+
+  test('has an estimated usage', async () => {
+    expect((await asked('hello')).usage).toMatchObject({ estimated: true, inputTokens: expect.any(Number) })
+  })
+})
