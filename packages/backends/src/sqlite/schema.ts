@@ -1,6 +1,7 @@
 // The file: its tables, its version, and how a connection to it is set up. Loaded by the writer thread too, so it imports
 // nothing of ours.
 import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
 
 /** Raise it with every change of the tables, together with a step that lifts older files. */
 export const schemaVersion = 1
@@ -65,9 +66,12 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `
 
-/** Opens a connection with the settings that every connection to the file needs. */
+/** Opens a connection to a file that is there, with the settings that every connection to it needs. */
 export function connect(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 5_000, enableForeignKeyConstraints: true })
+  const url = pathToFileURL(path)
+  // SQLite would make an empty database in the place of one that was just deleted.
+  url.searchParams.set('mode', 'rw')
+  const db = new DatabaseSync(url, { timeout: 5_000, enableForeignKeyConstraints: true })
   // A page that is written ten times before a checkpoint goes to the file once, so checkpoints are few: every 16 MB of log.
   db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000')
   return db

@@ -1,0 +1,80 @@
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { expect, test } from 'vitest'
+import { eventsAfter, someKey, summary } from '../conformance/support.ts'
+import { freshPath, open } from './helpers.fixture.ts'
+import { connect } from './schema.ts'
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+test.skipIf(process.platform === 'win32')('directories and files that are made are for their owner only', async () => {
+  const path = join(dirname(freshPath()), 'a', 'b', 'oxbow.db')
+  const { journal } = open(path)
+  await journal.append(someKey, 0, eventsAfter(0, 1), summary)
+  expect(mode(dirname(path))).toBe('700')
+  expect(mode(dirname(dirname(path)))).toBe('700')
+  expect([path, `${path}-wal`, `${path}-shm`].map(mode)).toEqual(['600', '600', '600'])
+})
+
+test('closing leaves one file, with everything in it', async () => {
+  const path = freshPath()
+  const backend = open(path)
+  await backend.journal.append(someKey, 0, eventsAfter(0, 3), summary)
+  await backend.close()
+  expect(readdirSync(dirname(path))).toEqual(['oxbow.db'])
+  const db = new DatabaseSync(path, { readOnly: true })
+  expect(db.prepare('SELECT count(*) AS events FROM events').get()?.events).toBe(3)
+  db.close()
+})
+
+test('every connection logs ahead, waits for the disk at each commit, and waits for others five seconds', () => {
+  const path = freshPath()
+  open(path)
+  const db = connect(path)
+  const setting = (name: string) => Object.values(db.prepare(`PRAGMA ${name}`).get()!)[0]
+  expect(setting('journal_mode')).toBe('wal')
+  expect(setting('synchronous')).toBe(2)
+  expect(setting('busy_timeout')).toBe(5_000)
+  expect(setting('foreign_keys')).toBe(1)
+  db.close()
+})
+
+test('two back ends of one process share a file', async () => {
+  const path = freshPath()
+  const [one, two] = [open(path), open(path)]
+  await one.journal.append(someKey, 0, eventsAfter(0, 1), summary)
+  expect(await two.journal.append(someKey, 0, eventsAfter(0, 1), summary)).toEqual({ ok: false, head: 1 })
+  expect(await two.journal.append(someKey, 1, eventsAfter(1, 1), summary)).toEqual({ ok: true })
+  await one.close()
+  expect(await two.journal.read(someKey, 0)).toEqual(eventsAfter(0, 2))
+})
+
+test('the check fails once the file was deleted or replaced', async () => {
+  const path = freshPath()
+  const backend = open(path)
+  await backend.check()
+  renameSync(path, `${path}.away`)
+  await expect(backend.check()).rejects.toThrow(/deleted or replaced/)
+  await open(`${path}.other`).check()
+  renameSync(`${path}.other`, path)
+  await expect(backend.check()).rejects.toThrow(/deleted or replaced/)
+  rmSync(path)
+  renameSync(`${path}.away`, path)
+  await backend.check()
+})
+
+test('a file that is deleted right after it was opened is not made again, and appends fail', async () => {
+  const path = freshPath()
+  const { journal } = open(path)
+  rmSync(path)
+  const appending = journal.append(someKey, 0, eventsAfter(0, 1), summary)
+  await expect(appending).rejects.toMatchObject({ code: 'storage_error' })
+  expect(existsSync(path)).toBe(false)
+})
+
+test('a title that was cut through a character is stored with the replacement character', async () => {
+  const { journal } = open(freshPath())
+  await journal.append(someKey, 0, eventsAfter(0, 1), { ...summary, title: 'cut \ud83d' })
+  expect((await journal.list({}))[0]?.title).toBe('cut \ufffd')
+})

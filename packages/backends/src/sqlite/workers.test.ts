@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, expect, test } from 'vitest'
+import { freshPath, open, tamper } from './helpers.fixture.ts'
+
+const onLinux = process.platform === 'linux'
+
+/** Announces a worker and gives the row that it made. */
+async function announced(path: string) {
+  const { workers } = open(path)
+  const { release } = await workers.announce('me')
+  const db = new DatabaseSync(path, { readOnly: true })
+  const row = db.prepare('SELECT * FROM workers').get() as Record<'host' | 'started', string> & { pid: number }
+  db.close()
+  return { workers, release, row }
+}
+
+const addWorker = (path: string, host: string, pid: number, started: string, heartbeat: number) =>
+  tamper(path, `INSERT INTO workers VALUES ('other', '${host}', ${pid}, '${started}', ${heartbeat})`)
+
+describe.runIf(onLinux)('on the same host the operating system tells', () => {
+  test('a process that was killed is dead at once, also before its parent has collected it', async () => {
+    const path = freshPath()
+    const backend = open(path)
+    // The shell never waits for the process that announces the worker, so that one stays a zombie.
+    const shell = spawn('sh', [
+      '-c',
+      '"$@" & echo $!; exec sleep 60',
+      'sh',
+      process.execPath,
+      ...process.execArgv,
+      '-e',
+      `import(${JSON.stringify(new URL('./index.ts', import.meta.url).href)}).then(async ({ sqlite }) => {
+         await sqlite({ path: ${JSON.stringify(path)} }).workers.announce('other')
+         console.log('ready')
+         setInterval(() => {}, 1000)
+       })`,
+    ])
+    shell.stderr.pipe(process.stderr)
+    let output = ''
+    for await (const chunk of shell.stdout) {
+      output += chunk
+      if (output.includes('ready')) break
+    }
+    expect(await backend.workers.alive('other')).toBe(true)
+    const pid = Number.parseInt(output, 10)
+    process.kill(pid, 'SIGKILL')
+    // The signal is on its way; the process does not outlive it, but this thread may be faster.
+    await expect.poll(() => backend.workers.alive('other'), { interval: 1 }).toBe(false)
+    expect(() => process.kill(pid, 0)).not.toThrow()
+    shell.kill('SIGKILL')
+    await once(shell, 'exit')
+  })
+
+  test('another process that got the same process id is not the worker', async () => {
+    const path = freshPath()
+    const { workers, row } = await announced(path)
+    addWorker(path, row.host, process.pid, `${row.started}0`, Date.now())
+    expect(await workers.alive('me')).toBe(true)
+    expect(await workers.alive('other')).toBe(false)
+  })
+
+  test('a live process stays alive however old its heartbeat is', async () => {
+    const path = freshPath()
+    const { workers, row } = await announced(path)
+    addWorker(path, row.host, row.pid, row.started, Date.now() - 3_600_000)
+    expect(await workers.alive('other')).toBe(true)
+  })
+})
+
+test('on another host a heartbeat younger than 20 seconds is alive, an older one is dead', async () => {
+  const path = freshPath()
+  const { workers } = await announced(path)
+  addWorker(path, 'elsewhere', process.pid, 'x', Date.now() - 15_000)
+  expect(await workers.alive('other')).toBe(true)
+  tamper(path, `UPDATE workers SET heartbeat = ${Date.now() - 21_000} WHERE worker = 'other'`)
+  expect(await workers.alive('other')).toBe(false)
+})
+
+test('rows that were silent for a day are removed at the next announcement', async () => {
+  const path = freshPath()
+  const { workers } = await announced(path)
+  addWorker(path, 'elsewhere', 1, 'x', Date.now() - 25 * 3_600_000)
+  await workers.announce('next')
+  const db = new DatabaseSync(path, { readOnly: true })
+  expect(
+    db
+      .prepare('SELECT worker FROM workers ORDER BY worker')
+      .all()
+      .map((row) => row.worker),
+  ).toEqual(['me', 'next'])
+  db.close()
+})
+
+test('closing the back end releases its workers', async () => {
+  const path = freshPath()
+  const [one, two] = [open(path), open(path)]
+  await one.workers.announce('me')
+  expect(await two.workers.alive('me')).toBe(true)
+  await one.close()
+  expect(await two.workers.alive('me')).toBe(false)
+})
