@@ -1,0 +1,102 @@
+import { createInterface, type Interface } from 'node:readline/promises'
+import type { Session, SessionItem, Submitted } from '@oxbow/core'
+import { EXIT } from '../exit-codes.ts'
+import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { coloured, plain, transcript } from '../transcript.ts'
+
+export interface ChatCommand extends RuntimeOptions {
+  readonly session?: string
+  readonly user: string
+}
+
+/** Reads lines until the end of input. A line that comes while the agent works joins its turn at the next step. */
+export async function chat(options: ChatCommand): Promise<void> {
+  const config = await configOf(options)
+  const backend = openBackend(config)
+  const engine = openEngine(config, backend)
+  const { user, session: name } = options
+  const session = engine.session({ user, ...(name !== undefined && { session: name }) })
+  const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
+  const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
+  const screen = transcript(style)
+  const write = (item: SessionItem): void => void process.stdout.write(screen.render(item))
+
+  let busy: string | undefined
+  let leaving = false
+  let lines: Interface | undefined
+
+  /** Shows a turn to its end. */
+  const watch = async (submitted: Pick<Submitted, 'turnId' | 'after'>): Promise<void> => {
+    busy = submitted.turnId
+    try {
+      await show(session, submitted, write)
+    } catch (error) {
+      process.stdout.write(`${style.red(`oxbow: ${(error as Error).message}`)}\n`)
+      process.exitCode = EXIT.failed
+    }
+    busy = undefined
+    if (interactive && !leaving) lines?.prompt()
+  }
+
+  try {
+    await engine.start()
+    if (interactive)
+      console.log(
+        style.dim(`session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves`),
+      )
+    const { turn } = await session.state()
+    // Not before this: lines that come while nobody iterates are lost.
+    lines = createInterface({
+      input: process.stdin,
+      output: process.stdout,
+      terminal: interactive,
+      prompt: style.bold('> '),
+    })
+    const input = lines
+    input.on('SIGINT', () => {
+      if (busy === undefined) {
+        leaving = true
+        input.close()
+        return
+      }
+      const turnId = busy
+      busy = undefined
+      void session.interrupt({ turnId, reason: 'stopped by the user' })
+    })
+    let watching = turn === undefined ? Promise.resolve() : watch({ turnId: turn.turnId, after: turn.startedSeq - 1 })
+    if (turn === undefined && interactive) input.prompt()
+
+    for await (const line of input) {
+      if (line.trim() === '') {
+        if (interactive && busy === undefined) input.prompt()
+        continue
+      }
+      // Piped lines are questions of their own; typed ones may steer the turn that is running.
+      if (!interactive) await watching
+      const submitted = await session.submit(line, { surface: 'cli', whenBusy: interactive ? 'steer' : 'queue' })
+      if (submitted.accepted !== 'steered') watching = watch(submitted)
+      else process.stdout.write(style.dim('(joins at the next step)\n'))
+    }
+    if (leaving && busy !== undefined) process.exitCode = EXIT.interrupted
+    else await watching
+  } finally {
+    lines?.close()
+    await engine.stop(leaving ? 0 : undefined)
+    await backend.close()
+    if (interactive) console.log(style.dim(`\ncontinue with: oxbow chat --session ${session.key.session}`))
+  }
+}
+
+async function show(
+  session: Session,
+  { turnId, after }: Pick<Submitted, 'turnId' | 'after'>,
+  write: (item: SessionItem) => void,
+): Promise<void> {
+  for await (const item of session.follow({ after })) {
+    if (!('turnId' in item) || item.turnId !== turnId) continue
+    write(item)
+    if (ENDS.has(item.type)) return
+  }
+}
+
+const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled', 'turn.paused'])

@@ -1,0 +1,42 @@
+import { createLogger, createMetrics, createService, engineErrors, loggingMiddleware } from '@oxbow/server'
+import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+
+/** Serves until SIGINT or SIGTERM; a second signal leaves at once. */
+export async function serve(options: RuntimeOptions): Promise<void> {
+  const config = await configOf(options)
+  const log = createLogger(config.log)
+  const metrics = createMetrics()
+  const backend = openBackend(config)
+  try {
+    const engine = openEngine(config, backend, {
+      middleware: [metrics.middleware, loggingMiddleware(log)],
+      onError: engineErrors(log),
+    })
+    const service = createService({ engine, config, log, metrics })
+    const stopped = untilSignal()
+    const { url } = await service.listen()
+    if (process.stdout.isTTY || config.log.format !== 'json') console.log(banner(url, modelOf(engine), backend.name))
+    await stopped
+    log.info('stopping: running turns come to their next stored event; a second signal leaves at once')
+    process.once('SIGINT', () => process.exit(130))
+    process.once('SIGTERM', () => process.exit(143))
+    await service.close()
+  } finally {
+    await backend.close()
+  }
+}
+
+function untilSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', () => resolve())
+    process.once('SIGTERM', () => resolve())
+  })
+}
+
+const banner = (url: string, model: string, store: string): string => `
+  Oxbow listens on ${url}
+  model   ${model}${model.startsWith('offline') ? ' (no language model; set OPENAI_API_KEY or OXBOW_MODEL for a real one)' : ''}
+  store   ${store}
+
+  Try:    curl -s ${url}/api/chat -H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'
+`

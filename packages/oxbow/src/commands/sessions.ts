@@ -1,0 +1,69 @@
+import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import { configOf, openBackend, type RuntimeOptions } from '../runtime.ts'
+import { coloured, plain, printable, transcript } from '../transcript.ts'
+
+interface SessionsCommand extends RuntimeOptions {
+  readonly user: string
+}
+
+const keyOf = (user: string, session: string): SessionKey => ({ tenant: 'default', user, session })
+
+async function withBackend(options: RuntimeOptions, work: (backend: Backend) => Promise<void>): Promise<void> {
+  const backend = openBackend(await configOf(options))
+  try {
+    await work(backend)
+  } finally {
+    await backend.close()
+  }
+}
+
+export function list(options: SessionsCommand & { all?: boolean; json?: boolean; limit: string }): Promise<void> {
+  const limit = Number(options.limit)
+  if (!Number.isInteger(limit) || limit < 1)
+    throw new OxbowError('config_invalid', `--limit must be a whole number above 0; got ${options.limit}`)
+  return withBackend(options, async ({ journal }) => {
+    const found = await journal.list({ ...(options.all ? {} : { user: options.user }), limit })
+    if (options.json) for (const it of found) console.log(JSON.stringify(it))
+    else if (found.length === 0) console.log('There are no sessions yet. Start one with: oxbow chat')
+    else
+      for (const { key, status, title, updatedAt, head } of found)
+        console.log(
+          `${key.session.padEnd(36)}  ${options.all ? `${key.user.padEnd(12)}  ` : ''}${status.padEnd(7)}  ` +
+            `${new Date(updatedAt).toISOString().slice(0, 16)}  ${String(head).padStart(5)} events  ${printable(title)}`,
+        )
+  })
+}
+
+export function show(session: string, options: SessionsCommand): Promise<void> {
+  return withBackend(options, async (backend) => {
+    const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
+    const screen = transcript(style)
+    for await (const event of eventsOf(backend, keyOf(options.user, session))) {
+      if (event.type === 'turn.started' || event.type === 'turn.steered') {
+        const said = event.input.map((it) => (it.type === 'text' ? it.text : `[${it.mediaType}]`)).join(' ')
+        process.stdout.write(`${style.bold(`> ${printable(said)}`)}\n`)
+      } else process.stdout.write(screen.render(event))
+    }
+  })
+}
+
+export function exportSession(session: string, options: SessionsCommand): Promise<void> {
+  return withBackend(options, async (backend) => {
+    for await (const event of eventsOf(backend, keyOf(options.user, session))) console.log(JSON.stringify(event))
+  })
+}
+
+async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
+  let after = 0
+  for (;;) {
+    const page = await journal.read(key, after)
+    if (page.length === 0) break
+    yield* page
+    after = page.at(-1)!.seq
+  }
+  if (after === 0)
+    throw new OxbowError(
+      'unknown_session',
+      `${key.user} has no session ${JSON.stringify(key.session)}; see: oxbow sessions list`,
+    )
+}

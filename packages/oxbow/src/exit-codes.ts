@@ -1,0 +1,37 @@
+/** What `oxbow` exits with; scripts rely on these. */
+export const EXIT = {
+  ok: 0,
+  /** The turn failed, or something unexpected happened. */
+  failed: 1,
+  /** The command line or the configuration is wrong. */
+  usage: 2,
+  /** The model's provider failed: key, limits, network, overload. */
+  model: 3,
+  /** The turn was cancelled or ran out of time. */
+  stopped: 4,
+  /** The turn waits for somebody: an external result, or a release after too many recoveries. */
+  waiting: 5,
+  /** Interrupted by Ctrl-C. */
+  interrupted: 130,
+} as const
+
+const MODEL_CODES = new Set([
+  'auth',
+  'rate_limited',
+  'context_overflow',
+  'overloaded',
+  'invalid_request',
+  'stream_cut',
+  'first_byte_timeout',
+  'provider_error',
+  'empty_reply',
+])
+const USAGE_CODES = new Set(['config_invalid', 'model_config', 'invalid_id', 'identity_missing', 'empty_input'])
+
+export function exitCodeOf(code: string | undefined): number {
+  if (code === undefined) return EXIT.failed
+  if (MODEL_CODES.has(code)) return EXIT.model
+  if (USAGE_CODES.has(code)) return EXIT.usage
+  if (code === 'total_timeout' || code === 'idle_timeout') return EXIT.stopped
+  return EXIT.failed
+}

@@ -1,0 +1,101 @@
+// The command line: names and options here, the work in commands/.
+import { enableCompileCache } from 'node:module'
+import { Command, Option } from 'commander'
+import { EXIT, exitCodeOf } from './exit-codes.ts'
+
+enableCompileCache()
+
+const storeOption = new Option('--store <path>', 'the SQLite file (default: .oxbow/oxbow.db)')
+const modelOption = new Option(
+  '--model <provider:model>',
+  'the language model (default: OXBOW_MODEL, else by the keys that are set, else offline)',
+)
+const userOption = new Option('--user <id>', 'whose sessions').default('default')
+
+const program = new Command('oxbow')
+  .description('An agent harness: nothing lost in a crash, nothing done twice, everything visible afterwards.')
+  .version('0.1.0')
+  .showHelpAfterError('(oxbow --help shows what there is)')
+  .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
+
+program
+  .command('serve')
+  .description('Start the HTTP service.')
+  .option('--host <host>', 'where to listen; loopback only (default: 127.0.0.1)')
+  .option('--port <port>', 'the port (default: 8080)')
+  .addOption(modelOption)
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/serve.ts')).serve(options))
+
+program
+  .command('chat')
+  .description('Talk to the agent in the terminal. Ctrl-C interrupts its turn, a second one leaves.')
+  .option('--session <id>', 'continue this session (default: a new one)')
+  .addOption(userOption)
+  .addOption(modelOption)
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/chat.ts')).chat(options))
+
+program
+  .command('run')
+  .description('Run one turn and print the answer; for scripts.')
+  .requiredOption('-p, --prompt <text>', 'the input; "-" reads standard input')
+  .option('--json', 'print one JSON object instead of the text')
+  .option('--session <id>', 'continue this session (default: a new one)')
+  .option('--turn <id>', 'the id of the turn: the same id is never run twice')
+  .addOption(userOption)
+  .addOption(modelOption)
+  .addOption(storeOption)
+  .addHelpText('after', exitCodeHelp())
+  .action(async (options) => (await import('./commands/run.ts')).run(options))
+
+const sessions = program.command('sessions').description('Look at stored sessions.')
+sessions
+  .command('list')
+  .description('List sessions, the newest first.')
+  .option('--all', 'of all users')
+  .option('--limit <n>', 'how many', '20')
+  .option('--json', 'one JSON object a line')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/sessions.ts')).list(options))
+sessions
+  .command('show <session>')
+  .description('Show a conversation, with its tool calls.')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (session, options) => (await import('./commands/sessions.ts')).show(session, options))
+sessions
+  .command('export <session>')
+  .description('Print the journal of a session: one event a line, as JSON.')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
+
+function exitCodeHelp(): string {
+  return `
+Exit codes:
+  ${EXIT.ok}    the turn finished
+  ${EXIT.failed}    it failed
+  ${EXIT.usage}    the command line or the configuration is wrong
+  ${EXIT.model}    the model's provider failed (key, limits, network, overload)
+  ${EXIT.stopped}    it was cancelled or ran out of time
+  ${EXIT.waiting}    it waits for somebody
+  ${EXIT.interrupted}  interrupted by Ctrl-C`
+}
+
+// A reader that has seen enough (`oxbow sessions export … | head`) is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok)
+  throw error
+})
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  const { message, code, details } = error as { message?: string; code?: string; details?: { reference?: string } }
+  const reference = details?.reference === undefined ? '' : ` (reference ${details.reference})`
+  console.error(`oxbow: ${message ?? String(error)}${reference}`)
+  if (code === undefined) console.error((error as Error).stack)
+  process.exitCode = exitCodeOf(code)
+}

@@ -1,0 +1,50 @@
+// What every command needs: configuration, store, model, agent, engine.
+import { memory, sqlite } from '@oxbow/backends'
+import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware } from '@oxbow/core'
+import { modelFromEnvironment, resolveModel } from '@oxbow/models'
+import { type Config, loadConfig } from '@oxbow/server'
+import { defaultAgent } from './agent/agent.ts'
+
+export interface RuntimeOptions {
+  readonly model?: string | undefined
+  readonly store?: string | undefined
+  readonly host?: string | undefined
+  readonly port?: string | undefined
+}
+
+/** The configuration, with what was given on the command line on top. */
+export function configOf({ model, store, host, port }: RuntimeOptions): Promise<Config> {
+  return loadConfig({
+    overrides: {
+      ...(model !== undefined && { model }),
+      ...(store !== undefined && { store: { path: store } }),
+      ...((host !== undefined || port !== undefined) && {
+        server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: Number(port) }) },
+      }),
+    },
+  })
+}
+
+export const openBackend = ({ store }: Config): Backend =>
+  store.path === ':memory:' ? memory() : sqlite({ path: store.path })
+
+/** The engine with the default agent. Nothing runs before `engine.start()`. */
+export function openEngine(
+  config: Config,
+  backend: Backend,
+  options: { middleware?: readonly Middleware[]; onError?: EngineOptions['onError'] } = {},
+): Engine {
+  const { instructions, temperature, maxOutputTokens, maxSteps, totalTimeoutMs, idleTimeoutMs } = config.agent
+  const agent = defaultAgent({
+    model: config.model === undefined ? modelFromEnvironment(process.env) : resolveModel(config.model, process.env),
+    backend,
+    instructions,
+    middleware: options.middleware ?? [],
+    limits: { maxSteps, totalTimeoutMs, idleTimeoutMs },
+    temperature,
+    maxOutputTokens,
+  })
+  return createEngine({ backend, agents: [agent], ...(options.onError && { onError: options.onError }) })
+}
+
+export const modelOf = (engine: Engine): string => [...engine.agents.values()][0]?.model.id ?? 'none'

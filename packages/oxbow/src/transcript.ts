@@ -1,0 +1,107 @@
+// A turn as lines of text for a terminal: pure, from events and fragments.
+import { type Event, isEvent, type SessionItem } from '@oxbow/core'
+
+export interface Transcript {
+  /** What to write for this item; the empty string for most stored events. */
+  render(item: SessionItem): string
+}
+
+export interface Style {
+  dim(text: string): string
+  bold(text: string): string
+  red(text: string): string
+}
+
+const code = (open: number, close: number) => (text: string) => `\u001b[${open}m${text}\u001b[${close}m`
+export const plain: Style = { dim: (it) => it, bold: (it) => it, red: (it) => it }
+export const coloured: Style = { dim: code(2, 22), bold: code(1, 22), red: code(31, 39) }
+
+const MAX_SHOWN = 200
+
+/** Renders one turn after the other; remembers what of an answer it has shown, so that nothing appears twice. */
+export function transcript(style: Style): Transcript {
+  /** Characters shown by block of the step. */
+  let shown = new Map<number, number>()
+  let open: 'text' | 'thinking' | undefined
+  const tools = new Map<string, string>()
+
+  const close = (): string => {
+    const end = open === undefined ? '' : '\n'
+    open = undefined
+    return end
+  }
+  const fragment = (kind: 'text' | 'thinking', block: number, offset: number, text: string): string => {
+    const known = shown.get(block) ?? 0
+    const fresh = text.slice(Math.max(0, known - offset))
+    if (fresh === '') return ''
+    shown.set(block, known + fresh.length)
+    const before = open === kind ? '' : close()
+    open = kind
+    const safe = printable(fresh)
+    return before + (kind === 'thinking' ? style.dim(safe) : safe)
+  }
+
+  const finished = (event: Event<'model.finished'>): string => {
+    let out = ''
+    event.message.blocks.forEach((block, index) => {
+      // What was not streamed to us is shown now, whole.
+      if (block.type === 'text' || block.type === 'thinking') out += fragment(block.type, index, 0, block.text)
+      if (block.type !== 'call') return
+      tools.set(block.callId, block.tool)
+      out += `${close()}${style.dim(`→ ${printable(block.tool)} ${clip(block.arguments)}`)}\n`
+    })
+    shown = new Map()
+    return out + close()
+  }
+
+  function renderEvent(event: Event): string {
+    switch (event.type) {
+      case 'turn.claimed': {
+        if (event.epoch === 1) return ''
+        shown = new Map()
+        return `${close()}${style.dim('(taken up again where it was)')}\n`
+      }
+      case 'model.finished':
+        return finished(event)
+      case 'call.finished': {
+        const text = event.content.map((it) => (it.type === 'text' ? it.text : `[${it.mediaType}]`)).join(' ')
+        const mark = event.status === 'success' ? '←' : `✗ ${event.status}`
+        const line = `${mark} ${printable(tools.get(event.callId) ?? '')} ${clip(text)}`
+        return `${event.status === 'success' ? style.dim(line) : style.red(line)}\n`
+      }
+      case 'turn.paused':
+        return `${close()}${style.dim(`(waiting: ${event.reason})`)}\n`
+      case 'turn.failed': {
+        const reference = event.error.reference === undefined ? '' : ` (reference ${event.error.reference})`
+        return `${close()}${style.red(`failed: ${printable(event.error.message)}${reference}`)}\n`
+      }
+      case 'turn.cancelled':
+        return `${close()}${style.dim(`(stopped: ${printable(event.reason)})`)}\n`
+      case 'turn.finished':
+        return event.reason === 'completed' ? '' : `${style.dim(`(ended: ${event.reason})`)}\n`
+      default:
+        return ''
+    }
+  }
+
+  return {
+    render(item) {
+      if (isEvent(item)) return renderEvent(item)
+      if (item.type === 'text.delta') return fragment('text', item.block, item.offset, item.text)
+      if (item.type === 'thinking.delta') return fragment('thinking', item.block, item.offset, item.text)
+      if (item.type === 'progress.delta') return `${close()}${style.dim(`… ${clip(item.text)}`)}\n`
+      return ''
+    },
+  }
+}
+
+/** Text of a model or a tool must not steer the terminal: control and direction characters are shown, not sent. */
+export const printable = (text: string): string =>
+  text.replace(/[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/gu, (it) =>
+    it === '\r' ? '' : `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+
+const clip = (text: string): string => {
+  const line = printable(text.replace(/\s+/g, ' ').trim())
+  return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN)}…`
+}
