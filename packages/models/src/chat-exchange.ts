@@ -104,7 +104,7 @@ export function exchange(
       }
       events.push(value)
     }
-    drain(reader, abort)
+    void drain(reader, abort)
   }
 
   /** The body is one document and no event stream. */
@@ -191,11 +191,14 @@ async function readRest(start: Uint8Array, reader: Reader): Promise<string> {
 }
 
 /** Reads a stream to its end after `[DONE]`, so that the connection can be used again; gives it a second for that. */
-function drain(reader: Reader, abort: AbortController): void {
+async function drain(reader: Reader, abort: AbortController): Promise<void> {
   const timer = setTimeout(() => abort.abort(), 1_000)
   timer.unref()
-  const next = (): Promise<void> => reader.read().then(({ done }) => (done ? undefined : next()))
-  next()
-    .catch(() => {})
-    .finally(() => clearTimeout(timer))
+  try {
+    while (!(await reader.read()).done) {}
+  } catch {
+    // The answer is complete; how its connection ends is nobody's concern.
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -1,7 +1,6 @@
 // The engine calls `faultPoint?.('append.before')` and the like at the places where a crash is interesting.
 
-/** Told the name of each place that the engine passes. */
-export type FaultPoint = (name: string) => void
+import type { FaultPoint } from '@oxbow/core'
 
 /**
  * Kills this process with SIGKILL, which nothing can catch, when it passes the point for the n-th time (1 is the first).

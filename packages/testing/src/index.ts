@@ -1,4 +1,4 @@
-export { type FaultPoint, killAt, recordPoints } from './fault-points.ts'
+export { killAt, recordPoints } from './fault-points.ts'
 export { type Gate, gate } from './gate.ts'
 export type { Hold, Reply, Script, ScriptedCall, WireUsage } from './reply.ts'
 export {

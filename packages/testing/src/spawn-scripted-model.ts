@@ -2,12 +2,15 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Reply } from './reply.ts'
-import type { ScriptedModelOptions } from './scripted-model.ts'
+import { type ScriptedModelOptions, scriptedModel } from './scripted-model.ts'
 
 /** Options that can be sent to another process: no functions, no gates. */
 export interface SpawnOptions extends Pick<ScriptedModelOptions, 'chunkChars' | 'writeBytes' | 'oneWritePerTurn'> {
   readonly scripts: Readonly<Record<string, readonly Reply[] | { readonly always: Reply }>>
 }
+
+/** This file is also what the other process runs. */
+const self = fileURLToPath(import.meta.url)
 
 /**
  * A scripted model in a process of its own, so that its CPU time does not count as the client's. It ends with `close()`,
@@ -19,9 +22,7 @@ export interface SpawnOptions extends Pick<ScriptedModelOptions, 'chunkChars' | 
 export async function spawnScriptedModel(
   options: SpawnOptions,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-  const entry = fileURLToPath(new URL(`./scripted-model-process.${extension}`, import.meta.url))
-  const child = fork(entry, { serialization: 'advanced', execArgv: [] })
+  const child = fork(self, { serialization: 'advanced', execArgv: [] })
   const exited = once(child, 'exit')
   child.send(options)
   const [url] = await Promise.race([
@@ -35,4 +36,12 @@ export async function spawnScriptedModel(
       await exited
     },
   }
+}
+
+if (process.argv[1] === self && process.send) {
+  process.once('message', async (options: ScriptedModelOptions) => {
+    const server = await scriptedModel(options)
+    process.send!(server.url)
+  })
+  process.once('disconnect', () => process.exit())
 }
