@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -18,26 +18,51 @@ import {
 
 const childFile = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
 
+interface Child {
+  readonly pid: number
+  /** What it has printed, the first line being "ready". */
+  readonly lines: readonly string[]
+  /** Resolves when it is gone and `lines` is complete. */
+  readonly closed: Promise<void>
+  kill(): void
+  tell(line: string): void
+}
+
 /** What holds for back ends that outlive a process and can be shared by several. */
 export function processConformance(subject: Subject, module: URL): void {
   const check = checkOf(subject)
 
-  /** Starts a child (see child.ts) and waits until it is ready. Its lines come in `lines`, also after it has died. */
-  async function start(directory: string, ...task: string[]) {
-    const child = spawn(process.execPath, [
-      ...process.execArgv,
-      fileURLToPath(childFile),
-      module.href,
-      directory,
-      ...task,
-    ])
-    child.stderr.pipe(process.stderr)
+  /** Runs with a child process (see child.ts) that is ready, and kills it afterwards if it is still there. */
+  async function withChild(directory: string, task: string[], run: (child: Child) => Promise<void>): Promise<void> {
+    const args = [...process.execArgv, fileURLToPath(childFile), module.href, directory, ...task]
+    const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
     const lines: string[] = []
     const reader = createInterface({ input: child.stdout })
+    const closed = once(reader, 'close').then(() => {})
     reader.on('line', (line) => lines.push(line))
-    const closed = once(reader, 'close')
-    await Promise.race([once(reader, 'line'), failed(child)])
-    return { child, lines, closed }
+    try {
+      await Promise.race([once(reader, 'line'), closed])
+      assert.equal(lines[0], 'ready', 'a child process of the suite ended before it was ready')
+      await run({
+        pid: child.pid!,
+        lines,
+        closed,
+        kill: () => child.kill('SIGKILL'),
+        tell: (line) => child.stdin.write(`${line}\n`),
+      })
+    } finally {
+      child.kill('SIGKILL')
+      await closed
+    }
+  }
+
+  async function reopened(directory: string, run: (backend: Backend) => Promise<void>): Promise<void> {
+    const backend = await subject.open(directory)
+    try {
+      await run(backend)
+    } finally {
+      await backend.close()
+    }
   }
 
   check('what was acknowledged is there after closing and opening again', async (backend, directory) => {
@@ -53,96 +78,90 @@ export function processConformance(subject: Subject, module: URL): void {
     })
   })
 
-  for (const kills of [1, 2, 3]) {
-    subject.test(
-      `${subject.name}: every acknowledged append survives kill -9 of its writer, and nothing is torn (${kills})`,
-      () =>
-        withDirectory(async (directory) => {
-          for (let kill = 0; kill < kills; kill += 1) {
-            const { child, lines, closed } = await start(directory, 'append')
-            const after = 1 + Math.floor(Math.random() * 200)
-            await eventually(`${after} appends`, () => lines.length > after)
-            child.kill('SIGKILL')
-            await closed
-            const acknowledged = new Map(lines.slice(1).map((line) => line.split(' ') as [string, string]))
-            await reopened(directory, async ({ journal }) => {
-              for (const [session, seq] of acknowledged) {
-                const head = await journal.head({ ...someKey, session })
-                assert.ok(head >= Number(seq), `${session}: acknowledged ${seq}, found ${head}`)
-                const events = await readAll(journal, { ...someKey, session })
-                assert.deepEqual(events, eventsAfter(0, head, session.repeat(500)))
-              }
-            })
-          }
-        }),
-    )
+  /** Kills a writer at a random moment; gives the last head that it acknowledged for each session. */
+  async function killWriter(directory: string): Promise<Map<string, number>> {
+    const acknowledged = new Map<string, number>()
+    await withChild(directory, ['append'], async ({ lines, closed, kill }) => {
+      const enough = 1 + Math.floor(Math.random() * 200)
+      await eventually(`${enough} appends`, () => lines.length > enough)
+      kill()
+      await closed
+      for (const line of lines.slice(1)) {
+        const [session, seq] = line.split(' ')
+        acknowledged.set(session!, Number(seq))
+      }
+    })
+    return acknowledged
   }
+
+  const title = 'every acknowledged append survives kill -9 of its writer, time and again, and nothing is torn'
+  subject.test(`${subject.name}: ${title}`, () =>
+    withDirectory(async (directory) => {
+      for (let kills = 0; kills < 5; kills += 1) {
+        const acknowledged = await killWriter(directory)
+        assert.ok(acknowledged.size > 0)
+        await reopened(directory, async ({ journal }) => {
+          for (const [session, seq] of acknowledged) {
+            const head = await journal.head({ ...someKey, session })
+            assert.ok(head >= seq, `${session}: acknowledged ${seq}, found ${head}`)
+            const events = await readAll(journal, { ...someKey, session })
+            assert.deepEqual(events, eventsAfter(0, head, session.repeat(500)))
+          }
+        })
+      }
+    }),
+  )
 
   check('of appenders in several processes exactly one wins each sequence number', async ({ journal }, directory) => {
     const wins = 60
-    const racers = await Promise.all([1, 2, 3].map(() => start(directory, 'race', someKey.session, `${wins}`)))
-    await Promise.all(racers.map((racer) => racer.closed))
     const winners = new Map<number, number>()
-    for (const { child, lines } of racers) {
-      for (const seq of lines.slice(1).map(Number)) {
-        assert.ok(!winners.has(seq), `two processes won ${seq}`)
-        winners.set(seq, child.pid!)
-      }
-    }
-    assert.equal(winners.size, racers.length * wins)
+    const race = () =>
+      withChild(directory, ['race', someKey.session, `${wins}`], async ({ pid, lines, closed }) => {
+        await closed
+        for (const seq of lines.slice(1).map(Number)) {
+          assert.ok(!winners.has(seq), `two processes won ${seq}`)
+          winners.set(seq, pid)
+        }
+      })
+    await Promise.all([race(), race(), race()])
+    assert.equal(winners.size, 3 * wins)
     const events = await readAll(journal, someKey)
     assert.equal(events.length, winners.size)
     for (const stored of events) assert.deepEqual(stored, event(stored.seq, `process ${winners.get(stored.seq)}`))
   })
 
-  check(
-    'an append of another process wakes those who watch its session, and only those',
-    async ({ journal }, directory) => {
-      const { child, lines, closed } = await start(directory, 'hold', 'other')
+  check('an append of another process wakes those who watch its session, and only those', async (here, directory) => {
+    const { journal } = here
+    await withChild(directory, ['hold', 'other'], async ({ lines, tell }) => {
       const woken: string[] = []
-      const watch = (session: string) => journal.watch({ ...someKey, session }, () => woken.push(session))
-      const stops = ['first', 'second', 'unborn'].map(watch)
-      for (const session of ['first', 'second']) {
-        await journal.append({ ...someKey, session }, 0, eventsAfter(0, 1), summary)
-      }
-      const append = async (session: string, wakes: string[]) => {
+      const own = (session: string) => ({ ...someKey, session })
+      const watch = (session: string) => journal.watch(own(session), () => woken.push(session))
+      const [stopFirst, ...stops] = ['first', 'second', 'unborn'].map(watch)
+      const appendThere = async (session: string, wakes: string[]) => {
         const before = lines.length
-        child.stdin.write(`${session}\n`)
+        tell(session)
         await eventually('the append', () => lines.length > before)
         // The port says 200 ms; the rest is for a machine that is busy with other tests.
         await eventually(`waking for ${session}`, () => woken.length >= wakes.length, 2_000)
         assert.deepEqual(woken, wakes)
       }
-      await append('first', ['first'])
-      assert.equal(await journal.head({ ...someKey, session: 'first' }), 2)
-      await append('unborn', ['first', 'unborn'])
-      await journal.append({ ...someKey, session: 'first' }, 2, eventsAfter(2, 1), summary)
-      await append('second', ['first', 'unborn', 'second'])
-      await append('first', ['first', 'unborn', 'second', 'first'])
+      for (const session of ['first', 'second']) await journal.append(own(session), 0, eventsAfter(0, 1), summary)
+      await appendThere('first', ['first'])
+      assert.equal(await journal.head(own('first')), 2)
+      await appendThere('unborn', ['first', 'unborn'])
+      await journal.append(own('first'), 2, eventsAfter(2, 1), summary)
+      await appendThere('second', ['first', 'unborn', 'second'])
+      await appendThere('first', ['first', 'unborn', 'second', 'first'])
+      stopFirst!()
+      await appendThere('first', [...woken])
+      await appendThere('second', ['first', 'unborn', 'second', 'first', 'second'])
       for (const stop of stops) stop()
-      child.kill('SIGKILL')
-      await closed
-    },
-  )
-
-  check('a worker of another process is alive here', async ({ workers }, directory) => {
-    const { child, closed } = await start(directory, 'hold', 'other')
-    assert.equal(await workers.alive('other'), true)
-    child.kill('SIGKILL')
-    await closed
+    })
   })
 
-  async function reopened(directory: string, run: (backend: Backend) => Promise<void>): Promise<void> {
-    const backend = await subject.open(directory)
-    try {
-      await run(backend)
-    } finally {
-      await backend.close()
-    }
-  }
-}
-
-async function failed(child: ChildProcessWithoutNullStreams): Promise<never> {
-  const [code] = await once(child, 'exit')
-  throw new Error(`a child process of the suite ended with code ${code} before it was ready`)
+  check('a worker of another process is alive here', async ({ workers }, directory) => {
+    await withChild(directory, ['hold', 'other'], async () => {
+      assert.equal(await workers.alive('other'), true)
+    })
+  })
 }
