@@ -1,6 +1,6 @@
 export { killAt, recordPoints } from './fault-points.ts'
 export { type Gate, gate } from './gate.ts'
-export type { Hold, Reply, Script, ScriptedCall, WireUsage } from './reply.ts'
+export type { Hold, Reply, ReplyFunction, Script, ScriptedCall, WireUsage } from './reply.ts'
 export {
   type ScriptedModel,
   type ScriptedModelOptions,

@@ -65,8 +65,11 @@ export interface Reply {
   readonly error?: unknown
 }
 
+/** Decides by the request; `undefined` means that there is no reply to it. */
+export type ReplyFunction<Request> = (request: Request) => Reply | undefined | Promise<Reply | undefined>
+
 /** A list is used up in order; `always` answers every request; a function decides per request. */
 export type Script<Request> =
-  | readonly Reply[]
+  | readonly (Reply | ReplyFunction<Request>)[]
   | { readonly always: Reply }
-  | ((request: Request) => Reply | undefined | Promise<Reply | undefined>)
+  | ReplyFunction<Request>

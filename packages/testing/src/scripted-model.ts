@@ -86,15 +86,16 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
   }
   for (const [key, script] of Object.entries(options.scripts ?? {})) setScript(key, script)
 
+  /** The reply, or why there is none. */
   const nextReply = async (request: ScriptedRequest): Promise<Reply | string> => {
     const key = options.key?.(request) ?? request.model
     const script = scripts.get(key) ?? scripts.get('*')
     if (!script) return `no script for ${JSON.stringify(key)}; there are scripts for: ${[...scripts.keys()].join(', ')}`
-    if (typeof script === 'function') {
-      return (await script(request)) ?? `the script for ${JSON.stringify(key)} has no reply to this request`
-    }
     if ('always' in script) return script.always
-    return (script as Reply[]).shift() ?? `the replies for ${JSON.stringify(key)} are used up`
+    const next = typeof script === 'function' ? script : (script as Mutable<typeof script>).shift()
+    if (next === undefined) return `the replies for ${JSON.stringify(key)} are used up`
+    const reply = typeof next === 'function' ? await next(request) : next
+    return reply ?? `the script for ${JSON.stringify(key)} has no reply to this request`
   }
 
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
@@ -159,6 +160,8 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
       }),
   }
 }
+
+type Mutable<List> = List extends readonly (infer Item)[] ? Item[] : never
 
 function recordRequest(
   incoming: IncomingMessage,
