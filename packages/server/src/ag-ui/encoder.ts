@@ -71,6 +71,7 @@ export function runEncoder(run: {
         paused = undefined
         break
       case 'step.started':
+        step?.abandon()
         step = stepEncoder(out, turnId, event.step, '', onRepair)
         break
       case 'model.finished':

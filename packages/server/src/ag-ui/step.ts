@@ -106,7 +106,7 @@ export function stepEncoder(
     delta(delta) {
       const known = streamed[delta.block]
       if (delta.type === 'call.delta') {
-        if (known !== undefined) return
+        if (streamed.some((it) => it !== undefined && (it === known || it.callId === delta.callId))) return
         const block: Streamed = { kind: 'call', callId: delta.callId, sent: 0, open: undefined }
         streamed[delta.block] = block
         open(block, delta.tool)

@@ -81,7 +81,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
       if (keys.has(it.key) || [...keys].some((key) => it.key.startsWith(`${key}.`) && !given.has(it.key)))
         problems.push(problemOf(it, given.get(it.key), profile))
   }
-  if (profile === 'prod') problems.push(...missingInProd(given))
+  if (profile === 'prod') problems.push(...(await missingInProd(given, environment)))
   if (problems.length > 0 || !parsed.success) throw invalid(problems, profile)
   return toConfig(profile, parsed.data)
 }
@@ -141,19 +141,33 @@ function problemOf({ key, variable, allowed }: Setting, given: Given | undefined
 }
 
 /** What a production service must not run without. */
-function missingInProd(given: ReadonlyMap<string, Given>): string[] {
+async function missingInProd(
+  given: ReadonlyMap<string, Given>,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<string[]> {
   const problems: string[] = []
-  const model = given.get('model')?.value
-  if (model === undefined || (typeof model === 'string' && model.startsWith('offline:')))
-    problems.push(
-      'model: profile prod needs a language model; set model or OXBOW_MODEL (the offline model is for trying out)',
-    )
+  const model = await modelProblem(given.get('model')?.value, environment)
+  if (model !== undefined) problems.push(`model: ${model}`)
   if (given.get('identity.mode')?.value === 'none')
     problems.push(
       'identity.mode: profile prod needs to know who asks, and "none" is the only mode of this release; ' +
         'use profile local on a loopback address until a release with identity',
     )
   return problems
+}
+
+async function modelProblem(
+  name: unknown,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<string | undefined> {
+  const { modelFromEnvironment, resolveModel } = await import('@oxbow/models')
+  try {
+    const model = typeof name === 'string' ? resolveModel(name, environment) : modelFromEnvironment(environment)
+    if (!model.id.startsWith('offline')) return undefined
+    return 'profile prod needs a language model and its key; the offline model is for trying out'
+  } catch (error) {
+    return (error as Error).message
+  }
 }
 
 const invalid = (problems: readonly string[], profile: Profile): OxbowError =>

@@ -46,11 +46,9 @@ const choice = <const T extends readonly [string, ...string[]]>(values: T, descr
 
 export const settings = z.strictObject({
   model: text(
-    'The language model, as provider:model. Without it the offline model answers.',
-    '"provider:model", for example "openai:gpt-5"',
-  )
-    .regex(/^[^\s:]+:\S+$/)
-    .optional(),
+    'The language model, as provider:model. Default: that of the first provider whose key is set, or the offline model.',
+    'provider:model (for example "openai:gpt-5"), a provider that has a default model, or "offline"',
+  ).optional(),
   server: z.strictObject({
     host: text('Where to listen. Only loopback addresses while identity.mode is "none".'),
     port: integer(0, 65_535, 'The port; 0 takes a free one.'),

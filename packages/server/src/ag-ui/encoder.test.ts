@@ -1,0 +1,538 @@
+import { verifyEvents } from '@ag-ui/client'
+import { EventSchema } from '@ag-ui/core/schemas'
+import type { Event, EventBody, SessionItem } from '@oxbow/core'
+import fc from 'fast-check'
+import { from, lastValueFrom, toArray } from 'rxjs'
+import { describe, expect, test } from 'vitest'
+import { type Frame, framesOf } from '../test.fixture.ts'
+import { type RunEncoder, runEncoder } from './encoder.ts'
+import { PROTOCOL_VERSION } from './frames.ts'
+
+const turnId = 't'
+const encoder = (onRepair?: () => void): RunEncoder =>
+  runEncoder({ threadId: 'thread', runId: 'run', turnId, ...(onRepair && { onRepair }) })
+
+const noTokens = {
+  inputTokens: 1,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 1,
+  reasoningTokens: 0,
+  estimated: false,
+}
+let seq = 0
+const stored = (body: EventBody): Event => ({ ...body, seq: ++seq, at: 0 }) as Event
+const stepStarted = (step = 1): Event => stored({ type: 'step.started', turnId, step, toolsOffered: true })
+const claimed = (epoch: number): Event => stored({ type: 'turn.claimed', turnId, worker: 'w', epoch })
+type Blocks = Extract<EventBody, { type: 'model.finished' }>['message']['blocks']
+const answered = (blocks: Blocks, step = 1): Event =>
+  stored({
+    type: 'model.finished',
+    turnId,
+    step,
+    message: { id: `${turnId}.${step}`, role: 'assistant', blocks },
+    finishReason: 'stop',
+    usage: noTokens,
+    model: 'm',
+    timing: { totalMs: 1 },
+  })
+const callDone = (callId: string, more: Partial<Extract<EventBody, { type: 'call.finished' }>> = {}): Event =>
+  stored({
+    type: 'call.finished',
+    turnId,
+    callId,
+    status: 'success',
+    content: [{ type: 'text', text: 'ok' }],
+    durationMs: 1,
+    ...more,
+  })
+const finished = (): Event => stored({ type: 'turn.finished', turnId, reason: 'completed' })
+const text = (block: number, offset: number, fragment: string, step = 1): SessionItem => ({
+  type: 'text.delta',
+  turnId,
+  step,
+  block,
+  offset,
+  text: fragment,
+})
+const thinking = (block: number, offset: number, fragment: string): SessionItem => ({
+  type: 'thinking.delta',
+  turnId,
+  step: 1,
+  block,
+  offset,
+  text: fragment,
+})
+const call = (block: number, callId: string, tool = 'look'): SessionItem => ({
+  type: 'call.delta',
+  turnId,
+  step: 1,
+  block,
+  callId,
+  tool,
+})
+const args = (block: number, callId: string, offset: number, fragment: string): SessionItem => ({
+  type: 'arguments.delta',
+  turnId,
+  step: 1,
+  block,
+  callId,
+  offset,
+  text: fragment,
+})
+
+const run = (items: readonly SessionItem[], it = encoder()): Frame[] =>
+  framesOf(it.start() + items.map((item) => it.encode(item)).join(''))
+const types = (frames: readonly Frame[]): string[] => frames.map((it) => it.type)
+const deltas = (frames: readonly Frame[], type: string): string =>
+  frames
+    .filter((it) => it.type === type)
+    .map((it) => it.delta)
+    .join('')
+const hints = (frames: readonly Frame[]) =>
+  frames.filter((it) => it.name === 'hint').map((it) => it.value as { source: string; text: string })
+
+/** Passes only what the official client accepts: the schema of each event, and their order. */
+async function accepted(frames: readonly Frame[]): Promise<void> {
+  for (const frame of frames) EventSchema.parse(frame)
+  await lastValueFrom(from(frames as never[]).pipe(verifyEvents(), toArray()))
+}
+
+describe('Y6 what is streamed', () => {
+  test('Y6 text and reasoning come one after the other, and the figures after them', async () => {
+    const frames = run([
+      stepStarted(),
+      thinking(0, 0, 'Hm.'),
+      text(1, 0, 'Yes'),
+      answered([
+        { type: 'thinking', text: 'Hm.' },
+        { type: 'text', text: 'Yes.' },
+      ]),
+      finished(),
+    ])
+    expect(types(frames)).toEqual([
+      'RUN_STARTED',
+      'REASONING_START',
+      'REASONING_MESSAGE_START',
+      'REASONING_MESSAGE_CONTENT',
+      'REASONING_MESSAGE_END',
+      'REASONING_END',
+      'TEXT_MESSAGE_START',
+      'TEXT_MESSAGE_CONTENT',
+      'TEXT_MESSAGE_CONTENT',
+      'TEXT_MESSAGE_END',
+      'CUSTOM',
+      'RUN_FINISHED',
+    ])
+    expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('Yes.')
+    await accepted(frames)
+  })
+
+  test('Y6 a model that does not stream is shown when it has answered', async () => {
+    const frames = run([stepStarted(), answered([{ type: 'text', text: 'All at once.' }]), finished()])
+    expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('All at once.')
+    await accepted(frames)
+  })
+
+  test('Y6 calls that are written side by side are both whole, and results follow their calls', async () => {
+    const frames = run([
+      stepStarted(),
+      call(0, 'a'),
+      call(1, 'b'),
+      args(0, 'a', 0, '{"x"'),
+      args(1, 'b', 0, '{}'),
+      args(0, 'a', 4, ':1}'),
+      answered([
+        { type: 'call', callId: 'a', tool: 'look', arguments: '{"x":1}' },
+        { type: 'call', callId: 'b', tool: 'look', arguments: '{}' },
+      ]),
+      callDone('b'),
+      callDone('a'),
+      finished(),
+    ])
+    const of = (id: string) => frames.filter((it) => it.toolCallId === id)
+    expect(types(of('a'))).toEqual([
+      'TOOL_CALL_START',
+      'TOOL_CALL_ARGS',
+      'TOOL_CALL_ARGS',
+      'TOOL_CALL_END',
+      'TOOL_CALL_RESULT',
+    ])
+    expect(deltas(of('a'), 'TOOL_CALL_ARGS')).toBe('{"x":1}')
+    expect(types(of('b'))).toEqual(['TOOL_CALL_START', 'TOOL_CALL_ARGS', 'TOOL_CALL_END', 'TOOL_CALL_RESULT'])
+    await accepted(frames)
+  })
+
+  test('Y6 a tool that failed is marked', () => {
+    const frames = run([
+      stepStarted(),
+      answered([{ type: 'call', callId: 'a', tool: 'look', arguments: '{}' }]),
+      callDone('a', { status: 'error', error: { code: 'tool_error', message: 'no' } }),
+    ])
+    expect(frames.at(-1)).toMatchObject({
+      type: 'TOOL_CALL_RESULT',
+      metadata: { status: 'error', error: 'tool_error' },
+    })
+  })
+
+  test('Y6 text that goes on after something else gets a message of its own', async () => {
+    const frames = run([
+      stepStarted(),
+      text(0, 0, 'one'),
+      thinking(1, 0, 'hm'),
+      text(2, 0, 'two'),
+      answered([
+        { type: 'text', text: 'one' },
+        { type: 'thinking', text: 'hm' },
+        { type: 'text', text: 'two' },
+      ]),
+      finished(),
+    ])
+    const starts = frames.filter((it) => it.type === 'TEXT_MESSAGE_START').map((it) => it.messageId)
+    expect(starts).toEqual(['t.1', 't.1.2'])
+    await accepted(frames)
+  })
+
+  test('Y6 figures are told per call and summed up', () => {
+    const frames = run([
+      stepStarted(),
+      answered([{ type: 'text', text: 'a' }]),
+      stepStarted(2),
+      answered([{ type: 'text', text: 'b' }], 2),
+    ])
+    const figures = frames
+      .filter((it) => it.name === 'token_usage')
+      .map((it) => it.value as { delta: object; cumulative: object })
+    expect(figures[1]).toMatchObject({
+      delta: { totalTokens: 2 },
+      cumulative: { inputTokens: 2, totalTokens: 4 },
+      modelCall: { step: 2, model: 'm' },
+    })
+  })
+})
+
+describe('fragments that were missed', () => {
+  test('are made good when the answer is stored', async () => {
+    const repairs: number[] = []
+    const frames = run(
+      [
+        stepStarted(),
+        text(0, 0, 'one '),
+        text(0, 8, 'three'),
+        answered([{ type: 'text', text: 'one two three' }]),
+        finished(),
+      ],
+      encoder(() => repairs.push(1)),
+    )
+    expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('one two three')
+    expect(repairs).toHaveLength(1)
+    await accepted(frames)
+  })
+
+  test('are not told twice when the step so far comes again', () => {
+    const frames = run([
+      stepStarted(),
+      text(0, 0, 'one '),
+      text(0, 0, 'one two '),
+      text(0, 4, 'two '),
+      text(0, 8, 'three'),
+      answered([{ type: 'text', text: 'one two three' }]),
+    ])
+    expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('one two three')
+  })
+
+  test('of a call that was never announced come with the stored answer', async () => {
+    const frames = run([
+      stepStarted(),
+      args(0, 'a', 2, '}'),
+      answered([{ type: 'call', callId: 'a', tool: 'look', arguments: '{ }' }]),
+      callDone('a'),
+      finished(),
+    ])
+    expect(types(frames).filter((it) => it.startsWith('TOOL'))).toEqual([
+      'TOOL_CALL_START',
+      'TOOL_CALL_ARGS',
+      'TOOL_CALL_END',
+      'TOOL_CALL_RESULT',
+    ])
+    await accepted(frames)
+  })
+
+  test('of a cut answer, whose calls are gone, go to the right blocks', async () => {
+    const frames = run([
+      stepStarted(),
+      text(0, 0, 'one'),
+      call(1, 'a'),
+      args(1, 'a', 0, '{"ha'),
+      text(2, 0, 'tw'),
+      answered([
+        { type: 'text', text: 'one' },
+        { type: 'text', text: 'two' },
+      ]),
+      stored({ type: 'turn.cancelled', turnId, reason: 'x' }),
+    ])
+    expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('onetwo')
+    await accepted(frames)
+  })
+})
+
+describe('a step that is made again', () => {
+  const broken = () => [stepStarted(), text(0, 0, 'Half an ans'), call(1, 'a'), args(1, 'a', 0, '{"x'), claimed(2)]
+
+  test('closes what was open, says so, and begins under new ids', async () => {
+    const frames = run([
+      ...broken(),
+      text(0, 0, 'Whole.'),
+      answered([
+        { type: 'text', text: 'Whole.' },
+        { type: 'call', callId: 'a', tool: 'look', arguments: '{}' },
+      ]),
+      callDone('a'),
+      finished(),
+    ])
+    expect(hints(frames).map((it) => it.source)).toEqual(['step_restarted'])
+    const starts = frames.filter((it) => it.type === 'TEXT_MESSAGE_START').map((it) => it.messageId)
+    expect(starts).toEqual(['t.1', 't.1.e2'])
+    expect(frames.find((it) => it.type === 'TOOL_CALL_RESULT')).toMatchObject({ toolCallId: 'a.e2' })
+    await accepted(frames)
+  })
+
+  test('has the same ids for a reader who comes after it', () => {
+    const events = [...broken(), answered([{ type: 'call', callId: 'a', tool: 'look', arguments: '{}' }])].filter(
+      (it) => 'seq' in it,
+    )
+    const late = encoder()
+    for (const it of events) late.seen(it as Event)
+    expect(framesOf(late.encode(callDone('a')))).toMatchObject([{ type: 'TOOL_CALL_RESULT', toolCallId: 'a.e2' }])
+  })
+})
+
+describe('Y5 the end', () => {
+  test('Y5 is told once, and nothing follows it', async () => {
+    const frames = run([stepStarted(), text(0, 0, 'one'), finished(), finished(), text(0, 3, 'two'), answered([])])
+    expect(types(frames)).toEqual([
+      'RUN_STARTED',
+      'TEXT_MESSAGE_START',
+      'TEXT_MESSAGE_CONTENT',
+      'TEXT_MESSAGE_END',
+      'RUN_FINISHED',
+    ])
+    await accepted(frames)
+  })
+
+  test.each([
+    ['total_timeout', 'TIMEOUT_ERROR'],
+    ['idle_timeout', 'TIMEOUT_ERROR'],
+    ['first_byte_timeout', 'TIMEOUT_ERROR'],
+    ['context_overflow', 'INVALID_INPUT_ERROR'],
+    ['auth', 'INTERNAL_ERROR'],
+    ['whatever', 'INTERNAL_ERROR'],
+  ])('Y5 a turn that failed with %s is a %s with a reference and none of its own words', (code, runError) => {
+    const frames = run([
+      stored({
+        type: 'turn.failed',
+        turnId,
+        error: { code, message: 'secret words of the provider', reference: 'ref-1' },
+      }),
+    ])
+    expect(frames.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: runError })
+    expect(frames.at(-1)?.message).toMatch(/ref-1/)
+    expect(frames.at(-1)?.message).not.toMatch(/secret/)
+  })
+
+  test('Y5 a turn that was stopped is an INTERRUPTED_ERROR', () => {
+    expect(run([stored({ type: 'turn.cancelled', turnId, reason: 'x' })]).at(-1)).toMatchObject({
+      type: 'RUN_ERROR',
+      code: 'INTERRUPTED_ERROR',
+    })
+  })
+
+  test('a pause for external calls lists every open call', async () => {
+    const it = encoder()
+    const started = run(
+      [
+        stepStarted(),
+        answered([
+          { type: 'call', callId: 'a', tool: 'ask', arguments: '{}' },
+          { type: 'call', callId: 'b', tool: 'ask', arguments: '{}' },
+          { type: 'call', callId: 'c', tool: 'look', arguments: '{}' },
+        ]),
+        stored({ type: 'external.requested', turnId, callId: 'a', tool: 'ask', arguments: { q: 1 } }),
+        stored({ type: 'external.requested', turnId, callId: 'b', tool: 'ask', arguments: { q: 2 } }),
+        callDone('c'),
+        stored({ type: 'turn.paused', turnId, reason: 'external' }),
+      ],
+      it,
+    )
+    const frames = [...started, ...framesOf(it.pause())]
+    expect(frames.at(-1)).toMatchObject({
+      type: 'RUN_FINISHED',
+      outcome: {
+        type: 'interrupt',
+        interrupts: [{ id: 'a', toolCallId: 'a', metadata: { arguments: { q: 1 } } }, { id: 'b' }],
+      },
+    })
+    await accepted(frames)
+  })
+
+  test('a parked turn is an error, not silence', () => {
+    const it = encoder()
+    run([stored({ type: 'turn.paused', turnId, reason: 'recovery_limit' })], it)
+    expect(framesOf(it.pause())).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERNAL_ERROR' }])
+  })
+})
+
+describe('Y6 hints', () => {
+  const withCall = (...items: SessionItem[]) => [
+    stepStarted(),
+    answered([1, 2, 3].map((n) => ({ type: 'call', callId: `c${n}`, tool: 'look', arguments: '{}' }))),
+    ...items,
+  ]
+
+  test.each<[string, SessionItem[]]>([
+    [
+      'steering',
+      [
+        stored({
+          type: 'turn.steered',
+          turnId,
+          inputId: 'i',
+          input: [{ type: 'text', text: 'and now this' }],
+          principal: { user: 'u' },
+        }),
+        stepStarted(2),
+      ],
+    ],
+    ['output_rejected', [stored({ type: 'output.rejected', turnId, step: 1, message: 'not JSON' })]],
+    ['unknown_outcome', withCall(callDone('c1', { status: 'unknown' }))],
+    ['artifact', withCall(callDone('c1', { artifact: { id: 'art', bytes: 10 } }))],
+    [
+      'tool_given_up',
+      withCall(
+        callDone('c1', { status: 'error' }),
+        callDone('c2', { status: 'timed_out' }),
+        callDone('c3', { status: 'error' }),
+      ),
+    ],
+    ['progress', withCall({ type: 'progress.delta', turnId, step: 1, callId: 'c1', text: 'half way' })],
+  ])('Y6 tell of %s', (source, items) => {
+    expect(hints(run(items)).map((it) => it.source)).toContain(source)
+  })
+})
+
+describe('id lines', () => {
+  const idsAndTypes = (wire: string) =>
+    wire
+      .trim()
+      .split('\n\n')
+      .map((part) => [/^id: (\d+)/.exec(part)?.[1], JSON.parse(part.slice(part.indexOf('data: ') + 6)).type])
+
+  test('carry the number of an event with the last frame that follows from it', () => {
+    const it = encoder()
+    const started = stepStarted()
+    const end = answered([{ type: 'text', text: 'ab' }])
+    const wire = it.encode(started) + it.encode(text(0, 0, 'a')) + it.encode(end)
+    expect(idsAndTypes(wire)).toEqual([
+      [String(started.seq), 'TEXT_MESSAGE_START'],
+      [undefined, 'TEXT_MESSAGE_CONTENT'],
+      [undefined, 'TEXT_MESSAGE_CONTENT'],
+      [undefined, 'TEXT_MESSAGE_END'],
+      [String(end.seq), 'CUSTOM'],
+    ])
+  })
+})
+
+test('the protocol version is that of the package', async () => {
+  expect(PROTOCOL_VERSION).toBe((await import('@ag-ui/core')).PROTOCOL_VERSION)
+})
+
+describe('whatever it is given', () => {
+  const id = fc.constantFrom('a', 'b', 'c')
+  const block = fc.nat(3)
+  const step = fc.integer({ min: 1, max: 2 })
+  const words = fc.string({ maxLength: 6 })
+  const blocks: fc.Arbitrary<Blocks> = fc.array(
+    fc.oneof(
+      fc.record({ type: fc.constant('text' as const), text: words }),
+      fc.record({ type: fc.constant('thinking' as const), text: words }),
+      fc.record({ type: fc.constant('call' as const), callId: id, tool: fc.constant('look'), arguments: words }),
+    ),
+    { maxLength: 4 },
+  )
+  const item: fc.Arbitrary<SessionItem> = fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        type: fc.constantFrom('text.delta' as const, 'thinking.delta' as const),
+        turnId: fc.constant(turnId),
+        step,
+        block,
+        offset: fc.nat(8),
+        text: words,
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        type: fc.constant('call.delta' as const),
+        turnId: fc.constant(turnId),
+        step,
+        block,
+        callId: id,
+        tool: fc.constant('look'),
+      }),
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        type: fc.constant('arguments.delta' as const),
+        turnId: fc.constant(turnId),
+        step,
+        block,
+        callId: id,
+        offset: fc.nat(8),
+        text: words,
+      }),
+    },
+    fc.record({
+      type: fc.constant('progress.delta' as const),
+      turnId: fc.constant(turnId),
+      step,
+      callId: id,
+      text: words,
+    }),
+    step.map(stepStarted),
+    fc.integer({ min: 1, max: 3 }).map(claimed),
+    fc.tuple(blocks, step).map(([it, at]) => answered(it, at)),
+    id.map((it) => callDone(it)),
+    id.map((callId) => stored({ type: 'external.requested', turnId, callId, tool: 'ask', arguments: {} })),
+    fc.constant(undefined).map(() => stored({ type: 'turn.paused', turnId, reason: 'external' })),
+    { weight: 1, arbitrary: fc.constant(undefined).map(finished) },
+  )
+
+  test('it writes what the official client accepts, with one end', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(item, { maxLength: 40 }), fc.boolean(), async (items, pauses) => {
+        const it = encoder()
+        const wire =
+          it.start() +
+          items.map((one) => it.encode(one)).join('') +
+          (pauses
+            ? it.pause()
+            : it.fail({ runError: 'INTERNAL_ERROR', status: 500, code: 'x', message: 'x', reference: undefined }))
+        const frames = framesOf(wire)
+        await accepted(frames)
+        const ends = types(frames).filter((type) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')
+        expect(ends).toHaveLength(1)
+        expect(types(frames).at(-1)).toBe(ends[0])
+        expect(types(frames).indexOf('RUN_STARTED')).toBe(0)
+        const started = new Set<unknown>()
+        for (const frame of frames) {
+          if (frame.type === 'TOOL_CALL_START') started.add(frame.toolCallId)
+          if (frame.type === 'TOOL_CALL_RESULT') expect(started).toContain(frame.toolCallId)
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
