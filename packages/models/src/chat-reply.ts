@@ -31,8 +31,8 @@ export interface WireFrame {
   readonly choices?: readonly (WireChoice | null)[] | null
   readonly error?: unknown
   readonly output?: unknown
-  readonly code?: unknown
   readonly message?: unknown
+  readonly detail?: unknown
   readonly base_resp?: { readonly status_code?: unknown } | null
 }
 
@@ -192,8 +192,8 @@ function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
   if (typeof frame.output === 'object' && frame.output !== null) return { type: 'native' }
   const status = frame.base_resp?.status_code
   if (typeof status === 'number' && status !== 0) return { type: 'error', error: frame.base_resp }
-  const says = typeof frame.message === 'string' && (frame.code !== undefined || frame.object === 'error')
-  return says ? { type: 'error', error: frame } : undefined
+  const says = frame.message ?? frame.detail
+  return typeof says === 'string' && frame.choices === undefined ? { type: 'error', error: frame } : undefined
 }
 
 function closeBlocks(blocks: readonly OpenBlock[]): Block[] {

@@ -276,6 +276,8 @@ describe('streams that break', () => {
 
   test.each([
     ['inside a choice', { choices: [{ index: 0, delta: {}, error: { message: 'no', code: 503 } }] }, 'overloaded'],
+    ['told by its event', 'event: error\ndata: {"message":"server overloaded"}\n\n', 'overloaded'],
+    ['of a web framework', { detail: 'it broke' }, 'provider_error'],
     ['of vLLM', { object: 'error', message: 'no', code: 400 }, 'invalid_request'],
     [
       'of MiniMax',
