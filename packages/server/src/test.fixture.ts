@@ -3,7 +3,8 @@
 import { memory } from '@oxbow/backends/memory'
 import { type Agent, type AgentDefinition, agent, type Backend, createEngine, type Engine } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
-import { type Reply, type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
+import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
+import { afterEach } from 'vitest'
 import {
   type Config,
   createLogger,
@@ -81,6 +82,25 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
   }
 }
 
+/** Makes rigs that are closed after each test. */
+export function rigs(): (options?: RigOptions) => Promise<Rig> {
+  let open: Rig[] = []
+  afterEach(async () => {
+    await Promise.all(open.map((it) => it.close()))
+    open = []
+  })
+  return async (options) => {
+    const made = await rig(options)
+    open.push(made)
+    return made
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what came over the wire is judged by the assertions.
+type Anything = any
+
+export const json = async (answer: Response | Promise<Response>): Promise<Anything> => (await answer).json()
+
 export const runInput = (text: string, more: Record<string, unknown> = {}) => ({
   threadId: 'thread',
   runId: 'run-1',
@@ -97,4 +117,21 @@ export const framesOf = (text: string): Frame[] =>
     .flatMap((part) => part.split('\n').filter((line) => line.startsWith('data: ')))
     .map((line) => JSON.parse(line.slice(6)))
 
-export const replies = (...all: Reply[]): Reply[] => all
+export const types = (frames: readonly Frame[]): string[] => frames.map((it) => it.type)
+
+/** The text that a client puts together from a stream. */
+export const textOf = (frames: readonly Frame[]): string =>
+  frames
+    .filter((it) => it.type === 'TEXT_MESSAGE_CONTENT')
+    .map((it) => it.delta)
+    .join('')
+
+export const custom = (frames: readonly Frame[], name: string): Anything[] =>
+  frames.filter((it) => it.type === 'CUSTOM' && it.name === name).map((it) => it.value)
+
+/** Exactly one terminal frame, and it is the last: a stream that was cut has none. */
+export function endOf(frames: readonly Frame[]): Frame {
+  const ends = frames.filter((it) => it.type === 'RUN_FINISHED' || it.type === 'RUN_ERROR')
+  if (ends.length !== 1 || frames.at(-1) !== ends[0]) throw new Error(`not one end, last: ${types(frames).join(' ')}`)
+  return ends[0]!
+}

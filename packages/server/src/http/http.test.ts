@@ -1,0 +1,223 @@
+// What every route has in common.
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { json, rigs, runInput } from '../test.fixture.ts'
+
+const start = rigs()
+const always = { always: { text: 'Hello there.' } }
+
+/** Sends bytes as they are and returns everything that comes back. */
+async function raw(url: string, ...parts: (string | Buffer)[]): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const received: Buffer[] = []
+  socket.on('data', (data) => received.push(data))
+  for (const part of parts) socket.write(part)
+  socket.on('error', () => {})
+  await once(socket, 'close')
+  return Buffer.concat(received).toString()
+}
+
+describe('bodies', () => {
+  test.each(['text/plain', 'application/problem+json', '', 'multipart/form-data'])(
+    'Y3 a content type of %j is a 415',
+    async (type) => {
+      const { post, model } = await start()
+      for (const path of ['/api/chat/stream', '/api/chat']) {
+        const answer = await post(path, runInput('Hi', { message: 'Hi' }), { headers: { 'content-type': type } })
+        expect(answer.status).toBe(415)
+        expect((await json(answer)).error.code).toBe('unsupported_media_type')
+      }
+      expect(model.requests).toHaveLength(0)
+    },
+  )
+
+  test('Y3 no content type is a 415', async () => {
+    const { url } = await start()
+    const answer = await raw(
+      url,
+      'POST /api/chat/stream HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}',
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 415 /)
+  })
+
+  test('a charset beside application/json is accepted', async () => {
+    const { post } = await start({ replies: always })
+    const answer = await post(
+      '/api/chat',
+      { message: 'Hi' },
+      { headers: { 'content-type': 'Application/JSON; charset=utf-8' } },
+    )
+    expect(answer.status).toBe(200)
+  })
+
+  test('a body beyond the limit is a 413, whether it tells its length or not', async () => {
+    const { post, url } = await start({ overrides: { 'server.limits.bodyBytes': 1_024 } })
+    const answer = await post('/api/chat', { message: 'x'.repeat(1_024) })
+    expect(answer.status).toBe(413)
+    expect((await json(answer)).error.code).toBe('body_too_large')
+    const chunk = `400\r\n${'x'.repeat(1_024)}\r\n`
+    const head =
+      'POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n'
+    expect(await raw(url, head, chunk, chunk, '0\r\n\r\n')).toMatch(/^HTTP\/1.1 413 /)
+  })
+
+  test('a body in chunks is read', async () => {
+    const { url } = await start({ replies: always })
+    const body = '{"message":"Hi"}'
+    const answer = await raw(
+      url,
+      'POST /api/chat HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n',
+      `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1.1 200 [\s\S]*Hello there/)
+  })
+
+  test('a head beyond the limit is a 431', async () => {
+    const { url } = await start()
+    expect(await raw(url, `GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 431 /,
+    )
+  })
+
+  test('a body that is nested 100,000 deep is a quick 400', async () => {
+    const { post } = await start()
+    const startedAt = performance.now()
+    const answer = await post('/api/chat', `{"message":${'['.repeat(100_000)}${']'.repeat(100_000)}}`)
+    expect(answer.status).toBe(400)
+    expect((await json(answer)).error.code).toBe('json_too_deep')
+    expect(performance.now() - startedAt).toBeLessThan(1_000)
+  })
+
+  test.each([
+    ['{"message": }', 'unexpected "}" at position 12 (line 1, column 13)'],
+    ['{"message":\n "a"', 'ends too early at position 16 (line 2, column 5)'],
+    ['', 'ends too early at position 0'],
+    ['{"a":1} x', 'unexpected "x" at position 8'],
+    ['{"a":01}', 'unexpected "1" at position 6'],
+    ['{"a":"\\x"}', 'unexpected "\\\\" at position 6'],
+    ['{"a":"\n"}', 'unexpected "\\n" at position 6'],
+    ["{'a':1}", `unexpected "'" at position 1`],
+    ['[1,]', 'unexpected "]" at position 3'],
+    ['{"a":1,}', 'unexpected "}" at position 7'],
+    ['[1 2]', 'unexpected "2" at position 3'],
+    ['{"a" 1}', 'unexpected "1" at position 5'],
+    ['nul', 'unexpected "n" at position 0'],
+    ['[}', 'unexpected "}" at position 1'],
+  ])('%j is a 400 that tells the place', async (body, place) => {
+    const { post } = await start()
+    const answer = await post('/api/chat', body)
+    expect(answer.status).toBe(400)
+    expect((await json(answer)).error).toMatchObject({ code: 'invalid_json', message: expect.stringContaining(place) })
+  })
+
+  test('bytes that are no UTF-8 are a 400 that tells the place', async () => {
+    const { post } = await start()
+    const body = Buffer.concat([Buffer.from('{"message":"ü'), Buffer.from([0xff]), Buffer.from('"}')])
+    const answer = await post('/api/chat', {}, { body })
+    expect(answer.status).toBe(400)
+    expect((await json(answer)).error).toMatchObject({
+      code: 'invalid_utf8',
+      message: expect.stringContaining('byte 14'),
+    })
+  })
+
+  test.each(['[]', '"text"', 'null', '5'])('the body %s is a 400', async (body) => {
+    const { post } = await start()
+    for (const path of ['/api/chat', '/api/chat/stream']) expect((await post(path, body)).status).toBe(400)
+  })
+
+  test('a body that names __proto__ changes nothing', async () => {
+    const { post } = await start({ replies: always })
+    expect((await post('/api/chat', '{"message":"Hi","__proto__":{"userId":"mallory"}}')).status).toBe(200)
+    expect(({} as { userId?: string }).userId).toBeUndefined()
+  })
+})
+
+describe('routes', () => {
+  test('an unknown one is a 404 in JSON', async () => {
+    const { get } = await start()
+    const answer = await get('/api/nothing')
+    expect(answer.status).toBe(404)
+    expect((await json(answer)).error.code).toBe('not_found')
+  })
+
+  test.each([
+    ['/api/chat', 'GET', 'POST'],
+    ['/api/chat/stream', 'DELETE', 'POST'],
+    ['/api/sessions', 'POST', 'GET, HEAD'],
+    ['/api/sessions/s/messages', 'PUT', 'GET, HEAD'],
+    ['/api/sessions/s/interrupt', 'OPTIONS', 'POST'],
+  ])('%s with %s is a 405 that tells what is allowed', async (path, method, allow) => {
+    const { get } = await start()
+    const answer = await get(path, { method })
+    expect(answer.status).toBe(405)
+    expect(answer.headers.get('allow')).toBe(allow)
+    expect((await json(answer)).error.code).toBe('method_not_allowed')
+  })
+
+  test('no answer may be framed, sniffed or read by another origin', async () => {
+    const { get, post } = await start({ replies: always })
+    for (const answer of [
+      await get('/healthz'),
+      await get('/nothing'),
+      await post('/api/chat/stream', runInput('Hi')),
+    ]) {
+      expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+      expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(answer.headers.get('cache-control')).toMatch(/no-store|no-cache/)
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+      expect(answer.headers.get('x-request-id')).toMatch(/.+/)
+      await answer.text()
+    }
+  })
+
+  test('a request keeps the id that it brings, and is logged under it', async () => {
+    const { get, logged } = await start()
+    const answer = await get('/api/nothing', { headers: { 'x-request-id': 'my-id' } })
+    expect(answer.headers.get('x-request-id')).toBe('my-id')
+    expect(logged).toContainEqual(
+      expect.objectContaining({ requestId: 'my-id', status: 404, path: '/api/nothing', method: 'GET' }),
+    )
+  })
+})
+
+describe('names of this service', () => {
+  test.each(['localhost', '127.0.0.1', '[::1]', 'LOCALHOST:99'])('%s is one', async (host) => {
+    const { url } = await start()
+    expect(await raw(url, `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1.1 200 /,
+    )
+  })
+
+  test.each(['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example:80', '0.0.0.0'])(
+    '%s is none (DNS rebinding)',
+    async (host) => {
+      const { url } = await start()
+      expect(await raw(url, `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).toMatch(
+        /^HTTP\/1.1 403 /,
+      )
+    },
+  )
+
+  test.each(['0.0.0.0', '::', '192.168.1.10', 'example.com', '127.0.0.1.evil.example'])(
+    'it does not listen on %s without identity',
+    async (host) => {
+      await expect(start({ overrides: { 'server.host': host } })).rejects.toThrow(/identity/)
+    },
+  )
+
+  test.each(['127.0.0.1', 'localhost', '127.8.8.8'])('it listens on %s', async (host) => {
+    const { url, service } = await start({ overrides: { 'server.host': host } })
+    expect((await fetch(`${url}/healthz`, { headers: { host: 'localhost' } })).status).toBe(200)
+    expect(service.routes.length).toBeGreaterThan(5)
+  })
+
+  test('a port that is taken is an error', async () => {
+    const { url } = await start()
+    const { port } = new URL(url)
+    await expect(start({ overrides: { 'server.port': Number(port) } })).rejects.toThrow(/EADDRINUSE/)
+    expect({ port: Number(port) } satisfies Partial<AddressInfo>).toBeDefined()
+  })
+})
