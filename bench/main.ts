@@ -1,0 +1,106 @@
+// `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { GrowthRow } from './growth.ts'
+import { type Figures, type Job, names } from './measure.ts'
+import { inProcess, startModelServer } from './processes.ts'
+import { startup } from './startup.ts'
+import { percentile } from './statistics.ts'
+
+const quick = process.argv.includes('--quick')
+const asJson = process.argv.includes('--json')
+const ROUNDS = quick ? 1 : 5
+const TURNS = quick ? 200 : 1_000
+const CONCURRENCY = 50
+
+async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
+  const directory = mkdtempSync(join(tmpdir(), 'oxbow-bench-'))
+  try {
+    return await work(directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+/** Rounds go through all contenders in turn, so that a slow minute of the machine hits them all. */
+async function contenders(url: string): Promise<Record<string, Figures>> {
+  const runs = new Map<string, Figures[]>(names.map((it) => [it, []]))
+  for (let round = 0; round < ROUNDS; round++)
+    for (const contender of names) {
+      const job = (directory: string): Job => ({ contender, url, directory, turns: TURNS, concurrency: CONCURRENCY })
+      runs.get(contender)!.push(await inDirectory((it) => inProcess<Figures>('./measure.ts', job(it))))
+    }
+  return Object.fromEntries([...runs].map(([name, all]) => [name, medians(all)]))
+}
+
+const medians = (all: readonly Figures[]): Figures =>
+  Object.fromEntries(
+    (Object.keys(all[0]!) as (keyof Figures)[]).map((key) => [
+      key,
+      percentile(
+        all.map((it) => it[key]),
+        50,
+      ),
+    ]),
+  ) as unknown as Figures
+
+const build = spawnSync('npx', ['--no-install', 'tsc', '-b', 'tsconfig.build.json'], { stdio: 'inherit' })
+if (build.status !== 0) throw new Error('the build failed')
+
+const server = await startModelServer()
+const figures = await contenders(server.url)
+const growth = await inDirectory((directory) => inProcess<GrowthRow[]>('./growth.ts', { url: server.url, directory }))
+const idle = await inDirectory((directory) =>
+  inProcess<{ kilobytesPerSession: number }>('./idle.ts', { url: server.url, directory, sessions: quick ? 100 : 500 }, [
+    '--expose-gc',
+  ]),
+)
+server.close()
+const start = await startup()
+
+const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`
+if (asJson) console.log(JSON.stringify({ machine, contenders: figures, growth, idle, start }, null, 2))
+else report()
+
+function report(): void {
+  const bare = figures.bare!
+  const ratio = (value: number, base: number): string => `${(value / base).toFixed(2)} ×`
+  console.log(`\n${machine}`)
+  console.log(
+    `One turn: one tool call, then 200 fragments of text. ${CONCURRENCY} at once, median of ${ROUNDS} rounds of ${TURNS} turns.\n`,
+  )
+  console.table(
+    Object.fromEntries(
+      Object.entries(figures).map(([name, it]) => [
+        name,
+        {
+          'CPU ms/turn': it.cpuMsPerTurn.toFixed(2),
+          'CPU ratio': ratio(it.cpuMsPerTurn, bare.cpuMsPerTurn),
+          'first text ms': it.firstTextMsMedian.toFixed(1),
+          'first text ratio': ratio(it.firstTextMsMedian, bare.firstTextMsMedian),
+          'turns/s': it.turnsPerSecond.toFixed(0),
+          'lag p99 ms': it.lagMsP99.toFixed(1),
+          'peak RSS MB': it.peakRssMb.toFixed(0),
+        },
+      ]),
+    ),
+  )
+  console.log('\nOne session that grows (SQLite, one turn at a time):\n')
+  console.table(
+    Object.fromEntries(
+      growth.map((it) => [
+        `turn ${it.turn}`,
+        {
+          'CPU ms': it.cpuMs.toFixed(2),
+          'latency ms': it.latencyMs.toFixed(1),
+          'bytes written': it.bytesWritten.toFixed(0),
+        },
+      ]),
+    ),
+  )
+  console.log(`\nheap per idle session      ${idle.kilobytesPerSession.toFixed(1)} KB`)
+  console.log(`cold start to /readyz      ${start.serveMs.toFixed(0)} ms`)
+  console.log(`import of @oxbow/core      ${start.importCoreMs.toFixed(0)} ms`)
+}
