@@ -21,7 +21,7 @@ export interface OpenCall {
 export interface CallAssembler {
   readonly calls: readonly OpenCall[]
   /** Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. */
-  push(fragments: readonly unknown[]): void
+  push(fragments: unknown): void
 }
 
 export function assembleCalls(changed: (call: OpenCall, piece: string) => void): CallAssembler {
@@ -53,6 +53,7 @@ export function assembleCalls(changed: (call: OpenCall, piece: string) => void):
   return {
     calls,
     push(fragments) {
+      if (!Array.isArray(fragments)) return
       for (let i = 0; i < fragments.length; i++) {
         const fragment = fragments[i] as CallFragment | null
         if (typeof fragment !== 'object' || fragment === null) continue

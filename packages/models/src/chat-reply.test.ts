@@ -1,6 +1,8 @@
 // The oddities of providers, each as the frames in which it comes.
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ask, askInVain, calls, frame, modelAt, read, serve, sse, text, thinking } from './asking.fixture.ts'
+import { ask, askInVain, calls, frame, modelAt, read, request, serve, sse, text, thinking } from './asking.fixture.ts'
+import { assembleReply } from './chat-reply.ts'
 
 const usage = (prompt: number, completion: number, more: object = {}) => ({
   prompt_tokens: prompt,
@@ -124,6 +126,11 @@ describe('text', () => {
     expect(text(reply)).toBe('all at once')
   })
 
+  test('frames that are all called `chat.completion` are appended as long as they hold a delta', async () => {
+    const named = (content: string) => ({ ...frame({ content }), object: 'chat.completion' })
+    expect(text((await read([named('a'), named('b')])).reply)).toBe('ab')
+  })
+
   test('the model is the one that the provider names', async () => {
     expect((await read([{ ...frame({ content: 'a' }), model: 'routed-to' }])).reply.model).toBe('routed-to')
     expect((await read([{ ...frame({ content: 'a' }), model: '' }])).reply.model).toBe('any')
@@ -196,7 +203,9 @@ describe('usage', () => {
   })
 
   test('it is found inside a choice and in `x_groq`', async () => {
-    expect(await of({ choices: [{ index: 0, delta: {}, usage: usage(5, 1) }] })).toMatchObject({ inputTokens: 5 })
+    expect(await of({ choices: [{ index: 0, delta: {}, usage: usage(5, 1), finish_reason: 'stop' }] })).toMatchObject({
+      inputTokens: 5,
+    })
     expect(await of({ choices: [], x_groq: { usage: usage(6, 1) } })).toMatchObject({ inputTokens: 6 })
   })
 
@@ -234,4 +243,58 @@ describe('usage', () => {
       estimated: true,
     })
   })
+})
+
+test('frames of any shape never throw and give blocks of the right form', () => {
+  const field = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('a', '', null, 0, 1, 'null', '{}'))
+  const object = (...fields: string[]) =>
+    fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record(Object.fromEntries(fields.map((name) => [name, field])), { requiredKeys: [] }),
+      },
+      { weight: 1, arbitrary: field },
+    )
+  const list = (item: fc.Arbitrary<unknown>) => fc.oneof(fc.array(item, { maxLength: 3 }), field)
+  const fragment = fc.record({ id: field, index: field, function: object('name', 'arguments') }, { requiredKeys: [] })
+  const part = fc.record(
+    { type: fc.constantFrom('text', 'thinking'), text: field, thinking: list(object('text')) },
+    { requiredKeys: [] },
+  )
+  const delta = fc.record(
+    {
+      content: fc.oneof(field, list(part)),
+      reasoning: field,
+      reasoning_details: list(object('text', 'signature', 'data')),
+      tool_calls: list(fragment),
+    },
+    { requiredKeys: [] },
+  )
+  const choice = fc.record(
+    { delta: fc.oneof(delta, field), message: fc.oneof(delta, field), finish_reason: field, usage: field },
+    { requiredKeys: [] },
+  )
+  const anyFrame = fc.record(
+    { object: field, model: field, usage: field, choices: list(choice), x_groq: field },
+    { requiredKeys: [] },
+  )
+  fc.assert(
+    fc.property(
+      fc.array(anyFrame),
+      fc.constantFrom(undefined, 'open' as const, 'implied' as const),
+      (frames, thinkTags) => {
+        const assembler = assembleReply(request(), 'any', thinkTags ? { thinkTags } : {}, () => {})
+        for (const each of frames) assembler.frame(each as object)
+        for (const block of assembler.reply().blocks) {
+          expect(block).toMatchObject(
+            block.type === 'call'
+              ? { callId: '', tool: expect.any(String), arguments: expect.any(String) }
+              : { text: expect.any(String) },
+          )
+          if (block.type === 'text') expect(block.text).not.toBe('')
+        }
+      },
+    ),
+    { numRuns: 2_000 },
+  )
 })

@@ -65,7 +65,7 @@ export function assembleReply(
 ): ReplyAssembler {
   const blocks: OpenBlock[] = []
   let current: (OpenBlock & { type: 'text' | 'thinking' }) | undefined
-  let answeredBy = model
+  let answeredBy: string | undefined
   let usage: Record<string, unknown> | undefined
   let wireReason: string | undefined
   let refused = false
@@ -106,7 +106,7 @@ export function assembleReply(
     for (const part of parts as readonly { type?: unknown; text?: unknown; thinking?: unknown }[]) {
       if (part?.type === 'thinking') {
         const inner = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }]
-        for (const { text } of inner) if (typeof text === 'string') append('thinking', text)
+        for (const piece of inner) if (typeof piece?.text === 'string') append('thinking', piece.text)
       } else if (typeof part?.text === 'string') answer(part.text)
     }
   }
@@ -137,13 +137,31 @@ export function assembleReply(
     }
   }
 
+  const noteUsage = (figures: unknown) => {
+    if (tellsUsage(figures)) usage = figures
+  }
+  const noteModel = (frame: WireFrame) => {
+    if (typeof frame.model === 'string' && frame.model !== '') answeredBy = frame.model
+  }
+  const noteEnd = (reason: unknown, frame: WireFrame, choice: WireChoice) => {
+    if (typeof reason !== 'string' || reason === '' || reason === 'null') return
+    wireReason = reason
+    noteUsage(choice.usage)
+    noteUsage(frame.x_groq?.usage)
+  }
+  const withoutChoice = (frame: WireFrame): WireFault | undefined => {
+    noteModel(frame)
+    noteUsage(frame.x_groq?.usage)
+    return faultWithoutChoice(frame)
+  }
+
   /** A whole message repeats what was streamed; only what has not come yet is taken from it. */
   const wholeMessage = (message: WireMessage) => {
     const seen = (type: OpenBlock['type']) => blocks.some((block) => block.type === type)
     const [text, thinking, call] = [seen('text'), seen('thinking'), seen('call')]
     if (!thinking) reasoning(message)
     if (!text && !(tags && thinking)) content(message)
-    if (!call && Array.isArray(message.tool_calls)) calls.push(message.tool_calls)
+    if (!call && message.tool_calls) calls.push(message.tool_calls)
   }
 
   return {
@@ -154,24 +172,21 @@ export function assembleReply(
       return blocks.length > 0
     },
     frame(frame) {
-      if (frame.error !== undefined && frame.error !== null) return { type: 'error', error: frame.error }
-      if (tellsUsage(frame.usage)) usage = frame.usage
-      else if (frame.x_groq && tellsUsage(frame.x_groq.usage)) usage = frame.x_groq.usage
-      if (typeof frame.model === 'string' && frame.model !== '') answeredBy = frame.model
+      // Most frames hold one word: what only a first or last frame can tell is looked for there.
+      if (frame.error) return { type: 'error', error: frame.error }
+      if (frame.usage) noteUsage(frame.usage)
       const choice = Array.isArray(frame.choices) ? (frame.choices[0] as WireChoice | null | undefined) : undefined
-      if (!choice) return faultWithoutChoice(frame)
-      if (choice.error !== undefined && choice.error !== null) return { type: 'error', error: choice.error }
-      if (tellsUsage(choice.usage)) usage = choice.usage
-      const { delta, finish_reason: reason } = choice
-      if (frame.object === 'chat.completion' || !delta) {
-        const message = choice.message ?? delta
-        if (message) wholeMessage(message)
-      } else {
+      if (!choice) return withoutChoice(frame)
+      const { delta, message, finish_reason: reason, error } = choice
+      if (error) return { type: 'error', error }
+      if (message && (!delta || frame.object === 'chat.completion')) wholeMessage(message)
+      else if (delta) {
         reasoning(delta)
         content(delta)
-        if (Array.isArray(delta.tool_calls)) calls.push(delta.tool_calls)
+        if (delta.tool_calls) calls.push(delta.tool_calls)
       }
-      if (typeof reason === 'string' && reason !== '' && reason !== 'null') wireReason = reason
+      if (answeredBy === undefined) noteModel(frame)
+      if (reason) noteEnd(reason, frame, choice)
       return undefined
     },
     reply(finishReason) {
@@ -182,7 +197,7 @@ export function assembleReply(
         blocks: finished,
         finishReason: finishReason ?? finishReasonOf(wireReason, called, refused),
         usage: usage ? normaliseUsage(usage) : estimateUsage(request, finished),
-        model: answeredBy,
+        model: answeredBy ?? model,
       }
     },
   }
