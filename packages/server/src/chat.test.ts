@@ -244,6 +244,6 @@ test('Y6 a client that leaves stops the turn', async () => {
   const answer = post('/api/chat', { message: 'Hi' }, { signal: leaving.signal })
   await held.reached
   leaving.abort()
-  await expect(answer).rejects.toThrow()
+  await expect(answer).rejects.toThrow(/abort/)
   await model.requests[0]?.waitForAbort()
 })

@@ -1,10 +1,8 @@
-import { verifyEvents } from '@ag-ui/client'
-import { EventSchema } from '@ag-ui/core/schemas'
 import type { Event, EventBody, SessionItem } from '@oxbow/core'
 import fc from 'fast-check'
-import { from, lastValueFrom, toArray } from 'rxjs'
 import { describe, expect, test } from 'vitest'
 import { type Frame, framesOf } from '../test.fixture.ts'
+import { accepted } from './client.fixture.ts'
 import { type RunEncoder, runEncoder } from './encoder.ts'
 import { PROTOCOL_VERSION } from './frames.ts'
 
@@ -91,12 +89,6 @@ const deltas = (frames: readonly Frame[], type: string): string =>
     .join('')
 const hints = (frames: readonly Frame[]) =>
   frames.filter((it) => it.name === 'hint').map((it) => it.value as { source: string; text: string })
-
-/** Passes only what the official client accepts: the schema of each event, and their order. */
-async function accepted(frames: readonly Frame[]): Promise<void> {
-  for (const frame of frames) EventSchema.parse(frame)
-  await lastValueFrom(from(frames as never[]).pipe(verifyEvents(), toArray()))
-}
 
 describe('Y6 what is streamed', () => {
   test('Y6 text and reasoning come one after the other, and the figures after them', async () => {
@@ -532,7 +524,7 @@ describe('whatever it is given', () => {
           if (frame.type === 'TOOL_CALL_RESULT') expect(started).toContain(frame.toolCallId)
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 300 },
     )
   })
 })

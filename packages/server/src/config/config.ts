@@ -35,7 +35,8 @@ export interface Config {
   readonly server: ServerConfig
   readonly store: { readonly path: string }
   readonly agent: {
-    readonly instructions: string
+    /** Undefined: those that the agent comes with. */
+    readonly instructions: string | undefined
     readonly maxSteps: number
     readonly totalTimeoutMs: number
     readonly idleTimeoutMs: number

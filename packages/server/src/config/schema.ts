@@ -68,7 +68,7 @@ export const settings = z.strictObject({
     path: text('The SQLite file with all sessions; ":memory:" keeps them in memory only.', 'a path, or ":memory:"'),
   }),
   agent: z.strictObject({
-    instructions: text('The system prompt of the default agent.'),
+    instructions: text('The system prompt of the agent. Default: the one that it comes with.').optional(),
     maxSteps: integer(1, 10_000, 'Model calls per turn.'),
     totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
     idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
@@ -114,7 +114,6 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.limits.jsonDepth': 64,
   'server.limits.requestTime': '30s',
   'store.path': '.oxbow/oxbow.db',
-  'agent.instructions': 'You are a helpful assistant.',
   'agent.maxSteps': 10,
   'agent.totalTimeout': '10m',
   'agent.idleTimeout': '2m',

@@ -1,0 +1,181 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describeConfig, loadConfig } from '../index.ts'
+import { parseDuration } from './duration.ts'
+
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'oxbow-config-'))
+})
+afterEach(() => rm(folder, { recursive: true }))
+
+const file = async (text: string): Promise<string> => {
+  const path = join(folder, 'oxbow.toml')
+  await writeFile(path, text)
+  return path
+}
+const load = async (toml: string, environment: Record<string, string> = {}, overrides = {}) =>
+  loadConfig({ environment: { OXBOW_CONFIG: await file(toml), ...environment }, overrides })
+const problemsOf = async (loading: Promise<unknown>): Promise<string[]> => {
+  const error = await loading.then(
+    () => undefined,
+    (it: unknown) => it as { code: string; details: { problems: string[] } },
+  )
+  expect(error?.code).toBe('config_invalid')
+  return error!.details.problems
+}
+
+describe('sources', () => {
+  test('without any, the defaults hold and the profile is local', async () => {
+    expect(await loadConfig({ environment: {} })).toMatchObject({
+      profile: 'local',
+      model: undefined,
+      server: {
+        host: '127.0.0.1',
+        port: 8080,
+        heartbeatMs: 15_000,
+        onDisconnect: 'stop',
+        disconnectGraceMs: 5_000,
+        maxBodyBytes: 1_048_576,
+      },
+      store: { path: '.oxbow/oxbow.db' },
+      agent: { maxSteps: 10, totalTimeoutMs: 600_000, idleTimeoutMs: 120_000, temperature: undefined },
+      identity: { mode: 'none' },
+    })
+  })
+
+  test('the command line wins over the environment, that over the file, that over the defaults', async () => {
+    const toml = '[server]\nport = 1001\nheartbeat = "20s"\nhost = "localhost"'
+    const config = await load(
+      toml,
+      { OXBOW_SERVER_PORT: '1002', OXBOW_SERVER_HEARTBEAT: '1m30s' },
+      { server: { port: 1003 } },
+    )
+    expect(config.server).toMatchObject({ port: 1003, heartbeatMs: 90_000, host: 'localhost' })
+  })
+
+  test('a profile has its own defaults', async () => {
+    expect(await loadConfig({ environment: { OXBOW_PROFILE: 'test' } })).toMatchObject({
+      profile: 'test',
+      server: { port: 0 },
+      store: { path: ':memory:' },
+    })
+  })
+
+  test('variables in the file are replaced, and $${ stays', async () => {
+    const config = await load('[agent]\ninstructions = "I am ${NAME}, not $${NAME}"', { NAME: 'Ox' })
+    expect(config.agent.instructions).toBe('I am Ox, not ${NAME}')
+  })
+
+  test('overrides may be dotted, and undefined ones count as not given', async () => {
+    const { server } = await load('', {}, { 'server.port': 5, server: { host: undefined, limits: { jsonDepth: 9 } } })
+    expect(server).toMatchObject({ port: 5, host: '127.0.0.1', maxJsonDepth: 9 })
+  })
+})
+
+describe('problems', () => {
+  test('are told all at once, with the key, what was given and what is allowed', async () => {
+    const problems = await problemsOf(
+      load(
+        '[server]\nport = "many"\nonDisconnect = "wait"\n[agent]\ntotalTimeout = 30\nmaxSteps = 0',
+        { OXBOW_LOG_LEVEL: 'loud' },
+        { server: { heartbeat: '1d' } },
+      ),
+    )
+    expect(problems).toHaveLength(6)
+    const all = problems.join('\n')
+    expect(all).toMatch(/^server\.port: got "many" from .*oxbow\.toml; allowed: a whole number from 0 to 65535$/m)
+    expect(all).toMatch(/^server\.onDisconnect: got "wait" .*allowed: "stop" or "continue"$/m)
+    expect(all).toMatch(/^agent\.totalTimeout: got 30 .*allowed: a duration from "1s" to "24h"/m)
+    expect(all).toMatch(/^agent\.maxSteps: got 0 /m)
+    expect(all).toMatch(/^log\.level: got "loud" from the variable OXBOW_LOG_LEVEL; allowed: "trace" or/m)
+    expect(all).toMatch(/^server\.heartbeat: got "1d" from the command line/m)
+  })
+
+  test('unknown keys and variables come with the nearest name', async () => {
+    const problems = await problemsOf(
+      load('[server]\nprot = 1\n[sever]\nport = 1', { OXBOW_SERVER_PROT: '1', OXBOW_SOMEBODY_ELSE: 'x' }),
+    )
+    expect(problems.join('\n')).toMatch(/^server\.prot: .*did you mean server\.port\?$/m)
+    expect(problems.join('\n')).toMatch(/^sever: there is no such setting/m)
+    expect(problems.join('\n')).toMatch(/^OXBOW_SERVER_PROT: .*did you mean OXBOW_SERVER_PORT\?$/m)
+    expect(problems).toHaveLength(3)
+  })
+
+  test('a section in place of a value, and a value in place of a section, are told', async () => {
+    const problems = await problemsOf(load('server = 5\n[model]\nname = "x"'))
+    expect(problems.join('\n')).toMatch(/^server: is a section/m)
+    expect(problems.join('\n')).toMatch(/^model: got /m)
+  })
+
+  test('a variable that the file refers to must exist', async () => {
+    expect(await problemsOf(load('[agent]\ninstructions = "${NOWHERE}"'))).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^agent\.instructions: .*\$\{NOWHERE\}.*the environment has no NOWHERE/),
+      ]),
+    )
+  })
+
+  test('values that came from a variable are not shown', async () => {
+    const problems = await problemsOf(
+      load('[server]\nhost = "localhost"\nonDisconnect = "${PASS}"', { PASS: 'hunter22' }),
+    )
+    expect(problems.join()).not.toContain('hunter22')
+    expect(problems[0]).toMatch(/^server\.onDisconnect: got a value that is not shown/)
+  })
+
+  test('broken TOML and a missing file are told', async () => {
+    expect(await problemsOf(load('[server\nport'))).toEqual([expect.stringMatching(/oxbow\.toml: not valid TOML/)])
+    expect(await problemsOf(loadConfig({ environment: { OXBOW_CONFIG: join(folder, 'none.toml') } }))).toEqual([
+      expect.stringMatching(/none\.toml: cannot be read/),
+    ])
+    expect(await problemsOf(loadConfig({ environment: { OXBOW_PROFILE: 'staging' } }))).toEqual([
+      expect.stringMatching(/^OXBOW_PROFILE: got "staging"; allowed: local, test, prod$/),
+    ])
+  })
+})
+
+describe('Y16 production', () => {
+  test('Y16 does not start without model, store and identity, and says so at once', async () => {
+    const problems = await problemsOf(loadConfig({ environment: { OXBOW_PROFILE: 'prod' } }))
+    expect(problems.map((it) => it.split(':')[0])).toEqual(['store.path', 'model', 'identity.mode'])
+    expect(problems[2]).toMatch(/only mode of this release/)
+  })
+
+  test('Y16 does not start with a model whose key is missing', async () => {
+    const environment = { OXBOW_PROFILE: 'prod', OXBOW_MODEL: 'openai:gpt-5', OXBOW_STORE_PATH: 'x.db' }
+    expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^model: .*OPENAI_API_KEY/m)
+    const complete = await problemsOf(loadConfig({ environment: { ...environment, OPENAI_API_KEY: 'sk-1234567890' } }))
+    expect(complete.map((it) => it.split(':')[0])).toEqual(['identity.mode'])
+  })
+})
+
+test('every setting is documented with its variable, default and what is allowed', () => {
+  const rows = describeConfig()
+  expect(rows.length).toBeGreaterThan(20)
+  expect(rows.find((it) => it.key === 'server.limits.bodyBytes')).toMatchObject({
+    variable: 'OXBOW_SERVER_LIMITS_BODY_BYTES',
+    default: 1_048_576,
+    kind: 'number',
+  })
+  expect(rows.find((it) => it.key === 'store.path')?.inProfile).toEqual({ test: ':memory:', prod: undefined })
+  for (const { key, description, allowed } of rows)
+    expect([key, description.length > 10, allowed.length > 3]).toEqual([key, true, true])
+})
+
+test.each([
+  ['500ms', 500],
+  ['30s', 30_000],
+  ['1m30s', 90_000],
+  ['2h', 7_200_000],
+  ['30', undefined],
+  ['s', undefined],
+  ['-1s', undefined],
+  ['1.5s', undefined],
+  ['', undefined],
+])('the duration %j is %s ms', (text, ms) => {
+  expect(parseDuration(text)).toBe(ms)
+})

@@ -1,0 +1,96 @@
+import { tool } from '@oxbow/core'
+import { describe, expect, test } from 'vitest'
+import { createLogger, type LogOptions } from './index.ts'
+import { rigs, runInput } from './test.fixture.ts'
+
+const start = rigs()
+
+function lines(options: Partial<LogOptions>, environment: Record<string, string> = {}) {
+  const written: string[] = []
+  const log = createLogger({
+    level: 'info',
+    format: 'json',
+    destination: { write: (line) => written.push(line) },
+    environment,
+    ...options,
+  })
+  return { log, text: () => written.join('') }
+}
+
+describe('secrets', () => {
+  test.each<[string, object]>([
+    ['authorization headers', { headers: { authorization: 'Bearer abc-secret-xyz' } }],
+    ['cookies at any depth', { a: { b: { c: { 'set-cookie': 'sid=abc-secret-xyz' } } } }],
+    [
+      'API keys under usual names',
+      { apiKey: 'abc-secret-xyz', x_api_key: 'abc-secret-xyz', 'api-key': 'abc-secret-xyz' },
+    ],
+    [
+      'tokens and passwords',
+      { accessToken: 'abc-secret-xyz', password: 'abc-"secret-xyz', client_secret: 'abc-secret-xyz' },
+    ],
+    ['bearer tokens in texts', { note: 'sent Bearer abc-secret-xyz to it' }],
+    ['lists of raw headers', { rawHeaders: ['authorization', 'Bearer abc-secret-xyz'] }],
+  ])('%s are taken out', (_what, fields) => {
+    const { log, text } = lines({})
+    log.info(fields, 'request')
+    expect(text()).not.toContain('secret-xyz')
+    expect(JSON.parse(text())).toMatchObject({ msg: 'request' })
+  })
+
+  test('values of the environment are taken out wherever they stand', () => {
+    const { log, text } = lines({}, { OPENAI_API_KEY: 'sk-live-"quoted"-12345', HOME: '/home/somebody' })
+    log.error({ err: new Error('refused sk-live-"quoted"-12345') }, 'in /home/somebody')
+    expect(text()).not.toContain('12345')
+    expect(text()).toContain('/home/somebody')
+    JSON.parse(text())
+  })
+
+  test('figures and ids are left', () => {
+    const { log, text } = lines({})
+    log.info({ inputTokens: 12, turnId: 't', sessionId: 's' }, 'turn')
+    expect(JSON.parse(text())).toMatchObject({ inputTokens: 12, turnId: 't', sessionId: 's' })
+  })
+})
+
+test('lines for people have the time, the level, the fields and the stack', () => {
+  const { log, text } = lines({ format: 'pretty' })
+  log.warn({ status: 500, route: '/x', err: new Error('it broke') }, 'request')
+  expect(text()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} .*WARN.* request status=500 route=\/x\nError: it broke\n {4}at /)
+})
+
+test('Y16 turns, steps, model calls and tool calls are timed, without what they say', async () => {
+  const look = tool({
+    name: 'look',
+    description: 'Looks.',
+    effects: ['read'],
+    input: { type: 'object', properties: { at: { type: 'string' } } },
+    run: () => 'PRIVATE result',
+  })
+  const { post, logged } = await start({
+    agent: { tools: [look] },
+    replies: [
+      {
+        text: 'PRIVATE text',
+        thinking: 'PRIVATE thought',
+        calls: [{ name: 'look', arguments: { at: 'PRIVATE argument' } }],
+      },
+      { text: 'PRIVATE answer' },
+    ],
+  })
+  await (await post('/api/chat/stream', runInput('PRIVATE question'))).text()
+  const timed = logged.filter((it) => typeof it.ms === 'number').map((it) => it.msg)
+  expect(timed.toSorted()).toEqual(['model call', 'model call', 'request', 'step', 'step', 'tool call', 'turn'])
+  expect(logged.find((it) => it.msg === 'tool call')).toMatchObject({
+    tool: 'look',
+    status: 'success',
+    turnId: 'run-1',
+    step: 1,
+  })
+  expect(logged.find((it) => it.msg === 'model call')).toMatchObject({
+    model: 'any',
+    finishReason: 'calls',
+    inputTokens: 10,
+  })
+  expect(JSON.stringify(logged)).not.toContain('PRIVATE')
+})

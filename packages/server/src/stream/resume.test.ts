@@ -1,0 +1,256 @@
+// A stream can be left and taken up again.
+import { memory } from '@oxbow/backends/memory'
+import { gate, scriptedModel, until } from '@oxbow/testing'
+import { describe, expect, test } from 'vitest'
+import { custom, endOf, json, rigs, runInput, textOf, types } from '../test.fixture.ts'
+import { readStream } from './reader.fixture.ts'
+
+const start = rigs()
+const isText = (it: { type: string }): boolean => it.type === 'TEXT_MESSAGE_CONTENT'
+const stopAtOnce = { 'server.disconnectGrace': '0ms' }
+
+describe('a client that leaves', () => {
+  test('Y6 stops the run', async () => {
+    const held = gate()
+    const { post, get, model } = await start({
+      replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: stopAtOnce,
+    })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    await reader.leave()
+    await model.requests[0]?.waitForAbort()
+    const view = await until(async () => {
+      const it = await json(get('/api/sessions/thread/messages'))
+      return it.status === 'idle' && it
+    })
+    // What had been shown is kept.
+    expect(view.messages[1]).toMatchObject({
+      role: 'assistant',
+      partial: true,
+      blocks: [{ type: 'text', text: 'one' }],
+    })
+  })
+
+  test('Y6 does not stop it when the configuration says continue', async () => {
+    const held = gate()
+    const { post, get, engine } = await start({
+      replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: { ...stopAtOnce, 'server.onDisconnect': 'continue' },
+    })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    await reader.leave()
+    await until(async () => /oxbow_streams_open 0/.test(await (await get('/metrics')).text()))
+    held.open()
+    expect(
+      await until(
+        async () =>
+          (await engine.session({ user: 'default', session: 'thread' }).result('run-1'))?.status === 'finished',
+      ),
+    ).toBe(true)
+  })
+
+  test('Y6 finds the run when it comes back within the grace', async () => {
+    const held = gate()
+    const { post, get, engine } = await start({
+      replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: { 'server.disconnectGrace': '1m' },
+    })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    await reader.leave()
+    await until(async () => /oxbow_streams_open 0/.test(await (await get('/metrics')).text()))
+    const back = readStream(
+      await post('/api/chat/stream', runInput('Hi'), { headers: { 'last-event-id': reader.lastId! } }),
+    )
+    await back.until(isText)
+    held.open()
+    const frames = await back.rest()
+    expect(textOf(frames)).toBe('one two')
+    expect(endOf(frames).type).toBe('RUN_FINISHED')
+    expect((await engine.session({ user: 'default', session: 'thread' }).result('run-1'))?.status).toBe('finished')
+  })
+
+  test('Y6 does not stop a run that somebody else watches', async () => {
+    const held = gate()
+    const { post, get } = await start({
+      replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: stopAtOnce,
+    })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    const other = readStream(await get('/api/sessions/thread/stream'))
+    await other.until(isText)
+    await reader.leave()
+    await until(async () => /oxbow_streams_open 1/.test(await (await get('/metrics')).text()))
+    held.open()
+    expect(endOf(await other.rest()).type).toBe('RUN_FINISHED')
+  })
+})
+
+describe('a stream that is taken up', () => {
+  test('in the midst of an answer, says that text comes again, and gives it whole', async () => {
+    const held = gate()
+    const { post } = await start({ replies: [{ text: 'one two three', hold: { atChunk: 2, gate: held } }] })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    await held.reached
+    const back = readStream(await post(`/api/chat/stream?after=${reader.lastId}`, runInput('Hi')))
+    await back.until(isText)
+    held.open()
+    const frames = await back.rest()
+    expect(types(frames).slice(0, 2)).toEqual(['RUN_STARTED', 'CUSTOM'])
+    expect(custom(frames, 'stream_resumed')).toEqual([{ after: Number(reader.lastId), repeats: true }])
+    expect(textOf(frames)).toBe('one two three')
+    expect(endOf(await reader.rest()).type).toBe('RUN_FINISHED')
+  })
+
+  test('between two steps, goes on there and repeats nothing', async () => {
+    const held = gate()
+    const { tool } = await import('@oxbow/core')
+    const look = tool({
+      name: 'look',
+      description: 'Looks.',
+      effects: ['read'],
+      input: { type: 'object', properties: {} },
+      run: () => held.pass().then(() => 'seen'),
+    })
+    const { post } = await start({
+      agent: { tools: [look] },
+      replies: [{ text: 'I look.', calls: [{ name: 'look' }] }, { text: 'Seen.' }],
+    })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until((it) => it.name === 'token_usage')
+    await held.reached
+    const back = readStream(
+      await post('/api/chat/stream', runInput('Hi'), { headers: { 'last-event-id': reader.lastId! } }),
+    )
+    await back.until((it) => it.type === 'RUN_STARTED')
+    held.open()
+    const frames = await back.rest()
+    expect(custom(frames, 'stream_resumed')).toEqual([{ after: Number(reader.lastId), repeats: false }])
+    expect(types(frames).filter((it) => it.startsWith('TOOL_CALL'))).toEqual(['TOOL_CALL_RESULT'])
+    expect(textOf(frames)).toBe('Seen.')
+    // The sum still counts the step that is not shown again.
+    expect(custom(frames, 'token_usage').at(-1).cumulative.inputTokens).toBe(20)
+  })
+
+  test('after its end, is told the end again', async () => {
+    const { post, get } = await start({ replies: { always: { text: 'Done.' } } })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.rest()
+    for (const answer of [
+      await post('/api/chat/stream', runInput('Hi'), { headers: { 'last-event-id': reader.lastId! } }),
+      await get(`/api/sessions/thread/stream?after=999999`),
+    ]) {
+      const frames = await readStream(answer).rest()
+      expect(types(frames)).toEqual(['RUN_STARTED', 'CUSTOM', 'RUN_FINISHED'])
+    }
+  })
+
+  test('without a number, is the whole run again and one turn', async () => {
+    const { post, model } = await start({ replies: [{ text: 'Once.' }] })
+    await (await post('/api/chat/stream', runInput('Hi'))).text()
+    const frames = await readStream(await post('/api/chat/stream', runInput('Hi'))).rest()
+    expect(custom(frames, 'stream_resumed')).toEqual([{ after: 1, repeats: true }])
+    expect(textOf(frames)).toBe('Once.')
+    expect(model.requests).toHaveLength(1)
+  })
+
+  test('a runId that is no id is still one turn', async () => {
+    const { post, model } = await start({ replies: [{ text: 'Once.' }] })
+    const input = runInput('Hi', { runId: 'run/ü with spaces' })
+    await (await post('/api/chat/stream', input)).text()
+    const frames = await readStream(await post('/api/chat/stream', input)).rest()
+    expect(endOf(frames)).toMatchObject({ type: 'RUN_FINISHED', runId: 'run/ü with spaces' })
+    expect(model.requests).toHaveLength(1)
+  })
+
+  test.each(['-1', 'x', '1.5', '99999999999999999999'])('from %j is a 400', async (after) => {
+    const { post } = await start()
+    expect((await post(`/api/chat/stream?after=${after}`, runInput('Hi'))).status).toBe(400)
+  })
+
+  test('a number beside a new run is of no account', async () => {
+    const { post } = await start({ replies: { always: { text: 'New.' } } })
+    const frames = await readStream(
+      await post('/api/chat/stream', runInput('Hi'), { headers: { 'last-event-id': '900' } }),
+    ).rest()
+    expect(custom(frames, 'stream_resumed')).toEqual([])
+    expect(textOf(frames)).toBe('New.')
+  })
+
+  test('by GET, names the turn, or gets the open one, or the last', async () => {
+    const { post, get } = await start({ replies: [{ text: 'one' }, { text: 'two' }] })
+    await (await post('/api/chat/stream', runInput('Hi', { runId: 'r1' }))).text()
+    await (await post('/api/chat/stream', runInput('Hi', { runId: 'r2' }))).text()
+    const textAt = async (query: string) =>
+      textOf(await readStream(await get(`/api/sessions/thread/stream${query}`)).rest())
+    expect(await textAt('')).toBe('two')
+    expect(await textAt('?turnId=r1')).toBe('one')
+    expect((await get('/api/sessions/thread/stream?turnId=none')).status).toBe(404)
+    expect((await get('/api/sessions/none/stream')).status).toBe(404)
+    expect((await get('/api/sessions/thread/stream?userId=alice')).status).toBe(404)
+    expect((await get('/api/sessions/thread/stream', { method: 'HEAD' })).status).toBe(200)
+  })
+})
+
+describe('a service that stops', () => {
+  test('tells open streams that their turns continue, and the next one takes them up under new ids', async () => {
+    const backend = memory()
+    const shared = { ...backend, close: async () => {} }
+    const model = await scriptedModel({
+      scripts: { '*': [{ text: 'half an answer', silentAfterChunks: 1 }, { text: 'the whole answer' }] },
+    })
+    const first = await start({ backend: shared, model, overrides: { 'server.shutdownGrace': '0ms' } })
+    const reader = readStream(await first.post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    const closing = first.service.close()
+    const end = endOf(await reader.rest())
+    expect(end).toMatchObject({
+      type: 'RUN_ERROR',
+      code: 'INTERRUPTED_ERROR',
+      message: expect.stringContaining('continues'),
+    })
+    await closing
+
+    const second = await start({ backend: shared, model })
+    const frames = await readStream(
+      await second.post('/api/chat/stream', runInput('Hi'), { headers: { 'last-event-id': reader.lastId! } }),
+    ).rest()
+    expect(custom(frames, 'stream_resumed')).toEqual([{ after: Number(reader.lastId), repeats: true }])
+    expect(custom(frames, 'hint').map((it) => it.source)).toEqual(['step_restarted'])
+    expect(textOf(frames)).toBe('the whole answer')
+    expect(frames.find((it) => it.type === 'TEXT_MESSAGE_START')?.messageId).not.toBe(
+      reader.frames.find((it) => it.type === 'TEXT_MESSAGE_START')?.messageId,
+    )
+    endOf(frames)
+    await model.close()
+  })
+
+  test('lets turns end that can, within its grace', async () => {
+    const held = gate()
+    const { post, get, service } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
+    const answer = await post('/api/chat/stream', runInput('Hi'))
+    await held.reached
+    const closing = service.close()
+    await expect(get('/healthz')).rejects.toThrow(/fetch failed/)
+    held.open()
+    expect(endOf(await readStream(answer).rest()).type).toBe('RUN_FINISHED')
+    await closing
+  })
+
+  test('answers a waiting POST /api/chat with a 503', async () => {
+    const held = gate()
+    const { post, service } = await start({
+      replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: { 'server.shutdownGrace': '0ms' },
+    })
+    const answer = post('/api/chat', { message: 'Hi' })
+    await held.reached
+    await Promise.all([service.close(), answer])
+    expect((await answer).status).toBe(503)
+    expect((await json(answer)).error.code).toBe('shutting_down')
+  })
+})
