@@ -93,12 +93,17 @@ export function assembleReply(
     } else if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
   })
 
-  const tags =
-    quirks.thinkTags &&
-    thinkTagFilter(quirks.thinkTags, append, (type) => {
-      if (current) current.type = type
-      current = undefined
-    })
+  /** The block that holds what the filter gave out last. */
+  let sorted: typeof current
+  const sort = (type: 'text' | 'thinking', text: string) => {
+    append(type, text)
+    sorted = current
+  }
+  const sortedWrongly = (type: 'text' | 'thinking') => {
+    if (sorted) sorted.type = type
+    current = undefined
+  }
+  const tags = quirks.thinkTags && thinkTagFilter(quirks.thinkTags, sort, sortedWrongly)
   const answer = tags ? tags.push : (text: string) => append('text', text)
 
   /** Content in parts: Mistral's thinking, or plain text parts. */

@@ -23,7 +23,6 @@ export function thinkTagFilter(
   /** `answer` is text after the reasoning has closed: tags in it mean nothing any more. */
   let state: 'start' | 'thinking' | 'text' | 'answer' = 'start'
   let opened = false
-  let emitted = false
   /** White space around the tags belongs to them. */
   let skipSpace = false
   let held = ''
@@ -48,13 +47,10 @@ export function thinkTagFilter(
     }
     const at = state === 'answer' ? -1 : held.indexOf(closing)
     const kept = at !== -1 ? at : held.length - (final || state === 'answer' ? 0 : overlap(held))
-    if (kept > 0) {
-      emitted = true
-      emit(state === 'thinking' ? 'thinking' : 'text', held.slice(0, kept))
-    }
+    if (kept > 0) emit(state === 'thinking' ? 'thinking' : 'text', held.slice(0, kept))
     held = held.slice(kept)
     if (at === -1) return false
-    if (state === 'text' && emitted) turnedOut('thinking')
+    if (state === 'text') turnedOut('thinking')
     held = held.slice(closing.length)
     skipSpace = true
     state = 'answer'
@@ -68,7 +64,7 @@ export function thinkTagFilter(
     },
     end(whole) {
       while (step(true)) {}
-      if (whole && mode === 'implied' && !opened && state === 'thinking' && emitted) turnedOut('text')
+      if (whole && mode === 'implied' && !opened && state === 'thinking') turnedOut('text')
     },
   }
 }
