@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { eventsAfter, someKey, summary } from '../conformance/support.ts'
-import { freshPath, open } from './helpers.fixture.ts'
+import { freshPath, open, runModule } from './helpers.fixture.ts'
 import { connect } from './schema.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
@@ -48,6 +48,15 @@ test('two back ends of one process share a file', async () => {
   expect(await two.journal.append(someKey, 1, eventsAfter(1, 1), summary)).toEqual({ ok: true })
   await one.close()
   expect(await two.journal.read(someKey, 0)).toEqual(eventsAfter(0, 2))
+})
+
+test('processes that make the file at the same time make one file', async () => {
+  const path = freshPath()
+  const append = `await journal.append({ ...someKey, session: 's' + process.pid }, 0, eventsAfter(0, 1), summary)`
+  const children = await Promise.all([1, 2, 3, 4].map(() => runModule(path, append)))
+  for (const child of children) expect(child).toMatchObject({ status: 0, stderr: '' })
+  expect(await open(path).journal.list({})).toHaveLength(4)
+  expect(readdirSync(dirname(path)).sort()).toEqual(['oxbow.db', 'oxbow.db-shm', 'oxbow.db-wal'])
 })
 
 test('the check fails once the file was deleted or replaced', async () => {

@@ -1,8 +1,11 @@
 // What the tests of this folder share.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { text } from 'node:stream/consumers'
 import type { Backend } from '@oxbow/core'
 import { afterEach } from 'vitest'
 import { type SqliteOptions, sqlite } from './index.ts'
@@ -37,4 +40,26 @@ export function tamper(path: string, sql: string): void {
   } finally {
     db.close()
   }
+}
+
+/**
+ * Runs a module in a process of its own, with `backend` open on `path` and the helpers of the conformance suite. The
+ * process ends when nothing keeps it alive. `shell` goes before it on a command line of sh.
+ */
+export async function runModule(path: string, body: string, shell?: string) {
+  const source = `
+    import { sqlite } from ${JSON.stringify(new URL('./index.ts', import.meta.url).href)}
+    import { eventsAfter, someKey, summary } from ${JSON.stringify(new URL('../conformance/support.ts', import.meta.url).href)}
+    const backend = sqlite({ path: ${JSON.stringify(path)} })
+    const { journal, workers } = backend
+    ${body}`
+  const command = [process.execPath, ...process.execArgv, '--input-type=module', '-e', source]
+  const [file, ...args] = shell === undefined ? command : ['sh', '-c', `${shell}; exec "$@"`, 'sh', ...command]
+  const child = spawn(file!, args, { timeout: 15_000 })
+  const [stdout, stderr, [status, signal]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit'),
+  ])
+  return { stdout, stderr, status, signal }
 }

@@ -1,8 +1,9 @@
 // Reads sessions on the main thread and hands appends to the writer.
-import type { Event, Journal, SessionQuery, SessionStatus, SessionSummary } from '@oxbow/core'
+import type { Event, Journal } from '@oxbow/core'
 import { assertDense, assertKey } from '../keys.ts'
 import type { Context } from './context.ts'
 import { corrupt } from './errors.ts'
+import { sessionList } from './list.ts'
 import { stored } from './protocol.ts'
 
 export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
@@ -105,42 +106,3 @@ function parse(body: string, seq: number, expected: number, path: string): Event
   if (seq !== expected || event?.seq !== seq) throw corrupt(path, `event ${expected} has the number ${event?.seq}`)
   return event
 }
-
-type Row = Record<'tenant' | 'user' | 'session' | 'status' | 'agent' | 'title', string> &
-  Record<'head' | 'created_at' | 'updated_at', number>
-
-/** Newest first. A page also holds all rows that share its last row's millisecond: `before` could not name the rest. */
-function sessionList(db: Context['db']): (query: SessionQuery) => SessionSummary[] {
-  const columns = 'tenant, user, session, head, status, agent, title, created_at, updated_at'
-  const statements = new Map<string, ReturnType<Context['db']['prepare']>>()
-  function rows(conditions: readonly [string, string | number | undefined][], limit: number): Row[] {
-    const present = conditions.filter(([, value]) => value !== undefined)
-    const where = present.map(([condition]) => condition).join(' AND ') || 'TRUE'
-    const sql = `SELECT ${columns} FROM sessions WHERE ${where} ORDER BY updated_at DESC LIMIT ?`
-    const statement = statements.get(sql) ?? db.prepare(sql)
-    statements.set(sql, statement)
-    return statement.all(...present.map(([, value]) => value!), limit) as unknown as Row[]
-  }
-  return ({ tenant, user, status, before, limit = 100 }) => {
-    const filter: [string, string | undefined][] = [
-      ['tenant = ?', tenant],
-      ['user = ?', user],
-      ['status = ?', status],
-    ]
-    const page = rows([...filter, ['updated_at < ?', before]], limit)
-    const last = page.at(-1)?.updated_at
-    if (page.length < limit || last === undefined) return page.map(summaryOf)
-    const whole = page.filter((row) => row.updated_at > last)
-    return [...whole, ...rows([...filter, ['updated_at = ?', last]], -1)].map(summaryOf)
-  }
-}
-
-const summaryOf = (row: Row): SessionSummary => ({
-  key: { tenant: row.tenant, user: row.user, session: row.session },
-  head: row.head,
-  status: row.status as SessionStatus,
-  agent: row.agent,
-  title: row.title,
-  createdAt: row.created_at,
-  updatedAt: row.updated_at,
-})

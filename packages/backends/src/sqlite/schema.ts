@@ -25,6 +25,7 @@ CREATE TABLE sessions (
 ) STRICT;
 
 CREATE INDEX sessions_by_user ON sessions (tenant, user, updated_at);
+CREATE INDEX sessions_by_tenant ON sessions (tenant, updated_at);
 CREATE INDEX sessions_by_update ON sessions (updated_at);
 CREATE INDEX sessions_by_status ON sessions (status) WHERE status <> 'idle';
 

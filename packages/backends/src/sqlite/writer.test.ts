@@ -1,27 +1,12 @@
-import { spawnSync } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { eventsAfter, someKey, summary } from '../conformance/support.ts'
-import { freshPath, open } from './helpers.fixture.ts'
+import { freshPath, open, runModule } from './helpers.fixture.ts'
 import { startWriter } from './writer.ts'
 
-/** Runs a module with `backend` open on `path`; it ends when nothing keeps it alive. */
-const runModule = (path: string, body: string, options: { shell?: string } = {}) => {
-  const source = `
-    import { sqlite } from ${JSON.stringify(new URL('./index.ts', import.meta.url).href)}
-    import { eventsAfter, someKey, summary } from ${JSON.stringify(new URL('../conformance/support.ts', import.meta.url).href)}
-    const backend = sqlite({ path: ${JSON.stringify(path)} })
-    const { journal, workers } = backend
-    ${body}`
-  const command = [process.execPath, ...process.execArgv, '--input-type=module', '-e', source]
-  const [file, ...args] =
-    options.shell === undefined ? command : ['sh', '-c', `${options.shell}; exec "$@"`, 'sh', ...command]
-  return spawnSync(file!, args, { encoding: 'utf8', timeout: 15_000 })
-}
-
-test('an idle back end that was never closed does not keep its process alive', () => {
+test('an idle back end that was never closed does not keep its process alive', async () => {
   const path = freshPath()
-  const child = runModule(
+  const child = await runModule(
     path,
     `
     await journal.append(someKey, 0, eventsAfter(0, 1), summary)
@@ -32,9 +17,13 @@ test('an idle back end that was never closed does not keep its process alive', (
   expect(child).toMatchObject({ status: 0, signal: null, stdout: 'idle\n', stderr: '' })
 })
 
+test('a back end that was only opened does not keep its process alive', async () => {
+  expect(await runModule(freshPath(), '')).toMatchObject({ status: 0, signal: null, stderr: '' })
+})
+
 test('a process that ends by itself waits for the appends that are under way', async () => {
   const path = freshPath()
-  const child = runModule(
+  const child = await runModule(
     path,
     `
     for (let number = 0; number < 50; number += 1) {
@@ -80,7 +69,7 @@ test.skipIf(process.platform === 'win32')(
   async () => {
     const path = freshPath()
     // The signal of the file size limit is ignored, so that the write itself fails, as on a broken disk.
-    const child = runModule(
+    const child = await runModule(
       path,
       `
     let seq = 0
@@ -93,7 +82,7 @@ test.skipIf(process.platform === 'win32')(
     }
     console.log(JSON.stringify({ seq, code, head: await journal.head(someKey) }))
     process.exit()`,
-      { shell: `trap '' XFSZ; ulimit -f 1000` },
+      `trap '' XFSZ; ulimit -f 1000`,
     )
     expect(child.stderr).toBe('')
     const { seq, code, head } = JSON.parse(child.stdout)

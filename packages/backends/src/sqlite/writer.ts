@@ -34,8 +34,6 @@ const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './
 export function startWriter(path: string, thread: URL = threadFile): Writer {
   // No options of the process: some of them, like --input-type, would keep the thread from starting.
   const worker = new Worker(thread, { workerData: { path }, name: 'oxbow-sqlite', execArgv: [] })
-  // An idle back end must not keep the process alive; while something is under way the process waits for it.
-  worker.unref()
   const watching = new Map<number, () => void>()
   let watches = 0
   let queued: Write[] = []
@@ -100,6 +98,9 @@ export function startWriter(path: string, thread: URL = threadFile): Writer {
   worker.on('message', receive)
   worker.on('error', (error) => end(error.message, error))
   worker.on('exit', (code) => end(`exit code ${code}`))
+  // An idle back end must not keep the process alive; while something is under way the process waits for it. Not earlier:
+  // listening to messages takes a hold of its own.
+  worker.unref()
 
   return {
     write(write) {
