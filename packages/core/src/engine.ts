@@ -42,6 +42,13 @@ export interface Engine {
   readonly running: number
 }
 
+interface Entry {
+  readonly log: SessionLog
+  readonly loaded: Promise<void>
+  /** Operations that hold on to the log. */
+  users: number
+}
+
 interface Work {
   run: TurnRun | undefined
   done: Promise<void>
@@ -56,7 +63,7 @@ export function createEngine(options: EngineOptions): Engine {
   const agents = new Map(options.agents.map((it) => [it.name, it]))
   if (agents.size !== options.agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
   const worker = `worker_${randomUUID()}`
-  const logs = new Map<string, Promise<SessionLog>>()
+  const entries = new Map<string, Entry>()
   const working = new Map<SessionLog, Work>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
@@ -67,28 +74,37 @@ export function createEngine(options: EngineOptions): Engine {
     return announced
   }
 
-  function load(key: SessionKey): Promise<SessionLog> {
+  /** The session's log in memory, being loaded if need be; most recently used last. */
+  function entryOf(key: SessionKey): Entry {
     const name = JSON.stringify([key.tenant, key.user, key.session])
-    const known = logs.get(name)
-    if (known !== undefined) {
-      // Most recently used last.
-      logs.delete(name)
-      logs.set(name, known)
-      return known
+    let entry = entries.get(name)
+    if (entry === undefined) {
+      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint })
+      entry = { log, loaded: log.load(), users: 0 }
+      entry.loaded.catch(() => entries.delete(name))
     }
-    const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint })
-    const loading = log.load().then(() => log)
-    logs.set(name, loading)
-    loading.catch(() => logs.delete(name))
-    if (logs.size > maxIdleSessions) void evict()
-    return loading
+    entries.delete(name)
+    entries.set(name, entry)
+    return entry
   }
 
-  async function evict(): Promise<void> {
-    for (const [name, loading] of logs) {
-      if (logs.size <= maxIdleSessions) return
-      const log = await loading.catch(() => undefined)
-      if (log === undefined || (log.idle && !working.has(log))) logs.delete(name)
+  /** While `work` goes on the log is the only one of its session in this process. */
+  async function using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T> {
+    const entry = entryOf(key)
+    entry.users += 1
+    try {
+      await entry.loaded
+      return await work(entry.log)
+    } finally {
+      entry.users -= 1
+      if (entries.size > maxIdleSessions) evict()
+    }
+  }
+
+  function evict(): void {
+    for (const [name, { log, users }] of entries) {
+      if (entries.size <= maxIdleSessions) return
+      if (users === 0 && log.idle && !working.has(log)) entries.delete(name)
     }
   }
 
@@ -170,7 +186,7 @@ export function createEngine(options: EngineOptions): Engine {
   const inside: EngineInside = {
     worker,
     announce,
-    load,
+    using,
     attend,
     agent(name) {
       const found = agents.get(name)
@@ -193,12 +209,12 @@ export function createEngine(options: EngineOptions): Engine {
     for (const { key } of open) {
       if (stopping) break
       try {
-        const log = await load(key)
-        await log.catchUp()
-        if (!working.has(log) && needsWork(log.state)) {
+        taken += await using(key, async (log) => {
+          await log.catchUp()
+          if (working.has(log) || !needsWork(log.state)) return 0
           attend(log)
-          taken += 1
-        }
+          return 1
+        })
       } catch (error) {
         // One unreadable session must not keep the others from going on.
         onError?.(error, { reference: randomUUID(), session: key })
@@ -236,9 +252,8 @@ export function createEngine(options: EngineOptions): Engine {
       }, graceMs)
       await Promise.all(all.map((it) => it.done))
       clearTimeout(timer)
-      for (const loading of logs.values()) {
-        const log = await loading.catch(() => undefined)
-        log?.fail(
+      for (const { log } of entries.values()) {
+        log.fail(
           new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
             retryable: true,
           }),

@@ -15,7 +15,7 @@ import { assertId, newId } from './ids.ts'
 import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
 import type { SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
-import type { Draft, SessionLog } from './session-log.ts'
+import type { Build, Draft, SessionLog } from './session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
 
 /** Text, or text with images and files. */
@@ -91,7 +91,8 @@ export interface Session {
 /** What sessions need of the engine. */
 export interface EngineInside {
   agent(name: string): Agent
-  load(key: SessionKey): Promise<SessionLog>
+  /** Gives `work` the session's log, loaded, and keeps it in memory for that long. */
+  using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
   /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
   attend(log: SessionLog, claimed?: { epoch: number }): void
   readonly worker: string
@@ -103,26 +104,35 @@ export interface EngineInside {
 export function openSession(engine: EngineInside, key: SessionKey, agentName: string): Session {
   const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
 
-  /** The log, up to date as far as this process can know without asking. */
-  const load = (): Promise<SessionLog> => {
+  /** Gives `work` the log, with what other processes have appended. */
+  async function current<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     if (engine.stopping)
       throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
-    return engine.load(key)
+    return engine.using(key, async (log) => {
+      await log.catchUp()
+      return work(log)
+    })
   }
+
+  /** Appends an input, and sees to it that somebody works on it. */
+  const bring = <T>(build: Build<T>): Promise<T> =>
+    current(async (log) => {
+      const value = await log.append(build)
+      engine.attend(log)
+      return value
+    })
 
   async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
     const blocks = toInput(input)
-    const log = await load()
-    await Promise.all([log.catchUp(), engine.announce()])
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
     const principal = self(options.principal)
-    const agent = engine.agent(log.state.agent || agentName)
     const turnOptions = toTurnOptions(options)
     let epoch: number | undefined
 
     const accept = (draft: Draft): Submitted => {
       epoch = undefined
       const after = draft.state.seq
+      const agent = engine.agent(draft.state.agent || agentName)
       if (draft.state.seq === 0) draft.add(opened(key, agent))
       const known = findTurn(draft.state, turnId)
       if (known !== undefined) return { turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
@@ -151,15 +161,16 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       draft.add(...consequence(turn, decide(turn, agent.limits)))
       return { turnId, accepted: 'started', after }
     }
-    const submitted = await log.append(accept)
-    engine.attend(log, epoch === undefined ? undefined : { epoch })
-    return submitted
+    await engine.announce()
+    return current(async (log) => {
+      const submitted = await log.append(accept)
+      engine.attend(log, epoch === undefined ? undefined : { epoch })
+      return submitted
+    })
   }
 
   async function* follow(after: number | undefined, signal: AbortSignal | undefined) {
-    const log = await load()
-    await log.catchUp()
-    const reader = log.follow(after)
+    const reader = await current((log) => log.follow(after))
     const stop = onAbort(signal, () => reader.return?.())
     try {
       yield* reader
@@ -171,8 +182,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
   async function* itemsOf(submitting: Promise<Submitted>, fragments: boolean): AsyncGenerator<SessionItem, void> {
     const { turnId, after } = await submitting
-    const log = await engine.load(key)
-    const reader = log.follow(after, fragments)
+    const { log, reader } = await engine.using(key, (it) => ({ log: it, reader: it.follow(after, fragments) }))
     try {
       for await (const item of reader) {
         if (!('turnId' in item) || item.turnId !== turnId) continue
@@ -212,9 +222,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   async function interrupt(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
-    const log = await load()
-    await log.catchUp()
-    const hit = await log.append((draft) => {
+    return bring((draft) => {
       const turnId = options.turnId ?? draft.state.turn?.turnId
       const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
       if (turnId === undefined || known === undefined || known.ended) return undefined
@@ -226,8 +234,6 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       })
       return turnId
     })
-    if (hit !== undefined) engine.attend(log)
-    return hit
   }
 
   return {
@@ -243,65 +249,41 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       return { turnId, result, [Symbol.asyncIterator]: () => itemsOf(submitting, true) }
     },
     submit: (input, options = {}) => submit(input, options),
-    async result(turnId) {
-      const log = await load()
-      await log.catchUp()
-      const known = findTurn(log.state, turnId)
-      if (known === undefined) return undefined
-      const { startedSeq, endedSeq } = known
-      const events: Event[] = []
-      for (let seq = startedSeq - 1; seq < endedSeq; seq = events.at(-1)!.seq) events.push(...(await log.read(seq)))
-      return turnResult(turnId, events)
-    },
+    result: (turnId) =>
+      current(async (log) => {
+        const known = findTurn(log.state, turnId)
+        if (known === undefined) return undefined
+        const events: Event[] = []
+        for (let seq = known.startedSeq - 1; seq < known.endedSeq; seq = events.at(-1)!.seq)
+          events.push(...(await log.read(seq)))
+        return turnResult(turnId, events)
+      }),
     interrupt,
     async resolve(callId, { status = 'success', content }, options = {}) {
-      const log = await load()
-      await log.catchUp()
       const blocks = toInput(content)
-      const submitted = await log.append((draft): Submitted => {
-        const { turn } = draft.state
+      const principal = self(options.principal)
+      return bring((draft): Submitted => {
+        const { turn, seq } = draft.state
         const call = turn?.calls.find((it) => it.callId === callId)
         if (turn === undefined || call?.external === undefined)
           throw new OxbowError('unknown_call', `No external call ${JSON.stringify(callId)} is waiting in this session.`)
         if (call.resolved !== undefined || call.finished !== undefined)
           throw new OxbowError('call_resolved', `The result of call ${callId} has been brought already.`)
-        const after = draft.state.seq
         const { turnId } = turn
-        draft.add({
-          type: 'external.resolved',
-          turnId,
-          callId,
-          principal: self(options.principal),
-          status,
-          content: blocks,
-        })
-        return { turnId, accepted: 'started', after }
+        draft.add({ type: 'external.resolved', turnId, callId, principal, status, content: blocks })
+        return { turnId, accepted: 'started', after: seq }
       })
-      engine.attend(log)
-      return submitted
     },
-    async release(options = {}) {
-      const log = await load()
-      await log.catchUp()
-      await log.append((draft) => {
+    release: (options = {}) =>
+      bring((draft) => {
         const { turn } = draft.state
         if (turn?.paused?.reason !== 'recovery_limit')
           throw new OxbowError('not_parked', 'No turn of this session is parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
-      })
-      engine.attend(log)
-    },
+      }),
     follow: (options = {}) => follow(options.after, options.signal),
-    async events(after = 0) {
-      const log = await load()
-      await log.catchUp()
-      return log.read(after)
-    },
-    async state() {
-      const log = await load()
-      await log.catchUp()
-      return log.state
-    },
+    events: (after = 0) => current((log) => log.read(after)),
+    state: () => current((log) => log.state),
   }
 }
 

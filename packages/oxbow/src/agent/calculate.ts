@@ -21,7 +21,12 @@ const functions: Record<string, (...values: number[]) => number> = {
 const constants: Record<string, number> = { e: Math.E, pi: Math.PI }
 
 const TOKEN = /\s*(?:(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)|([A-Za-z]\w*)|(\*\*|[-+*/%^(),×÷−]))/y
-const SPELLING: Record<string, string> = { '**': '^', '×': '*', '÷': '/', '−': '-' }
+const SPELLING = new Map([
+  ['**', '^'],
+  ['×', '*'],
+  ['÷', '/'],
+  ['−', '-'],
+])
 
 function tokens(expression: string): string[] {
   const found: string[] = []
@@ -31,7 +36,7 @@ function tokens(expression: string): string[] {
     const match = TOKEN.exec(expression)
     if (match === null) throw new CalculationError(`unexpected ${JSON.stringify(expression.slice(at).trim()[0])}`)
     const token = match[1] ?? match[2] ?? match[3]!
-    found.push(SPELLING[token] ?? token)
+    found.push(SPELLING.get(token) ?? token)
   }
   return found
 }
