@@ -53,6 +53,19 @@ describe('secrets', () => {
   })
 })
 
+test('an error is logged with its code, details, stack and cause, but without the answer that it cut off', async () => {
+  const { post, logged } = await start({ replies: { always: { text: 'PRIVATE words', cutAfterChunks: 1 } } })
+  await post('/api/chat', { message: 'Hi' })
+  const { err } = logged.find((it) => it.msg === 'engine error') as { err: Record<string, unknown> }
+  expect(err).toMatchObject({
+    type: 'ModelError',
+    code: 'stream_cut',
+    stack: expect.stringContaining('at '),
+    cause: { message: 'terminated' },
+  })
+  expect(JSON.stringify(logged)).not.toContain('PRIVATE')
+})
+
 test('lines for people have the time, the level, the fields and the stack', () => {
   const { log, text } = lines({ format: 'pretty' })
   log.warn({ status: 500, route: '/x', err: new Error('it broke') }, 'request')

@@ -28,9 +28,26 @@ export function createLogger(options: LogOptions): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
     },
     { write },
   )
+}
+
+/** All of an error but what the model had said when it was thrown. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const { name, message, stack, cause } = error
+  const { code, status, details } = error as { code?: unknown; status?: unknown; details?: unknown }
+  return {
+    type: name,
+    message,
+    code,
+    status,
+    details,
+    stack,
+    ...(cause !== undefined && { cause: describeError(cause) }),
+  }
 }
 
 const SECRET_NAME = /key|token|secret|password|credential/i
