@@ -1,0 +1,84 @@
+// The command line as a person starts it: a real process in a directory of its own.
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { type ScriptedModel, type ScriptedModelOptions, scriptedModel, until } from '@oxbow/testing'
+import { onTestFinished } from 'vitest'
+
+export const BIN = fileURLToPath(new URL('../bin/oxbow.js', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Command {
+  readonly child: ChildProcessWithoutNullStreams
+  /** What it has written so far. */
+  output(): string
+  /** Resolves when the output contains this. */
+  shows(what: string | RegExp): Promise<void>
+  readonly ended: Promise<Ended>
+}
+
+export interface Place {
+  readonly directory: string
+  start(args: readonly string[], options?: { env?: Record<string, string>; input?: string | null }): Command
+  run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>
+}
+
+/** An empty directory with nothing in its environment but a path. */
+export function place(): Place {
+  const directory = mkdtempSync(join(tmpdir(), 'oxbow-cli-'))
+  const children: ChildProcessWithoutNullStreams[] = []
+  onTestFinished(async () => {
+    for (const it of children) it.kill('SIGKILL')
+    rmSync(directory, { recursive: true, force: true })
+  })
+  const start: Place['start'] = (args, { env = {}, input } = {}) => {
+    const child = spawn(process.execPath, [BIN, ...args], {
+      cwd: directory,
+      env: { PATH: process.env.PATH ?? '', HOME: directory, ...env },
+    })
+    children.push(child)
+    let seen = ''
+    child.stdout.on('data', (it: Buffer) => {
+      seen += it.toString()
+    })
+    child.stderr.on('data', (it: Buffer) => {
+      seen += it.toString()
+    })
+    if (input !== null) child.stdin.end(input ?? '')
+    const ended = Promise.all([
+      new Promise<number | null>((resolve) => child.once('close', resolve)),
+      text(child.stdout),
+      text(child.stderr),
+    ]).then(([code, stdout, stderr]) => ({ code, stdout, stderr }))
+    return {
+      child,
+      output: () => seen,
+      shows: async (what) => {
+        await until(() => (typeof what === 'string' ? seen.includes(what) : what.test(seen)), {
+          deadlineMs: 15_000,
+        }).catch(() => {
+          throw new Error(`${args.join(' ')} does not show ${String(what)}; it shows:\n${seen}`)
+        })
+      },
+      ended,
+    }
+  }
+  return { directory, start, run: (args, options) => start(args, options).ended }
+}
+
+/** A scripted model, and the environment that chooses it. */
+export async function scripted(
+  options: ScriptedModelOptions,
+): Promise<{ server: ScriptedModel; env: Record<string, string> }> {
+  const server = await scriptedModel(options)
+  onTestFinished(() => server.close())
+  return { server, env: { OXBOW_MODEL: 'vllm:scripted', VLLM_BASE_URL: server.url } }
+}

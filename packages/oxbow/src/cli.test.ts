@@ -1,0 +1,186 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gate, until } from '@oxbow/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { BIN, place, scripted } from './cli.fixture.ts'
+
+describe('oxbow run', () => {
+  test('answers without any key, and prints nothing but the answer', async () => {
+    const { run } = place()
+    const { code, stdout, stderr } = await run(['run', '-p', 'What is 17 * 23?'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('391')
+  })
+
+  test('--json prints one object, with the session to go on in', async () => {
+    const { run } = place()
+    const first = await run(['run', '--json', '-p', '-', '--session', 's1'], { input: 'What is 2 + 2?' })
+    expect(JSON.parse(first.stdout)).toMatchObject({ session: 's1', status: 'finished', reason: 'completed', steps: 2 })
+  })
+
+  test('the same turn id is not run twice', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'once' }] } })
+    const { run } = place()
+    const args = ['run', '-p', 'Go.', '--session', 's1', '--turn', 't1']
+    expect((await run(args, { env })).stdout).toBe('once\n')
+    expect((await run(args, { env })).stdout).toBe('once\n')
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test.each([
+    ['the model refuses the key', { status: 401, body: { error: { message: 'no' } } }, 3],
+    ['the provider is overloaded', { status: 503, body: {} }, 3],
+  ])('exits with a code of its own when %s', async (_, reply, code) => {
+    const { env } = await scripted({ scripts: { '*': [reply] } })
+    const ended = await place().run(['run', '-p', 'Go.'], { env })
+    expect(ended.code).toBe(code)
+    expect(ended.stdout).toBe('')
+    expect(ended.stderr).toMatch(/^oxbow: .+\n$/)
+  })
+
+  test.each([
+    [['run'], /required option '-p/],
+    [['run', '-p', '  '], /input is empty/],
+    [['run', '-p', 'x', '--session', '../etc'], /session must be 1 to 64/],
+    [['run', '-p', 'x', '--model', 'nonsense:x'], /no provider "nonsense"/],
+    [['run', '-p', 'x', '--model', 'openai:gpt-5'], /OPENAI_API_KEY/],
+    [['fly'], /unknown command/],
+    [['serve', '--port', 'x'], /server\.port/],
+    [['serve', '--host', '0.0.0.0'], /no identity is configured/],
+  ])('%j is refused with what is wrong, and exit code 2', async (args, message) => {
+    const { code, stderr, stdout } = await place().run(args)
+    expect(stderr).toMatch(message)
+    expect(stderr).not.toMatch(/ at .*\.ts:\d+/)
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+
+  test('Ctrl-C interrupts the turn, keeps what was said, and exits with 130', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'one two three', silentAfterChunks: 2 }] } })
+    const at = place()
+    const command = at.start(['run', '-p', 'Go.', '--session', 's1'], { env })
+    await (await server.nextRequest()).headers
+    const { child } = command
+    await until(async () => (await at.run(['sessions', 'list'])).stdout.includes('running'), { deadlineMs: 15_000 })
+    // The launcher ignores SIGINT, because a terminal sends it to the whole group: so do we.
+    const inner = execFileSync('pgrep', ['-P', String(child.pid)])
+      .toString()
+      .trim()
+    process.kill(Number(inner), 'SIGINT')
+    expect((await command.ended).code).toBe(130)
+    const { stdout } = await at.run(['sessions', 'export', 's1'])
+    expect(stdout).toContain('"turn.cancelled"')
+  })
+})
+
+describe('X2: kill -9 in the middle', () => {
+  test('of a served turn: the next start goes on by itself, and the effect happens once', async () => {
+    const held = gate()
+    const { server, env } = await scripted({
+      scripts: {
+        '*': [
+          { calls: [{ name: 'save_note', arguments: { text: 'only once' } }] },
+          { text: 'never shown', hold: { atChunk: 1, gate: held } },
+          { text: 'Saved it.' },
+          { calls: [{ name: 'list_my_notes', arguments: {} }] },
+          { text: 'listed' },
+        ],
+      },
+    })
+    const at = place()
+    const first = at.start(['serve', '--port', '0'], { env, input: null })
+    await first.shows(/listens on (http:\S+)/)
+    const url = /listens on (http:\S+)/.exec(first.output())![1]!
+    const ask = fetch(`${url}/api/chat`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ sessionId: 's1', message: 'Note: only once' }),
+    }).catch(() => 'the connection broke')
+    await held.reached
+    const inner = execFileSync('pgrep', ['-P', String(first.child.pid)])
+      .toString()
+      .trim()
+    process.kill(Number(inner), 'SIGKILL')
+    expect(await ask).toBe('the connection broke')
+    await first.ended
+
+    const second = at.start(['serve', '--port', '0'], { env, input: null })
+    await second.shows(/listens on (http:\S+)/)
+    const again = /listens on (http:\S+)/.exec(second.output())![1]!
+    const messages = async () =>
+      (await (await fetch(`${again}/api/sessions/s1/messages?userId=default`)).text()).includes('Saved it.')
+    await until(messages, { deadlineMs: 15_000 })
+    second.child.kill('SIGTERM')
+    expect((await second.ended).code).toBe(0)
+
+    await at.run(['run', '-p', 'List them.', '--session', 's1'], { env })
+    const results = server.requests.at(-1)!.messages.filter((it) => it.role === 'tool')
+    expect(String(results.at(-1)?.content).match(/only once/g)).toHaveLength(1)
+  })
+})
+
+describe('oxbow sessions', () => {
+  test('lists, shows and exports; unknown sessions are an error', async () => {
+    const at = place()
+    expect((await at.run(['sessions', 'list'])).stdout).toContain('no sessions yet')
+    await at.run(['run', '-p', 'What is 2 + 2?', '--session', 's1'])
+    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +idle .* What is 2 \+ 2\?\n$/)
+    expect((await at.run(['sessions', 'show', 's1'])).stdout).toMatch(
+      /> What is 2 \+ 2\?\n→ calculate [^\n]*\n← calculate 2/,
+    )
+    const exported = (await at.run(['sessions', 'export', 's1'])).stdout
+      .trimEnd()
+      .split('\n')
+      .map((it) => JSON.parse(it))
+    expect(exported.map((it: { seq: number }) => it.seq)).toEqual(exported.map((_, n) => n + 1))
+    const unknown = await at.run(['sessions', 'show', 's2'])
+    expect(unknown).toMatchObject({ code: 1, stdout: '' })
+    expect(unknown.stderr).toContain('oxbow sessions list')
+  })
+
+  test('a store that is damaged is an error, and is left as it is', async () => {
+    const at = place()
+    const file = join(at.directory, 'broken.db')
+    writeFileSync(file, 'this is no database, though it is long enough to look at '.repeat(20))
+    const { code, stderr } = await at.run(['sessions', 'list', '--store', file])
+    expect(code).toBe(1)
+    expect(stderr).toContain('broken.db')
+    expect(readFileSync(file, 'utf8')).toContain('no database')
+  })
+})
+
+describe('oxbow chat', () => {
+  test('answers piped lines one after the other, and shows the calls', async () => {
+    const { stdout, code } = await place().run(['chat'], { input: 'What is 2 + 2?\n\nWhat is 3 * 3?\n' })
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/→ calculate [\s\S]*← calculate 2 ?\+ ?2 = 4[\s\S]*← calculate 3 ?\* ?3 = 9/)
+  })
+
+  // util-linux's `script` gives a process a terminal.
+  test.skipIf(!existsSync('/usr/bin/script'))('on a terminal: Ctrl-C stops the turn, a second one leaves', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ text: 'one two three', silentAfterChunks: 2 }] } })
+    const { directory } = place()
+    const child = spawn('/usr/bin/script', ['-qfc', `${process.execPath} ${BIN} chat`, '/dev/null'], {
+      cwd: directory,
+      env: { PATH: process.env.PATH ?? '', HOME: directory, TERM: 'xterm', ...env },
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let seen = ''
+    child.stdout.on('data', (it: Buffer) => {
+      seen += it.toString()
+    })
+    const shows = (what: string) =>
+      until(() => seen.includes(what), { deadlineMs: 15_000 }).catch(() => {
+        throw new Error(`no ${what} in:\n${seen}`)
+      })
+    const closed = new Promise((resolve) => child.once('close', resolve))
+    await shows('Ctrl-C stops a turn')
+    child.stdin.write('Count.\r')
+    await shows('one two')
+    child.stdin.write('\u0003')
+    await shows('stopped by the user')
+    child.stdin.write('\u0003')
+    await closed
+    expect(seen).toContain('continue with: oxbow chat --session')
+  })
+})
