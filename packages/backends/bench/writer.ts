@@ -58,14 +58,17 @@ async function measure(kind: string, concurrent: number, modelMs: number) {
   const journal = sqliteJournal({ db, writer, path, guard: (run) => run() })
   const lag = monitorEventLoopDelay({ resolution: 1 })
   let appends = 0
+  let latencies: number[] = []
   let until = 0
 
   async function session(number: number): Promise<void> {
     const key = { tenant: 'acme', user: `user-${number % 10}`, session: `session-${number}` }
     for (let seq = await journal.head(key); performance.now() < until; ) {
       const events = Array.from({ length: 1 + (appends % 3) }, (_, index) => event(seq + 1 + index))
+      const sent = performance.now()
       const answer = await journal.append(key, seq, events, { status: 'running', agent: 'assistant', title: 'A title' })
       if (!answer.ok) throw new Error('a lone appender met a conflict')
+      latencies.push(performance.now() - sent)
       seq += events.length
       appends += 1
       if (modelMs > 0 && appends % 5 === 0) await setTimeout(modelMs)
@@ -73,6 +76,7 @@ async function measure(kind: string, concurrent: number, modelMs: number) {
   }
   const load = (ms: number) => {
     appends = 0
+    latencies = []
     until = performance.now() + ms
     return Promise.all(Array.from({ length: concurrent }, (_, number) => session(number)))
   }
@@ -85,6 +89,7 @@ async function measure(kind: string, concurrent: number, modelMs: number) {
   const { user, system } = process.cpuUsage(cpu)
   const perSecond = Math.round((appends / elapsed) * 1000)
   const cpuPerAppend = (user + system) / appends
+  const latencyMs = latencies.sort((a, b) => a - b).at(Math.floor(latencies.length / 2))!
   // Apart, because the probe has a timer that fires every millisecond.
   lag.enable()
   await load(1_000)
@@ -100,6 +105,7 @@ async function measure(kind: string, concurrent: number, modelMs: number) {
       `fsync +${process.env.SLOW_COMMIT_MS ?? 0} ms`.padEnd(13),
       `${perSecond} appends/s`.padEnd(17),
       `${cpuPerAppend.toFixed(1)} µs CPU/append`.padEnd(22),
+      `append p50 ${latencyMs.toFixed(1)} ms`.padEnd(19),
       `lag p50 ${(lag.percentile(50) / 1e6).toFixed(1)} p99 ${(lag.percentile(99) / 1e6).toFixed(1)} ms`,
     ].join(' '),
   )

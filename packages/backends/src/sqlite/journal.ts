@@ -33,9 +33,10 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
 
   return {
     async append(key, expectedSeq, events, summary) {
-      guard(() => {})
-      assertKey(key)
-      assertDense(expectedSeq, events)
+      guard(() => {
+        assertKey(key)
+        assertDense(expectedSeq, events)
+      })
       const flat: (string | number)[] = []
       for (const event of events) flat.push(event.at, event.type, JSON.stringify(event))
       const { status, agent, title } = summary
