@@ -59,7 +59,7 @@ async function live(life: Life): Promise<Report> {
   while (result.status === 'paused') {
     const { callId, arguments: given } = result.pending[0]!
     await session.resolve(callId, { content: `${String(given.word)}: blue` })
-    result = await session.run('Go.', { turnId: 't1' })
+    result = await session.wait('t1')
   }
   const state = await session.state()
   await engine.stop()

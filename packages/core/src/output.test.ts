@@ -64,7 +64,8 @@ describe('H4: an external tool', () => {
     const [pending] = paused.pending
     expect(pending).toMatchObject({ tool: 'ask_client', arguments: { question: 'colour?' } })
     await session.resolve(pending!.callId, { content: 'blue' })
-    expect((await session.run('Go.', { turnId: 't1' })).text).toBe('Blue it is.')
+    expect((await session.wait('t1')).text).toBe('Blue it is.')
+    await expect(session.wait('t2')).rejects.toMatchObject({ code: 'unknown_turn' })
     expect(server.requests[1]?.messages.at(-1)?.content).toBe('blue')
     assertWhole(await eventsOf(session))
   })

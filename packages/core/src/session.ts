@@ -71,6 +71,8 @@ export interface Session {
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
+  /** Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError `unknown_turn` */
+  wait(turnId: string): Promise<TurnResult>
   /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /** Brings the result of an external call. A second result for the same call is refused with `call_resolved`. */
@@ -180,7 +182,10 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   }
 
   /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  async function* itemsOf(submitting: Promise<Submitted>, fragments: boolean): AsyncGenerator<SessionItem, void> {
+  async function* itemsOf(
+    submitting: Promise<Pick<Submitted, 'turnId' | 'after'>>,
+    fragments: boolean,
+  ): AsyncGenerator<SessionItem, void> {
     const { turnId, after } = await submitting
     const { log, reader } = await engine.using(key, (it) => ({ log: it, reader: it.follow(after, fragments) }))
     try {
@@ -196,7 +201,10 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     }
   }
 
-  async function resultOf(submitting: Promise<Submitted>, options: RunOptions): Promise<TurnResult> {
+  async function resultOf(
+    submitting: Promise<Pick<Submitted, 'turnId' | 'after'>>,
+    options: RunOptions,
+  ): Promise<TurnResult> {
     const { turnId } = await submitting
     const stop = onAbort(options.signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
     const events: Event[] = []
@@ -258,6 +266,15 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
           events.push(...(await log.read(seq)))
         return turnResult(turnId, events)
       }),
+    wait: (turnId) =>
+      resultOf(
+        current((log) => {
+          const known = findTurn(log.state, turnId)
+          if (known !== undefined) return { turnId, after: known.startedSeq - 1 }
+          throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+        }),
+        {},
+      ),
     interrupt,
     async resolve(callId, { status = 'success', content }, options = {}) {
       const blocks = toInput(content)

@@ -1,0 +1,126 @@
+// Every code sample of the documentation is run as it stands.
+import { execFile, spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { until } from '@oxbow/testing'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const main = join(root, 'packages/oxbow/src/main.ts')
+
+interface Sample {
+  readonly name: string
+  readonly language: string
+  readonly code: string
+  /** What a `text` block right behind it says that it prints. */
+  readonly prints: string | undefined
+}
+
+function samplesOf(page: string): Sample[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  const blocks = [...text.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+  return blocks.flatMap(([whole, language, code], n) => {
+    if (language === 'text') return []
+    const next = blocks[n + 1]
+    const end = blocks[n]!.index + whole!.length
+    const follows = next?.[1] === 'text' && text.slice(end, next.index).trim() === ''
+    const line = text.slice(0, blocks[n]!.index).split('\n').length
+    return [
+      { name: `${page}:${line}`, language: language!, code: code!, prints: follows ? next[2]!.trim() : undefined },
+    ]
+  })
+}
+
+const pages = [
+  'README.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((it) => it.endsWith('.md'))
+    .map((it) => `docs/${it}`),
+]
+const samples = pages.flatMap(samplesOf)
+const inLanguage = (language: string) => samples.filter((it) => it.language === language)
+
+function run(command: string, args: readonly string[], cwd: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const env = { PATH: process.env.PATH ?? '', HOME: cwd, NO_COLOR: '1' }
+    execFile(command, args, { cwd, env, timeout: 60_000 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout)
+      else reject(new Error(`exit ${error.code ?? error.signal}\n${stdout}\n${stderr}`))
+    })
+  })
+}
+
+describe('TypeScript', () => {
+  test.each(inLanguage('ts'))('$name runs', { timeout: 60_000 }, async ({ code, prints }) => {
+    // Beside the packages, so that their names resolve.
+    const directory = mkdtempSync(join(root, 'node_modules/.oxbow-docs-'))
+    try {
+      writeFileSync(join(directory, 'sample.ts'), code)
+      // Node does not strip types below node_modules: the sample is imported from its own text.
+      const stripped = `import { stripTypeScriptTypes } from 'node:module'; import { readFileSync, writeFileSync } from 'node:fs'; writeFileSync('sample.mjs', stripTypeScriptTypes(readFileSync('sample.ts', 'utf8'))); await import(${JSON.stringify(join(directory, 'sample.mjs'))})`
+      const output = await run(
+        process.execPath,
+        ['--conditions=oxbow-source', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', stripped],
+        directory,
+      )
+      if (prints !== undefined) expect(output).toContain(prints)
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  })
+
+  test('there are samples', () => {
+    expect(inLanguage('ts').length).toBeGreaterThan(5)
+  })
+})
+
+describe('shell commands, against a running service', () => {
+  let directory: string
+  let port: number
+  let stop: () => Promise<void>
+
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'oxbow-docs-'))
+    port = await freePort()
+    const child = spawn(process.execPath, ['--conditions=oxbow-source', main, 'serve', '--port', String(port)], {
+      cwd: directory,
+      stdio: 'ignore',
+    })
+    stop = async () => {
+      child.kill('SIGTERM')
+      await new Promise((resolve) => child.once('exit', resolve))
+      rmSync(directory, { recursive: true })
+    }
+    await until(async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).ok, { deadlineMs: 15_000 })
+  })
+  afterAll(() => stop())
+
+  test.each(inLanguage('sh').filter((it) => it.code.includes('localhost:8080')))(
+    '$name runs',
+    async ({ code, prints }) => {
+      const strict = code.replaceAll('curl -s', 'curl -fs').replaceAll('localhost:8080', `127.0.0.1:${port}`)
+      const output = await run('bash', ['-ec', strict], directory)
+      expect(output.length).toBeGreaterThan(0)
+      expect(output).not.toContain('"error"')
+      if (prints !== undefined) expect(output).toContain(prints)
+    },
+  )
+
+  test('every shell sample is one of them, or installs, or is the command line itself', () => {
+    const others = inLanguage('sh').filter((it) => !it.code.includes('localhost:8080'))
+    expect(others.filter((it) => !/^(npm|npx oxbow|oxbow|git clone)/.test(it.code)).map((it) => it.name)).toEqual([])
+  })
+})
+
+function freePort(): Promise<number> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
