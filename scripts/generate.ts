@@ -1,13 +1,16 @@
-// Writes what is derived from the event definition; with `--check` fails when a file is not what would be written.
+// Writes what is derived from the definitions of events and settings; with `--check` fails when a file is not what would be written.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { eventJsonSchema } from '@oxbow/core/schema'
+import { describeConfig } from '@oxbow/server'
+import { configurationPage } from './configuration-page.ts'
 import { eventsPage } from './events-page.ts'
 
 const schema = eventJsonSchema()
 const files = {
   'docs/schema/events.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/events.md': eventsPage(schema),
+  'docs/configuration.md': configurationPage(describeConfig()),
 }
 
 const read = (path: string): string | undefined => {
