@@ -16,7 +16,9 @@ import {
   withDirectory,
 } from './support.ts'
 
-const childFile = new URL(import.meta.url.endsWith('.ts') ? './child.ts' : './child.js', import.meta.url)
+const childFile = import.meta.url.endsWith('.ts')
+  ? new URL('./child.ts', import.meta.url)
+  : new URL('./child.js', import.meta.url)
 
 interface Child {
   readonly pid: number

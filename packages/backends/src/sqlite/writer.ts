@@ -28,7 +28,9 @@ interface Waiter {
 }
 
 /** Node runs the sources as they are; the build writes .js beside what was .ts. */
-const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
+const threadFile = import.meta.url.endsWith('.ts')
+  ? new URL('./thread.ts', import.meta.url)
+  : new URL('./thread.js', import.meta.url)
 
 /** `thread` is another file to run in the thread, for tests that make it slow or kill it. */
 export function startWriter(path: string, thread: URL = threadFile): Writer {
