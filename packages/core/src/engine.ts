@@ -16,7 +16,7 @@ export interface EngineOptions {
   /** Every agent that sessions in this store may name. The first is the default. */
   readonly agents: readonly Agent[]
   /** Receives errors that have no caller, with the reference that end users are shown. */
-  readonly onError?: (error: unknown, context: { reference: string; session: SessionKey; turnId?: string }) => void
+  readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /** Called at named places of the engine; used to kill the process there in tests. */
   readonly faultPoint?: FaultPoint
   /** Sessions without readers or work that stay in memory. Default 1,000. */
@@ -203,10 +203,20 @@ export function createEngine(options: EngineOptions): Engine {
       `there is no agent ${JSON.stringify(name)}; there is ${[...agents.keys()].join(', ')}`,
     )
 
+  async function* openSessions(): AsyncGenerator<SessionKey> {
+    let before: number | undefined
+    for (;;) {
+      const page = await backend.journal.list({ status: 'running', ...(before !== undefined && { before }) })
+      for (const { key } of page) yield key
+      const last = page.at(-1)
+      if (last === undefined) return
+      before = last.updatedAt
+    }
+  }
+
   async function recover(): Promise<number> {
-    const open = await backend.journal.list({ status: 'running', limit: 1_000 })
     let taken = 0
-    for (const { key } of open) {
+    for await (const key of openSessions()) {
       if (stopping) break
       try {
         taken += await using(key, async (log) => {
@@ -239,7 +249,7 @@ export function createEngine(options: EngineOptions): Engine {
       await announce()
       await Promise.all([compileSchemas(agents.values()), recover()])
       sweep = setInterval(() => {
-        recover().catch((error: unknown) => console.error(error))
+        recover().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
       }, SWEEP_MS)
       sweep.unref()
     },

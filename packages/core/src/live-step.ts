@@ -1,5 +1,5 @@
 // The answer that is being streamed: turns a model's fragments into deltas, and keeps them for who joins late.
-import type { Delta } from './events/types.ts'
+import type { Block, Delta } from './events/types.ts'
 import { callIds } from './ids.ts'
 import type { ModelDelta } from './model.ts'
 import type { SessionKey } from './ports.ts'
@@ -18,6 +18,8 @@ export interface LiveStep {
   push(delta: ModelDelta): Delta
   /** The step so far, each block in one fragment. */
   soFar(): Delta[]
+  /** The text and the thinking so far: what people have seen of an answer that does not come to its end. */
+  blocks(): Block[]
 }
 
 export function liveStep(key: SessionKey, turnId: string, step: number): LiveStep {
@@ -58,6 +60,10 @@ export function liveStep(key: SessionKey, turnId: string, step: number): LiveSte
         return text === '' ? [opened] : [opened, fragment]
       })
     },
+    blocks: () =>
+      blocks.flatMap((block): Block[] =>
+        block === undefined || block.type === 'call' ? [] : [{ type: block.type, text: block.parts.join('') }],
+      ),
   }
 }
 

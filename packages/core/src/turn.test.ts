@@ -142,6 +142,26 @@ describe('a turn', () => {
     assertWhole(await eventsOf(session))
   })
 
+  test('a model of somebody else may throw anything and ignore the signal', async () => {
+    const { session, server } = await bench([], {
+      model: {
+        id: 'own:model',
+        async generate(request, { onDelta }) {
+          onDelta({ type: 'text', block: 0, text: 'as far as' })
+          if (request.messages.length === 1) throw new TypeError('x is not a function')
+          return new Promise(() => {})
+        },
+      },
+    })
+    await expect(session.run('One.')).rejects.toMatchObject({ code: 'provider_error' })
+    const stream = session.stream('Two.')
+    for await (const it of stream) if (it.type === 'text.delta') break
+    await session.interrupt()
+    expect(await stream.result).toMatchObject({ status: 'cancelled', text: 'as far as' })
+    expect(server.requests).toHaveLength(0)
+    assertWhole(await eventsOf(session))
+  })
+
   test('the total limit ends the turn', async () => {
     const { session, server } = await bench([{ text: 'never', silentAfterChunks: 0 }])
     await expect(session.run('Go.', { totalTimeoutMs: 30 })).rejects.toMatchObject({ code: 'total_timeout' })

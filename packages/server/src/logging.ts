@@ -81,7 +81,7 @@ export function reporter(log: Logger): (error: unknown, about?: Readonly<Record<
 /** The engine's `onError`: the full error under the reference that end users are shown. */
 export const engineErrors =
   (log: Logger) =>
-  (error: unknown, context: { reference: string; session: SessionKey; turnId?: string }): void => {
+  (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }): void => {
     const { reference, session, turnId } = context
     log.error({ reference, ...session, turnId, err: error }, 'engine error')
   }

@@ -67,8 +67,8 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   const before: EventBody[] = []
   const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, before))
   if (outcome.status === 'requested') return
-  // The next start repeats or reconciles the call; a cancellation that nobody asked for is not its outcome.
-  if (run.stopped === 'shutdown' && outcome.status === 'cancelled') return
+  // The next start repeats or reconciles the call: that it was cut short here is not its outcome.
+  if (run.stopped === 'shutdown' && (outcome.status === 'cancelled' || outcome.status === 'unknown')) return
 
   const { callId } = call
   const limit = tool === readArtifact ? Number.POSITIVE_INFINITY : run.agent.limits.maxResultLength

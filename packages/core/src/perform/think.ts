@@ -2,8 +2,8 @@
 import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, Message } from '../events/types.ts'
 import { callIds } from '../ids.ts'
-import { liveStep } from '../live-step.ts'
-import { ModelError, type ModelReply, type ModelRequest, noUsage } from '../model.ts'
+import { type LiveStep, liveStep } from '../live-step.ts'
+import { type ModelCallOptions, ModelError, type ModelReply, type ModelRequest, noUsage } from '../model.ts'
 import type { TurnState } from '../state.ts'
 import type { TurnRun } from '../turn-run.ts'
 import { MAX_FAILURES } from './act.ts'
@@ -18,7 +18,7 @@ export async function think(run: TurnRun): Promise<void> {
 
   const live = liveStep(log.key, run.turnId, step)
   log.live = live
-  const onDelta: Parameters<typeof agent.model.generate>[1]['onDelta'] = (delta) => {
+  const onDelta: ModelCallOptions['onDelta'] = (delta) => {
     firstOutputMs ??= performance.now() - startedAt
     run.touch()
     if (log.live === live) log.publish(live.push(delta))
@@ -31,7 +31,7 @@ export async function think(run: TurnRun): Promise<void> {
     const system = await agent.hooks.systemPrompt(agent.instructions, context)
     const request = requestFor(run, turn, system)
     reply = await agent.hooks.reasoning(context, () =>
-      agent.hooks.modelCall(request, context, (it) => agent.model.generate(it, { signal: run.signal, onDelta })),
+      agent.hooks.modelCall(request, context, (it) => generate(run, live, it, onDelta)),
     )
     run.faultPoint?.('model.after')
   } catch (caught) {
@@ -47,6 +47,40 @@ export async function think(run: TurnRun): Promise<void> {
     ...(firstOutputMs !== undefined && { firstOutputMs: Math.round(firstOutputMs) }),
   }
   await run.write(() => [finished(run, step, reply, error, timing)])
+}
+
+/** How long a model may take to notice that it was aborted. */
+const ABORT_GRACE_MS = 1_000
+
+/** The model's answer; whatever a model does wrong is a ModelError that holds what had been shown. */
+async function generate(
+  run: TurnRun,
+  live: LiveStep,
+  request: ModelRequest,
+  onDelta: ModelCallOptions['onDelta'],
+): Promise<ModelReply> {
+  const { model } = run.agent
+  const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
+  let timer: NodeJS.Timeout | undefined
+  let leave = (): void => {}
+  const deaf = new Promise<never>((_, reject) => {
+    leave = () => {
+      timer = setTimeout(() => {
+        reject(new ModelError('cancelled', 'The model did not stop when asked to.', { partial: shown() }))
+      }, ABORT_GRACE_MS)
+    }
+    run.signal.addEventListener('abort', leave, { once: true })
+  })
+  try {
+    return await Promise.race([model.generate(request, { signal: run.signal, onDelta }), deaf])
+  } catch (error) {
+    if (error instanceof ModelError) throw error
+    const message = `The model ${model.id} failed.`
+    throw new ModelError('provider_error', message, { partial: shown(), cause: error })
+  } finally {
+    clearTimeout(timer)
+    run.signal.removeEventListener('abort', leave)
+  }
 }
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
