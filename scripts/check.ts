@@ -9,7 +9,7 @@ const report = join(scratch, 'vitest.json')
 
 /** Each stage counts as one test, except the test run, which counts its own. */
 const stages: readonly { name: string; command: readonly string[] }[] = [
-  { name: 'format and lint (biome)', command: ['biome', 'ci', '--error-on-warnings', '.'] },
+  { name: 'format and lint (biome)', command: ['biome', 'ci', '--colors=off', '--error-on-warnings', '.'] },
   { name: 'lint (oxlint)', command: ['oxlint', '--deny-warnings'] },
   { name: 'types', command: ['tsc', '-p', '.'] },
   { name: 'unused files, exports and dependencies (knip)', command: ['knip'] },

@@ -66,7 +66,7 @@ describe('TypeScript', () => {
         ['--conditions=oxbow-source', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', stripped],
         directory,
       )
-      if (prints !== undefined) expect(output).toContain(prints)
+      expect(output).toContain(prints ?? '')
     } finally {
       rmSync(directory, { recursive: true })
     }
