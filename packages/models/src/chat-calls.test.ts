@@ -90,6 +90,15 @@ test.each(['', 'null', null, undefined])('the id %j is no id', async (id) => {
   ])
   expect(
     await assembled([
+      { id, ...fn('f', '{}') },
+      { id, ...fn('g', '{}') },
+    ]),
+  ).toEqual([
+    ['f', '{}'],
+    ['g', '{}'],
+  ])
+  expect(
+    await assembled([
       { index: 0, id, ...fn('f', '{}') },
       { index: 1, id, ...fn('g', '{}') },
     ]),
@@ -182,6 +191,10 @@ test('a name that comes after the id and the first arguments is waited for', asy
     { type: 'call', block: 0, tool: 'f' },
     { type: 'arguments', block: 0, text: '{"x":1}' },
   ])
+})
+
+test('arguments whose tool is never named are a call of no tool, which the engine refuses', async () => {
+  expect(await assembled([{ index: 0, id: 'a', ...fn(undefined, '{"x":1}') }])).toEqual([['', '{"x":1}']])
 })
 
 test('fragments that are null or say nothing are passed over', async () => {

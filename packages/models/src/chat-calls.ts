@@ -1,5 +1,5 @@
 // Puts tool calls together from their fragments. Providers disagree on what marks a fragment's call, so the rules here
-// are: an id that is known continues its call; a new id opens one; without an id the index decides, and without an index
+// are: an id that is known continues its call; a new id with a name opens one; without an id the index decides, and without an index
 // the place. Argument text is kept as it came; nothing is repaired.
 
 /** One element of `delta.tool_calls`, as far as it can be trusted. */
@@ -41,10 +41,9 @@ export function assembleCalls(changed: (call: OpenCall, piece: string) => void):
     const last =
       index !== undefined ? calls.findLast((call) => call.index === index) : (calls[place ?? -1] ?? calls.at(-1))
     if (!last) return undefined
-    // A new id opens a new call, unless it comes without a name in the midst of a call (ids that change per fragment),
-    // or belongs to a call that had none.
-    if (id !== undefined && last.id !== undefined) return name === '' && !isComplete(last) ? last : undefined
+    // Without a name nothing can be a new call: then the id is one that changes per fragment.
     if (name === '') return last
+    if (id !== undefined && last.id !== undefined) return undefined
     if (last.tool === '') return last
     // A name without an id: providers that repeat it on every fragment against providers that reuse one index.
     return last.tool === name && !(isComplete(last) && piece !== '') ? last : undefined

@@ -118,6 +118,14 @@ describe('text', () => {
     expect(reply.usage).toMatchObject({ inputTokens: 7, outputTokens: 3, estimated: false })
   })
 
+  test('nor is it when that frame has an empty or a whole delta as well', async () => {
+    const message = { role: 'assistant', content: 'Hi there' }
+    for (const delta of [{}, message]) {
+      const last = { object: 'chat.completion', choices: [{ index: 0, delta, message, finish_reason: 'stop' }] }
+      expect(text((await read([frame({ content: 'Hi ' }), frame({ content: 'there' }), last])).reply)).toBe('Hi there')
+    }
+  })
+
   test('a whole message is taken where nothing was streamed', async () => {
     const message = { role: 'assistant', content: 'all at once' }
     const { reply } = await read([

@@ -82,16 +82,22 @@ export function assembleReply(
     return current
   }
 
+  const announce = (call: OpenCall) => {
+    call.block = blocks.length
+    blocks.push({ type: 'call', call })
+    current = undefined
+    onDelta({ type: 'call', block: call.block, tool: call.tool })
+    if (call.parts.length > 0) onDelta({ type: 'arguments', block: call.block, text: call.parts.join('') })
+  }
   const calls = assembleCalls((call, piece) => {
-    if (call.block === undefined) {
-      if (call.tool === '') return
-      call.block = blocks.length
-      blocks.push({ type: 'call', call })
-      current = undefined
-      onDelta({ type: 'call', block: call.block, tool: call.tool })
-      if (call.parts.length > 0) onDelta({ type: 'arguments', block: call.block, text: call.parts.join('') })
-    } else if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
+    if (call.block !== undefined) {
+      if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
+    } else if (call.tool !== '') announce(call)
   })
+  /** Arguments whose tool was never named: the model must hear that nothing was done. */
+  const announceNameless = () => {
+    for (const call of calls.calls) if (call.block === undefined && call.parts.length > 0) announce(call)
+  }
 
   /** The block that holds what the filter gave out last. */
   let sorted: typeof current
@@ -148,11 +154,13 @@ export function assembleReply(
   const noteModel = (frame: WireFrame) => {
     if (typeof frame.model === 'string' && frame.model !== '') answeredBy = frame.model
   }
-  const noteEnd = (reason: unknown, frame: WireFrame, choice: WireChoice) => {
-    if (typeof reason !== 'string' || reason === '' || reason === 'null') return
-    wireReason = reason
+  const noteEnd = (reason: unknown, frame: WireFrame, choice: WireChoice): WireFault | undefined => {
+    if (typeof reason !== 'string' || reason === 'null') return undefined
     noteUsage(choice.usage)
     noteUsage(frame.x_groq?.usage)
+    if (brokenEnds.has(reason)) return { type: 'error', error: { code: reason, message: `it ended with ${reason}` } }
+    wireReason = reason
+    return undefined
   }
   const withoutChoice = (frame: WireFrame): WireFault | undefined => {
     noteModel(frame)
@@ -191,11 +199,11 @@ export function assembleReply(
         if (delta.tool_calls) calls.push(delta.tool_calls)
       }
       if (answeredBy === undefined) noteModel(frame)
-      if (reason) noteEnd(reason, frame, choice)
-      return undefined
+      return reason ? noteEnd(reason, frame, choice) : undefined
     },
     reply(finishReason) {
       tags?.end(finishReason === undefined)
+      if (finishReason === undefined) announceNameless()
       const finished = closeBlocks(blocks)
       const called = finished.some((block) => block.type === 'call')
       return {
@@ -207,6 +215,9 @@ export function assembleReply(
     },
   }
 }
+
+/** Reasons that mean that the answer is not whole: of OpenRouter and Mistral, Zhipu, DeepSeek, vLLM. */
+const brokenEnds = new Set(['error', 'network_error', 'insufficient_system_resource', 'abort'])
 
 function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
   if (typeof frame.output === 'object' && frame.output !== null) return { type: 'native' }

@@ -1,5 +1,5 @@
 // The driver over real HTTP: how an answer ends, well or not.
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gate, scriptedModel } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
@@ -64,17 +64,21 @@ test('the key, the kind of body and own headers are sent; own headers win', asyn
   })
 })
 
-test('after `[DONE]` the connection is used again', async () => {
+test('after `[DONE]` the connection is used again, also when its end comes late', async () => {
   const ports = new Set<number | undefined>()
   const server = createServer((incoming, response) => {
     ports.add(incoming.socket.remotePort)
-    incoming.resume().on('end', () => response.end(sse([frame({ content: 'a' }), frame({}, 'stop')])))
+    response.write(sse([frame({ content: 'a' }), frame({}, 'stop')]))
+    setImmediate(() => response.end())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const model = modelAt({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` })
-  for (let i = 0; i < 8; i++) await ask(model)
-  // The answer is there before the end of its body is, so that a second connection may be opened once.
-  expect(ports.size).toBeLessThanOrEqual(2)
+  const url = await listening(server)
+  const model = modelAt({ url })
+  for (let i = 0; i < 10; i++) {
+    await ask(model)
+    await new Promise(setImmediate)
+  }
+  // The answer is there before the end of its body is, so that another connection may be opened now and then.
+  expect(ports.size).toBeLessThan(6)
   server.closeAllConnections()
   server.close()
 })
@@ -180,6 +184,12 @@ describe('clocks', () => {
     expect(text(reply)).toBe('a b c d e f g h i j k l')
   })
 
+  test('silence after progress that went on for longer than the limit is still noticed', async () => {
+    const server = await serve({ text: 'a b c d e f g h', betweenChunks: 20, silentAfterChunks: 8 })
+    const { error } = await askInVain(modelAt(server, { timeouts: { idleMs: 100 } }))
+    expect(error).toMatchObject({ code: 'idle_timeout', partial: { blocks: [{ text: 'a b c d e f g h' }] } })
+  })
+
   test('the total limit ends also a busy answer', async () => {
     const server = await serve({ text: 'word '.repeat(1_000), betweenChunks: 2 })
     const { error } = await askInVain(modelAt(server, { timeouts: { totalMs: 60 } }))
@@ -188,8 +198,7 @@ describe('clocks', () => {
 
   test('an error whose body does not come is still the error that its status tells', async () => {
     const server = createServer((_, response) => response.writeHead(429, { 'retry-after': '7' }).flushHeaders())
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+    const url = await listening(server)
     const { error } = await askInVain(modelAt({ url }, { timeouts: { firstByteMs: 30 } }))
     expect(error).toMatchObject({ code: 'rate_limited', retryAfterMs: 7_000 })
     server.closeAllConnections()
@@ -198,7 +207,9 @@ describe('clocks', () => {
 
   test('silence after the reason to end is the end: the answer was whole', async () => {
     const server = await serve({ text: 'one', silentAfterChunks: 2 })
+    const start = performance.now()
     const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 30 } }))
+    expect(performance.now() - start).toBeLessThan(2_000)
     expect(reply).toMatchObject({
       blocks: [{ type: 'text', text: 'one' }],
       finishReason: 'stop',
@@ -275,6 +286,15 @@ describe('streams that break', () => {
   })
 
   test.each([
+    ['error', 'provider_error'],
+    ['network_error', 'provider_error'],
+    ['insufficient_system_resource', 'overloaded'],
+  ])('the reason `%s` means that the answer is not whole', async (finishReason, code) => {
+    const { error } = await askInVain(modelAt(await serve({ text: 'one', finishReason })))
+    expect(error).toMatchObject({ code, retryable: true, partial: { blocks: [{ type: 'text', text: 'one' }] } })
+  })
+
+  test.each([
     ['inside a choice', { choices: [{ index: 0, delta: {}, error: { message: 'no', code: 503 } }] }, 'overloaded'],
     ['told by its event', 'event: error\ndata: {"message":"server overloaded"}\n\n', 'overloaded'],
     ['of a web framework', { detail: 'it broke' }, 'provider_error'],
@@ -338,3 +358,8 @@ describe('bodies that are no stream', () => {
     expect(error.message).not.toContain('secret')
   })
 })
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+}

@@ -160,7 +160,7 @@ function classify(
   const refusedInput = status === undefined || (status >= 400 && status < 500 && status !== 404)
   if (refusedInput && overflow.test(text.trim() === '' ? body : text))
     return { code: 'context_overflow', retryable: false }
-  if (status === 503 || status === 529 || /overloaded|server_is_busy|engine_overloaded/i.test(text)) {
+  if (status === 503 || status === 529 || /overloaded|server_is_busy|insufficient_system_resource/i.test(text)) {
     return { code: 'overloaded', retryable: true }
   }
   if (status !== undefined && status >= 400 && status < 500 && status !== 408) {

@@ -100,6 +100,15 @@ describe('pairing', () => {
     expect(kinds(history)).toEqual(['moved_result'])
   })
 
+  test('results of two messages in one are put behind their own calls', () => {
+    expect(blocks([assistant(call('a')), assistant(call('b')), tool(result('a'), result('b'))])).toEqual([
+      ['assistant', call('a')],
+      ['tool', result('a')],
+      ['assistant', call('b')],
+      ['tool', result('b')],
+    ])
+  })
+
   test('an id that was used before is made unique together with its result', () => {
     const history = [assistant(call('a')), tool(result('a')), assistant(call('a')), tool(result('a', 'second'))]
     expect(blocks(history).slice(2)).toEqual([

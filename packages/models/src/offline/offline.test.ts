@@ -40,6 +40,7 @@ describe('it picks tools by the words of the question', () => {
     ['What is the weather in berlin?', ['get_weather', { city: 'berlin' }]],
     ['What is 2 + 3 * 4?', ['calculator', { expression: '2 + 3 * 4' }]],
     ['what is 12 times 7', ['calculator', { expression: '12 * 7' }]],
+    ['what is 2 plus 3', ['calculator', { expression: '2 + 3' }]],
     ['How much is 15% of 80?', ['calculator', { expression: '15/100* 80' }]],
     ['add 3 and 4', ['add', { a: 3, b: 4 }]],
     ['What time is it in Tokyo?', ['current_time', { timezone: 'Asia/Tokyo' }]],
