@@ -227,6 +227,12 @@ describe('failures', () => {
       turnId: 't',
       pending: [{ callId: expect.any(String), tool: 'ask', arguments: {} }],
     })
+    const behind = await post('/api/chat', { sessionId: 's', message: 'Hello?' })
+    expect(behind.status).toBe(409)
+    expect((await json(behind)).error).toMatchObject({
+      code: 'session_waiting',
+      message: expect.stringContaining('external'),
+    })
     const path = `/api/sessions/s/calls/${body.pending[0].callId}`
     expect((await post(path, { content: 'yes' })).status).toBe(202)
     expect((await post('/api/chat', { sessionId: 's', message: 'Hi', turnId: 't' })).status).toBe(200)

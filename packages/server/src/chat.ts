@@ -8,6 +8,7 @@ import { type Route, route } from './http/route.ts'
 import { errorAnswer, given, messageText, optionalId } from './http/schemas.ts'
 import { principalOf } from './principal.ts'
 import type { Audience } from './stream/audience.ts'
+import { findTurn } from './stream/turn-stream.ts'
 
 export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessageLength: number }): Route {
   return route({
@@ -37,7 +38,7 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
           ),
         }),
       },
-      409: { description: 'The turn was stopped.', schema: errorAnswer },
+      409: { description: 'The turn was stopped, or an earlier one waits for something.', schema: errorAnswer },
       422: { description: 'The model refused, or the conversation is too long.', schema: errorAnswer },
       502: { description: 'The model failed.', schema: errorAnswer },
       504: { description: 'The answer took too long.', schema: errorAnswer },
@@ -53,6 +54,14 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
       const sessionId = given(body.sessionId) ?? fresh
       const session = engine.session({ tenant: principal.tenant, user: principal.user, session: sessionId })
 
+      const state = await session.state()
+      if (state.turn?.paused !== undefined && findTurn(state, turnId) === undefined)
+        throw new HttpError(
+          409,
+          'session_waiting',
+          `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
+            'Bring the result that it waits for, or interrupt it.',
+        )
       const { outgoing } = c.env
       const leave = audience.enter(session, turnId)
       const left = (): void => leave(outgoing.writableEnded)

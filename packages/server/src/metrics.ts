@@ -1,5 +1,6 @@
-// Prometheus figures. The library is loaded when the service is ready, not while it starts; what happens before is kept.
-import type { Engine, Middleware, SessionKey } from '@oxbow/core'
+// Prometheus figures. The library takes longer to load than all the rest of the service, so it is loaded when the first
+// requests have been served, or when it is asked for; what happens before is kept.
+import { type Engine, type Middleware, OxbowError, type SessionKey } from '@oxbow/core'
 import type { Registry } from 'prom-client'
 import type { ObservedRequest } from './http/request-log.ts'
 import { type Route, route } from './http/route.ts'
@@ -12,18 +13,21 @@ export interface Metrics {
   readonly route: Route
   /** Told by the service what else there is to count. */
   attach(source: { readonly engine: Engine; readonly openStreams: () => number }): void
-  load(): void
+  /** The service is ready. */
+  start(): void
   close(): void
 }
 
 type Instruments = Awaited<ReturnType<typeof loadInstruments>>
 
+const LOAD_AFTER_MS = 1_000
 const MAX_KEPT = 10_000
 
 export function createMetrics(): Metrics {
   let source: Parameters<Metrics['attach']>[0] | undefined
   let loading: Promise<Instruments> | undefined
   let instruments: Instruments | undefined
+  let timer: NodeJS.Timeout | undefined
   let kept: ((to: Instruments) => void)[] = []
 
   const record = (observation: (to: Instruments) => void): void => {
@@ -44,10 +48,17 @@ export function createMetrics(): Metrics {
   return {
     middleware: {
       name: 'metrics',
-      async onAgent({ session, turnId, agent }, next) {
-        await next()
+      async onAgent({ session, turnId, agent, signal }, next) {
+        const count = (end: string): void => record(({ turns }) => turns.inc({ agent, end }))
+        try {
+          await next()
+        } catch (error) {
+          // Otherwise the turn goes on: here later, or with the worker that has it now.
+          if (!signal.aborted && !/^(storage|journal)_/.test(codeOf(error))) count('failed')
+          throw error
+        }
         const end = source === undefined ? undefined : await endOf(source.engine, session, turnId)
-        if (end !== undefined) record(({ turns }) => turns.inc({ agent, end }))
+        if (end !== undefined) count(end)
       },
       async onModelCall(request, context, next) {
         const startedAt = performance.now()
@@ -69,7 +80,7 @@ export function createMetrics(): Metrics {
           })
           return reply
         } catch (error) {
-          done(typeof (error as { code?: unknown }).code === 'string' ? (error as { code: string }).code : 'error')
+          done(codeOf(error))
           throw error
         }
       },
@@ -98,10 +109,18 @@ export function createMetrics(): Metrics {
     attach(to) {
       source = to
     },
-    load: () => void load(),
-    close: () => void loading?.then(({ registry }) => registry.clear()),
+    start() {
+      timer = setTimeout(load, LOAD_AFTER_MS)
+      timer.unref()
+    },
+    close() {
+      clearTimeout(timer)
+      void loading?.then(({ registry }) => registry.clear())
+    },
   }
 }
+
+const codeOf = (error: unknown): string => (error instanceof OxbowError ? error.code : 'error')
 
 /** How the work on a turn ended here; undefined when another worker has it now. */
 async function endOf(

@@ -1,8 +1,8 @@
 // The HTTP service: routes around an engine, and its life from listen to close.
 
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createAdaptorServer } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { Engine } from '@oxbow/core'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
@@ -48,6 +48,9 @@ export interface Service {
 /** How long the last bytes may take to reach their readers when the service closes. */
 const FLUSH_MS = 1_000
 
+/** For requests that do not even become one: a broken request line, no Host header. */
+const badRequest = new HttpError(400, 'invalid_request', 'The request line or the Host header is not valid.')
+
 export function createService({ engine, config, log, metrics = createMetrics() }: ServiceOptions): Service {
   const { server: settings, identity } = config
   const report = reporter(log)
@@ -90,11 +93,14 @@ export function createService({ engine, config, log, metrics = createMetrics() }
 
   async function listen(): Promise<{ url: string }> {
     assertMayListen(settings.host, identity.mode)
-    const listening = createAdaptorServer({
-      fetch: app.fetch,
+    const listener = getRequestListener(app.fetch, {
       overrideGlobalObjects: false,
-      serverOptions: { maxHeaderSize: settings.maxHeaderBytes, requestTimeout: settings.requestTimeoutMs },
-    }) as Server
+      errorHandler: () => errorResponse(badRequest),
+    })
+    const listening = createServer(
+      { maxHeaderSize: settings.maxHeaderBytes, requestTimeout: settings.requestTimeoutMs },
+      listener,
+    )
     server = listening
     await new Promise<void>((resolve, reject) => {
       listening.once('error', reject)
@@ -107,7 +113,7 @@ export function createService({ engine, config, log, metrics = createMetrics() }
       throw error
     }
     phase = 'ready'
-    metrics.load()
+    metrics.start()
     const { address, port, family } = listening.address() as AddressInfo
     const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
     log.info({ url, store: engine.backend.name }, 'listening')

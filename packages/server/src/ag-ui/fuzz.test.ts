@@ -130,5 +130,6 @@ test('Y6 the official client that aborts its run stops it', async () => {
   signal.abort()
   await own.model.requests[0]?.waitForAbort()
   await running
+  expect(own.model.requests[0]?.aborted).toBe(true)
   await own.close()
 })

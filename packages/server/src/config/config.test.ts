@@ -65,6 +65,13 @@ describe('sources', () => {
     })
   })
 
+  test('a variable that is set to nothing counts as not set', async () => {
+    expect(await load('model = "openai"', { OXBOW_MODEL: '', OXBOW_SERVER_PORT: '' })).toMatchObject({
+      model: 'openai',
+      server: { port: 8080 },
+    })
+  })
+
   test('variables in the file are replaced, and $${ stays', async () => {
     const config = await load('[agent]\ninstructions = "I am ${NAME}, not $${NAME}"', { NAME: 'Ox' })
     expect(config.agent.instructions).toBe('I am Ox, not ${NAME}')
@@ -100,7 +107,7 @@ describe('problems', () => {
       load('[server]\nprot = 1\n[sever]\nport = 1', { OXBOW_SERVER_PROT: '1', OXBOW_SOMEBODY_ELSE: 'x' }),
     )
     expect(problems.join('\n')).toMatch(/^server\.prot: .*did you mean server\.port\?$/m)
-    expect(problems.join('\n')).toMatch(/^sever: there is no such setting/m)
+    expect(problems.join('\n')).toMatch(/^sever: there is no such setting.*did you mean server\?$/m)
     expect(problems.join('\n')).toMatch(/^OXBOW_SERVER_PROT: .*did you mean OXBOW_SERVER_PORT\?$/m)
     expect(problems).toHaveLength(3)
   })

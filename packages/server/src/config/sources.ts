@@ -35,7 +35,7 @@ export function fromObject(
       if (value === undefined) continue
       if (KEYS.has(key)) found.set(key, { value, source, shown: true })
       else if (!SECTIONS.has(key))
-        problems.push(`${key}: there is no such setting (in ${source})${suggest(key, [...KEYS])}`)
+        problems.push(`${key}: there is no such setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`)
       else if (typeof value === 'object' && value !== null && !Array.isArray(value))
         walk(value as Record<string, unknown>, `${key}.`)
       else
@@ -82,7 +82,8 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
   const found = new Map<string, Given>()
   for (const { key, variable, kind } of SETTINGS) {
     const text = environment[variable]
-    if (text === undefined) continue
+    // Compose files and shells set variables to nothing where they mean not to set them.
+    if (text === undefined || text === '') continue
     const number = kind === 'number' && text.trim() !== '' ? Number(text) : Number.NaN
     found.set(key, { value: Number.isNaN(number) ? text : number, source: `the variable ${variable}`, shown: true })
   }

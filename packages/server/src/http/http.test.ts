@@ -157,6 +157,14 @@ describe('routes', () => {
     expect((await json(answer)).error.code).toBe('method_not_allowed')
   })
 
+  test.each(['GET http://[ HTTP/1.1\r\nhost: localhost', 'GET /a\\b HTTP/1.1\r\nhost: localhost', 'GET / HTTP/1.0'])(
+    '%j is a 400 in JSON',
+    async (head) => {
+      const { url } = await start()
+      expect(await raw(url, `${head}\r\nconnection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 400 [\s\S]*"invalid_request"/)
+    },
+  )
+
   test('no answer may be framed, sniffed or read by another origin', async () => {
     const { get, post } = await start({ replies: always })
     for (const answer of [

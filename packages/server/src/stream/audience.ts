@@ -4,7 +4,7 @@ import type { Session } from '@oxbow/core'
 export interface Audience {
   /** Somebody watches a turn. Call the result once or more when they leave; `over` tells that the turn needs nobody. */
   enter(session: Session, turnId: string): (over: boolean) => void
-  /** Stops at once what would be stopped after its grace. */
+  /** Stops at once what would be stopped after its grace. Who leaves from now on stops nothing: the service does. */
   close(): Promise<void>
 }
 
@@ -20,6 +20,7 @@ export function audience(options: {
 }): Audience {
   const turns = new Map<string, Watched>()
   const stops = new Map<string, () => Promise<void>>()
+  let closed = false
 
   return {
     enter(session, turnId) {
@@ -38,7 +39,7 @@ export function audience(options: {
         turn.watchers -= 1
         if (turn.watchers > 0) return
         turns.delete(name)
-        if (over || options.onDisconnect === 'continue') return
+        if (over || closed || options.onDisconnect === 'continue') return
         const stop = async (): Promise<void> => {
           clearTimeout(turn.grace)
           if (stops.get(name) !== stop) return
@@ -52,6 +53,7 @@ export function audience(options: {
       }
     },
     async close() {
+      closed = true
       await Promise.all([...stops.values()].map((stop) => stop()))
     },
   }

@@ -2,12 +2,25 @@
 import { memory } from '@oxbow/backends/memory'
 import { gate, scriptedModel, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { custom, endOf, json, rigs, runInput, textOf, types } from '../test.fixture.ts'
+import { custom, endOf, type Frame, framesOf, json, rigs, runInput, textOf, types } from '../test.fixture.ts'
 import { readStream } from './reader.fixture.ts'
 
 const start = rigs()
 const isText = (it: { type: string }): boolean => it.type === 'TEXT_MESSAGE_CONTENT'
 const stopAtOnce = { 'server.disconnectGrace': '0ms' }
+
+/** What a client holds after these frames: a start for an id that it knows begins it again. */
+function put(frames: readonly Frame[]): Map<unknown, string> {
+  const held = new Map<unknown, string>()
+  for (const it of frames) {
+    const id =
+      it.toolCallId === undefined ? it.messageId : `${it.toolCallId}${it.type === 'TOOL_CALL_RESULT' ? ' result' : ''}`
+    if (it.type.endsWith('_START') && it.type !== 'REASONING_START') held.set(id, '')
+    else if (it.delta !== undefined) held.set(id, held.get(id) + String(it.delta))
+    else if (it.type === 'TOOL_CALL_RESULT') held.set(id, String(it.content))
+  }
+  return held
+}
 
 describe('a client that leaves', () => {
   test('Y6 stops the run', async () => {
@@ -134,6 +147,40 @@ describe('a stream that is taken up', () => {
     expect(textOf(frames)).toBe('Seen.')
     // The sum still counts the step that is not shown again.
     expect(custom(frames, 'token_usage').at(-1).cumulative.inputTokens).toBe(20)
+  })
+
+  test('at any frame, gives the reader what it would have had', async () => {
+    const { tool } = await import('@oxbow/core')
+    const look = tool({
+      name: 'look',
+      description: 'Looks.',
+      effects: ['read'],
+      input: { type: 'object', properties: {} },
+      run: () => 'seen',
+    })
+    const { post, get } = await start({
+      agent: { tools: [look] },
+      replies: [
+        { thinking: 'I think.', text: 'I look.', calls: [{ name: 'look' }, { name: 'look', arguments: { at: 'it' } }] },
+        { text: 'Seen it all.' },
+      ],
+    })
+    const wire = await (await post('/api/chat/stream', runInput('Hi'))).text()
+    const parts = wire.trimEnd().split('\n\n')
+    const whole = put(framesOf(wire))
+    expect(whole.size).toBe(7)
+    for (let cut = 1; cut <= parts.length; cut++) {
+      const had = parts.slice(0, cut).join('\n\n')
+      const lastId = [...had.matchAll(/^id: (\d+)$/gm)].at(-1)?.[1] ?? '1'
+      const rest = framesOf(await (await get(`/api/sessions/thread/stream?after=${lastId}`)).text())
+      endOf(rest)
+      expect(put([...framesOf(`${had}\n\n`), ...rest])).toEqual(whole)
+      // What was whole does not come again, and what comes again is announced.
+      const repeated = types(rest).some(
+        (type, i) => type === 'TEXT_MESSAGE_START' && had.includes(String(rest[i]!.messageId)),
+      )
+      if (repeated) expect(custom(rest, 'stream_resumed')).toMatchObject([{ repeats: true }])
+    }
   })
 
   test('after its end, is told the end again', async () => {

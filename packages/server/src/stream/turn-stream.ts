@@ -89,10 +89,10 @@ async function follow(session: Session, encoder: RunEncoder, sse: Sse, turnId: s
   for await (const item of session.follow({ after, signal: sse.signal })) {
     const written = sse.write(encoder.encode(item))
     if (encoder.ended) return
-    if ('seq' in item && item.type === 'turn.paused' && item.turnId === turnId) {
+    if (item.type === 'turn.paused' && item.turnId === turnId) {
       // A pause of the past has been ended by what follows it.
-      const since = await session.events(item.seq)
-      if (!since.some((it) => it.type !== 'session.opened' && it.turnId === turnId)) {
+      const { turn } = await session.state()
+      if (turn?.paused?.seq === item.seq) {
         sse.write(encoder.pause())
         return
       }
