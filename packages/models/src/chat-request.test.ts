@@ -255,6 +255,5 @@ test('a history of thousands of messages costs little the second time', () => {
   }
   const first = time()
   const later = Math.min(...Array.from({ length: 10 }, time))
-  expect(later).toBeLessThan(first)
-  expect(later).toBeLessThan(10)
+  expect(later).toBeLessThan(first / 2)
 })

@@ -148,7 +148,6 @@ describe('clocks', () => {
     const server = await serve({ beforeHeaders: gate() })
     const { error } = await askInVain(modelAt(server, { timeouts: { firstByteMs: 30 } }))
     expect(error).toMatchObject({ code: 'first_byte_timeout', retryable: true, partial: undefined })
-    await (await server.nextRequest()).waitForAbort()
   })
 
   test('a head without a body is a first_byte_timeout too', async () => {
@@ -179,14 +178,14 @@ describe('clocks', () => {
   })
 
   test('an answer that goes on for longer than the idle limit is not idle', async () => {
-    const server = await serve({ text: 'a b c d e f g h i j k l', betweenChunks: 20 })
-    const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 150, firstByteMs: 150 } }))
+    const server = await serve({ text: 'a b c d e f g h i j k l', betweenChunks: 60 })
+    const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 500, firstByteMs: 500 } }))
     expect(text(reply)).toBe('a b c d e f g h i j k l')
   })
 
   test('silence after progress that went on for longer than the limit is still noticed', async () => {
-    const server = await serve({ text: 'a b c d e f g h', betweenChunks: 20, silentAfterChunks: 8 })
-    const { error } = await askInVain(modelAt(server, { timeouts: { idleMs: 100 } }))
+    const server = await serve({ text: 'a b c d e f g h', betweenChunks: 80, silentAfterChunks: 8 })
+    const { error } = await askInVain(modelAt(server, { timeouts: { idleMs: 500 } }))
     expect(error).toMatchObject({ code: 'idle_timeout', partial: { blocks: [{ text: 'a b c d e f g h' }] } })
   })
 
@@ -199,7 +198,7 @@ describe('clocks', () => {
   test('an error whose body does not come is still the error that its status tells', async () => {
     const server = createServer((_, response) => response.writeHead(429, { 'retry-after': '7' }).flushHeaders())
     const url = await listening(server)
-    const { error } = await askInVain(modelAt({ url }, { timeouts: { firstByteMs: 30 } }))
+    const { error } = await askInVain(modelAt({ url }, { timeouts: { firstByteMs: 500 } }))
     expect(error).toMatchObject({ code: 'rate_limited', retryAfterMs: 7_000 })
     server.closeAllConnections()
     server.close()
@@ -208,7 +207,7 @@ describe('clocks', () => {
   test('silence after the reason to end is the end: the answer was whole', async () => {
     const server = await serve({ text: 'one', silentAfterChunks: 2 })
     const start = performance.now()
-    const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 30 } }))
+    const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 300 } }))
     expect(performance.now() - start).toBeLessThan(2_000)
     expect(reply).toMatchObject({
       blocks: [{ type: 'text', text: 'one' }],

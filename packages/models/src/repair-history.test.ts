@@ -148,18 +148,22 @@ test('with `userFirst` a history that starts with the assistant gets an opening'
   expect(repairHistory(messages, { userFirst: true }).messages).toBe(messages)
 })
 
-test('thousands of sound messages are judged in about a millisecond', () => {
+test('a sound history of thousands of messages costs a small part of writing it out', () => {
   const history = Array.from({ length: 2_500 }, (_, i) => [
     user(text('a question')),
     assistant(text('let me see'), call(`c${i}`)),
     tool(result(`c${i}`)),
     assistant(text('an answer')),
   ]).flat()
-  for (let i = 0; i < 20; i++) repairHistory(history)
-  const start = performance.now()
-  for (let i = 0; i < 10; i++) repairHistory(history)
-  // Generous, for a busy machine; a rebuild of this history takes far longer.
-  expect((performance.now() - start) / 10).toBeLessThan(15)
+  const fastest = (run: () => unknown) =>
+    Math.min(
+      ...Array.from({ length: 20 }, () => {
+        const start = performance.now()
+        run()
+        return performance.now() - start
+      }),
+    )
+  expect(fastest(() => repairHistory(history))).toBeLessThan(fastest(() => JSON.stringify(history)) / 2)
 })
 
 describe('any history', () => {
