@@ -125,10 +125,12 @@ export function createService({ engine, config, log, metrics = createMetrics() }
     const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
     await watchers.close()
     await engine.stop(settings.shutdownGraceMs)
-    const timer = setTimeout(() => server?.closeAllConnections(), FLUSH_MS)
-    server?.closeIdleConnections()
+    // A connection whose last answer has just gone out is kept alive by Node, also by a server that closes.
+    const sweep = setInterval(() => server?.closeIdleConnections(), FLUSH_MS / 50)
+    const last = setTimeout(() => server?.closeAllConnections(), FLUSH_MS)
     await closed
-    clearTimeout(timer)
+    clearInterval(sweep)
+    clearTimeout(last)
     streams.close()
     metrics.close()
     log.info('stopped')

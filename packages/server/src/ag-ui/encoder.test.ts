@@ -1,94 +1,26 @@
-import type { Event, EventBody, SessionItem } from '@oxbow/core'
-import fc from 'fast-check'
+import type { Event, SessionItem } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
-import { type Frame, framesOf } from '../test.fixture.ts'
+import { framesOf } from '../test.fixture.ts'
 import { accepted } from './client.fixture.ts'
-import { type RunEncoder, runEncoder } from './encoder.ts'
+import {
+  answered,
+  args,
+  call,
+  callDone,
+  claimed,
+  deltas,
+  encoder,
+  finished,
+  hints,
+  run,
+  stepStarted,
+  stored,
+  text,
+  thinking,
+  turnId,
+  types,
+} from './encoder.fixture.ts'
 import { PROTOCOL_VERSION } from './frames.ts'
-
-const turnId = 't'
-const encoder = (onRepair?: () => void): RunEncoder =>
-  runEncoder({ threadId: 'thread', runId: 'run', turnId, ...(onRepair && { onRepair }) })
-
-const noTokens = {
-  inputTokens: 1,
-  cacheReadTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 1,
-  reasoningTokens: 0,
-  estimated: false,
-}
-let seq = 0
-const stored = (body: EventBody): Event => ({ ...body, seq: ++seq, at: 0 }) as Event
-const stepStarted = (step = 1): Event => stored({ type: 'step.started', turnId, step, toolsOffered: true })
-const claimed = (epoch: number): Event => stored({ type: 'turn.claimed', turnId, worker: 'w', epoch })
-type Blocks = Extract<EventBody, { type: 'model.finished' }>['message']['blocks']
-const answered = (blocks: Blocks, step = 1): Event =>
-  stored({
-    type: 'model.finished',
-    turnId,
-    step,
-    message: { id: `${turnId}.${step}`, role: 'assistant', blocks },
-    finishReason: 'stop',
-    usage: noTokens,
-    model: 'm',
-    timing: { totalMs: 1 },
-  })
-const callDone = (callId: string, more: Partial<Extract<EventBody, { type: 'call.finished' }>> = {}): Event =>
-  stored({
-    type: 'call.finished',
-    turnId,
-    callId,
-    status: 'success',
-    content: [{ type: 'text', text: 'ok' }],
-    durationMs: 1,
-    ...more,
-  })
-const finished = (): Event => stored({ type: 'turn.finished', turnId, reason: 'completed' })
-const text = (block: number, offset: number, fragment: string, step = 1): SessionItem => ({
-  type: 'text.delta',
-  turnId,
-  step,
-  block,
-  offset,
-  text: fragment,
-})
-const thinking = (block: number, offset: number, fragment: string): SessionItem => ({
-  type: 'thinking.delta',
-  turnId,
-  step: 1,
-  block,
-  offset,
-  text: fragment,
-})
-const call = (block: number, callId: string, tool = 'look'): SessionItem => ({
-  type: 'call.delta',
-  turnId,
-  step: 1,
-  block,
-  callId,
-  tool,
-})
-const args = (block: number, callId: string, offset: number, fragment: string): SessionItem => ({
-  type: 'arguments.delta',
-  turnId,
-  step: 1,
-  block,
-  callId,
-  offset,
-  text: fragment,
-})
-
-const run = (items: readonly SessionItem[], it = encoder()): Frame[] =>
-  framesOf(it.start() + items.map((item) => it.encode(item)).join(''))
-const types = (frames: readonly Frame[]): string[] => frames.map((it) => it.type)
-const deltas = (frames: readonly Frame[], type: string): string =>
-  frames
-    .filter((it) => it.type === type)
-    .map((it) => it.delta)
-    .join('')
-const hints = (frames: readonly Frame[]) =>
-  frames.filter((it) => it.name === 'hint').map((it) => it.value as { source: string; text: string })
 
 describe('Y6 what is streamed', () => {
   test('Y6 text and reasoning come one after the other, and the figures after them', async () => {
@@ -436,95 +368,4 @@ describe('id lines', () => {
 
 test('the protocol version is that of the package', async () => {
   expect(PROTOCOL_VERSION).toBe((await import('@ag-ui/core')).PROTOCOL_VERSION)
-})
-
-describe('whatever it is given', () => {
-  const id = fc.constantFrom('a', 'b', 'c')
-  const block = fc.nat(3)
-  const step = fc.integer({ min: 1, max: 2 })
-  const words = fc.string({ maxLength: 6 })
-  const blocks: fc.Arbitrary<Blocks> = fc.array(
-    fc.oneof(
-      fc.record({ type: fc.constant('text' as const), text: words }),
-      fc.record({ type: fc.constant('thinking' as const), text: words }),
-      fc.record({ type: fc.constant('call' as const), callId: id, tool: fc.constant('look'), arguments: words }),
-    ),
-    { maxLength: 4 },
-  )
-  const item: fc.Arbitrary<SessionItem> = fc.oneof(
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        type: fc.constantFrom('text.delta' as const, 'thinking.delta' as const),
-        turnId: fc.constant(turnId),
-        step,
-        block,
-        offset: fc.nat(8),
-        text: words,
-      }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        type: fc.constant('call.delta' as const),
-        turnId: fc.constant(turnId),
-        step,
-        block,
-        callId: id,
-        tool: fc.constant('look'),
-      }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        type: fc.constant('arguments.delta' as const),
-        turnId: fc.constant(turnId),
-        step,
-        block,
-        callId: id,
-        offset: fc.nat(8),
-        text: words,
-      }),
-    },
-    fc.record({
-      type: fc.constant('progress.delta' as const),
-      turnId: fc.constant(turnId),
-      step,
-      callId: id,
-      text: words,
-    }),
-    step.map(stepStarted),
-    fc.integer({ min: 1, max: 3 }).map(claimed),
-    fc.tuple(blocks, step).map(([it, at]) => answered(it, at)),
-    id.map((it) => callDone(it)),
-    id.map((callId) => stored({ type: 'external.requested', turnId, callId, tool: 'ask', arguments: {} })),
-    fc.constant(undefined).map(() => stored({ type: 'turn.paused', turnId, reason: 'external' })),
-    { weight: 1, arbitrary: fc.constant(undefined).map(finished) },
-  )
-
-  test('it writes what the official client accepts, with one end', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(item, { maxLength: 40 }), fc.boolean(), async (items, pauses) => {
-        const it = encoder()
-        const wire =
-          it.start() +
-          items.map((one) => it.encode(one)).join('') +
-          (pauses
-            ? it.pause()
-            : it.fail({ runError: 'INTERNAL_ERROR', status: 500, code: 'x', message: 'x', reference: undefined }))
-        const frames = framesOf(wire)
-        await accepted(frames)
-        const ends = types(frames).filter((type) => type === 'RUN_FINISHED' || type === 'RUN_ERROR')
-        expect(ends).toHaveLength(1)
-        expect(types(frames).at(-1)).toBe(ends[0])
-        expect(types(frames).indexOf('RUN_STARTED')).toBe(0)
-        const started = new Set<unknown>()
-        for (const frame of frames) {
-          if (frame.type === 'TOOL_CALL_START') started.add(frame.toolCallId)
-          if (frame.type === 'TOOL_CALL_RESULT') expect(started).toContain(frame.toolCallId)
-        }
-      }),
-      { numRuns: 300 },
-    )
-  })
 })

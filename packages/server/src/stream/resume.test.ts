@@ -1,5 +1,9 @@
 // A stream can be left and taken up again.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { memory } from '@oxbow/backends/memory'
+import { sqlite } from '@oxbow/backends/sqlite'
 import { gate, scriptedModel, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { custom, endOf, type Frame, framesOf, json, rigs, runInput, textOf, types } from '../test.fixture.ts'
@@ -241,6 +245,31 @@ describe('a stream that is taken up', () => {
     expect((await get('/api/sessions/thread/stream?userId=alice')).status).toBe(404)
     expect((await get('/api/sessions/thread/stream', { method: 'HEAD' })).status).toBe(200)
   })
+})
+
+test('Y7 any replica tells a turn that another one works on', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'oxbow-replicas-'))
+  const store = () => sqlite({ path: join(folder, 'oxbow.db') })
+  const held = gate()
+  const model = await scriptedModel({ scripts: { '*': [{ text: 'one two three', hold: { atChunk: 1, gate: held } }] } })
+  const one = await start({ backend: store(), model })
+  const two = await start({ backend: store(), model })
+  const reader = readStream(await one.post('/api/chat/stream', runInput('Hi')))
+  await reader.until(isText)
+  const elsewhere = readStream(await two.get('/api/sessions/thread/stream'))
+  const retried = readStream(await two.post('/api/chat/stream', runInput('Hi')))
+  await elsewhere.until((it) => it.type === 'RUN_STARTED')
+  await retried.until((it) => it.type === 'RUN_STARTED')
+  held.open()
+  for (const it of [reader, elsewhere, retried]) {
+    const frames = await it.rest()
+    expect(textOf(frames)).toBe('one two three')
+    expect(endOf(frames).type).toBe('RUN_FINISHED')
+  }
+  expect(model.requests).toHaveLength(1)
+  await Promise.all([one.close(), two.close()])
+  await model.close()
+  await rm(folder, { recursive: true })
 })
 
 describe('a service that stops', () => {
