@@ -45,13 +45,9 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
     },
     async handle({ body }, c) {
       const principal = principalOf(given(body.userId))
-      const turnId = given(body.turnId) ?? toId(c.req.header('idempotency-key')) ?? randomUUID()
-      const isRetryable = given(body.turnId) !== undefined || c.req.header('idempotency-key') !== undefined
-      // A retry that names no session must find the one that the first attempt opened.
-      const fresh = isRetryable
-        ? `s-${hash('sha256', JSON.stringify([principal.user, turnId])).slice(0, 32)}`
-        : randomUUID()
-      const sessionId = given(body.sessionId) ?? fresh
+      const retryKey = given(body.turnId) ?? toId(c.req.header('idempotency-key'))
+      const turnId = retryKey ?? randomUUID()
+      const sessionId = given(body.sessionId) ?? newSession(principal.user, retryKey)
       const session = engine.session({ tenant: principal.tenant, user: principal.user, session: sessionId })
 
       const state = await session.state()
@@ -64,8 +60,8 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
         )
       const { outgoing } = c.env
       const leave = audience.enter(session, turnId)
-      const left = (): void => leave(outgoing.writableEnded)
-      outgoing.once('close', left)
+      if (outgoing.destroyed) leave(false)
+      outgoing.once('close', () => leave(false))
       // A turn that waits for an external call needs nobody who watches.
       const running = session.run(body.message, { turnId, principal, surface: 'http' })
       const result = await running.finally(() => leave(true))
@@ -80,6 +76,10 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
     },
   })
 }
+
+/** A retry that names no session must find the one that the first attempt opened. */
+const newSession = (user: string, retryKey: string | undefined): string =>
+  retryKey === undefined ? randomUUID() : `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
 
 /** Any text as an id: itself where it is one. */
 export function toId(text: string | undefined): string | undefined {

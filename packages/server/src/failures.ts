@@ -100,8 +100,8 @@ export function failureOfError(error: unknown, log: (error: unknown) => string):
   if (status !== undefined)
     return { runError: 'INVALID_INPUT_ERROR', status, code: error.code, message: error.message, reference: undefined }
   if (error.code === 'shutting_down') return failureOf(error.code)
-  // A turn's failure has been logged where it happened.
-  const known = error.details?.reference ?? error.details?.turnId
+  // Most failures of a turn have been logged where they happened.
+  const known = error.details?.reference
   return failureOf(error.code, typeof known === 'string' ? known : log(error))
 }
 

@@ -4,7 +4,14 @@ const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 
 
 /** `12:04:55.120 INFO  request method=GET status=200`, and the stack of an error below it. */
 export function prettyLine(json: string): string {
-  const { level, time, msg, err, ...rest } = JSON.parse(json) as Record<string, unknown>
+  let entry: Record<string, unknown>
+  try {
+    entry = JSON.parse(json)
+  } catch {
+    // Something was taken out of it that made it no JSON any more.
+    return json
+  }
+  const { level, time, msg, err, ...rest } = entry
   const name = String(level)
   const fields = Object.entries(rest).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,

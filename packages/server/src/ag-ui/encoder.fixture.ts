@@ -4,8 +4,8 @@ import { type Frame, framesOf } from '../test.fixture.ts'
 import { type RunEncoder, runEncoder } from './encoder.ts'
 
 export const turnId = 't'
-export const encoder = (onRepair?: () => void): RunEncoder =>
-  runEncoder({ threadId: 'thread', runId: 'run', turnId, ...(onRepair && { onRepair }) })
+export const encoder = (onRepair = () => {}): RunEncoder =>
+  runEncoder({ threadId: 'thread', runId: 'run', turnId, onRepair, report: () => 'ref-new' })
 
 const noTokens = {
   inputTokens: 1,

@@ -1,14 +1,16 @@
 // From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
 // and first, every start closed, no result before its call, one terminal frame and nothing after it.
-import { type Event, isEvent, type SessionItem, type Usage } from '@oxbow/core'
+import { type Event, isEvent, OxbowError, type SessionItem, type Usage } from '@oxbow/core'
 import { type Failure, failureOf, sentence } from '../failures.ts'
 import { frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
 import { type StepEncoder, stepEncoder } from './step.ts'
 
 export interface RunEncoder {
-  /** RUN_STARTED. `resumed`: the reader had been here before; `repeats`: it gets text that it may have seen. */
-  start(resumed?: { after: number; repeats: boolean }): string
+  /** RUN_STARTED. */
+  start(): string
+  /** The reader had been here before. `repeats`: it gets text that it may have seen. */
+  resumed(from: { readonly after: number; readonly repeats: boolean }): string
   /** Takes note of an event that the reader has seen already. */
   seen(event: Event): void
   encode(item: SessionItem): string
@@ -32,9 +34,11 @@ export function runEncoder(run: {
   readonly runId: string
   readonly turnId: string
   /** Told when a reader had missed fragments and was given them in one piece. */
-  readonly onRepair?: () => void
+  readonly onRepair: () => void
+  /** Logs a failure that has no reference yet, and returns one. */
+  readonly report: (error: OxbowError) => string
 }): RunEncoder {
-  const { threadId, runId, turnId, onRepair = () => {} } = run
+  const { threadId, runId, turnId, onRepair, report } = run
   const out = frameWriter()
   const hints = hintsOf()
   /** What this turn's calls are called on the wire. */
@@ -93,8 +97,7 @@ export function runEncoder(run: {
         })
         break
       case 'turn.failed':
-        // Limits of the turn itself carry no reference; the turn's id finds them in the log.
-        error(failureOf(event.error.code, event.error.reference ?? turnId))
+        error(failureOf(event.error.code, event.error.reference ?? report(errorOf(event))))
         break
       case 'turn.cancelled':
         error(failureOf('cancelled'))
@@ -153,9 +156,12 @@ export function runEncoder(run: {
   }
 
   return {
-    start(resumed) {
+    start() {
       out.frame({ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION })
-      if (resumed !== undefined) custom('stream_resumed', resumed)
+      return out.take()
+    },
+    resumed({ after, repeats }) {
+      custom('stream_resumed', { after, repeats })
       return out.take()
     },
     seen(item) {
@@ -168,7 +174,8 @@ export function runEncoder(run: {
     },
     pause() {
       if (ended) return ''
-      if (paused === 'recovery_limit' || externals.size === 0) error(failureOf('recovery_limit', turnId))
+      if (paused === 'recovery_limit' || externals.size === 0)
+        error(failureOf('recovery_limit', report(new OxbowError('recovery_limit', `turn ${turnId} is parked`))))
       else
         end(() => {
           const interrupts = [...externals].map(([callId, { tool, arguments: input }]) => ({
@@ -198,6 +205,8 @@ export function runEncoder(run: {
     },
   }
 }
+
+const errorOf = ({ error: { code, message } }: Event<'turn.failed'>): OxbowError => new OxbowError(code, message)
 
 const sum = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,

@@ -143,7 +143,10 @@ describe('Y5 begin and end', () => {
       expect(end).toMatchObject({ type: 'RUN_ERROR', code })
       expect(end.message).not.toContain('secret')
       const reference = /Reference: ([\w-]+)/.exec(String(end.message))?.[1]
-      expect(logged.some((it) => it.reference === reference || it.turnId === reference)).toBe(true)
+      expect(logged.find((it) => it.reference === reference)).toMatchObject({
+        level: 'error',
+        err: { code: expect.any(String), stack: expect.any(String) },
+      })
     },
   )
 

@@ -209,6 +209,16 @@ describe('names of this service', () => {
     },
   )
 
+  test.each([
+    ['http://evil.example', 403],
+    ['null', 403],
+    ['http://localhost:3000', 404],
+    ['http://127.0.0.1', 404],
+  ])('a page of %s gets a %i for a POST without a body', async (origin, status) => {
+    const { get } = await start()
+    expect((await get('/api/sessions/s/interrupt', { method: 'POST', headers: { origin } })).status).toBe(status)
+  })
+
   test.each(['0.0.0.0', '::', '192.168.1.10', 'example.com', '127.0.0.1.evil.example'])(
     'it does not listen on %s without identity',
     async (host) => {

@@ -35,5 +35,11 @@ export const checkHost =
         'host_not_allowed',
         `This service is not called ${JSON.stringify((name ?? '').slice(0, 100))}. Use localhost, 127.0.0.1 or [::1].`,
       )
+    // A page elsewhere can send a POST without a body, though it cannot read the answer.
+    const origin = c.req.header('origin')
+    if (origin !== undefined && !hostAllowed(hostOf(origin), host))
+      throw new HttpError(403, 'origin_not_allowed', 'Pages of other sites may not use this service.')
     await next()
   }
+
+const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)

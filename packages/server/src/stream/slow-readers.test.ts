@@ -105,7 +105,7 @@ test(`${READERS} readers that never read, while a turn tells much`, { timeout: 6
 })
 
 describe('one stream', () => {
-  async function opened(heartbeatMs: number) {
+  async function opened(heartbeatMs: number, stalledMs?: number) {
     const responses: ServerResponse[] = []
     const server = createServer((_request, response) => responses.push(response))
     server.listen(0, '127.0.0.1')
@@ -113,7 +113,7 @@ describe('one stream', () => {
     const { port } = server.address() as AddressInfo
     const socket = await deaf(`http://127.0.0.1:${port}`, '/')
     const response = await until(() => responses[0])
-    const streams = sseStreams(heartbeatMs)
+    const streams = sseStreams(heartbeatMs, stalledMs)
     const close = () => {
       socket.destroy()
       streams.close()
@@ -154,6 +154,15 @@ describe('one stream', () => {
     await drained
     expect(sse.signal.aborted).toBe(true)
     expect(sse.write('more')).toBeUndefined()
+    close()
+  })
+
+  test('is given up when its reader takes nothing for too long', async () => {
+    const { response, sse, close } = await opened(5, 20)
+    const { drained } = await fill(sse)
+    await drained
+    expect(response.destroyed).toBe(true)
+    expect(sse.signal.aborted).toBe(true)
     close()
   })
 

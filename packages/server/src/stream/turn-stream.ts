@@ -36,26 +36,30 @@ export async function streamTurn(
 ): Promise<Response> {
   const { turnId } = run
   const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
-  const encoder = runEncoder({ ...run, onRepair: deps.onRepair })
-  let started = false
+  const report = (error: unknown): string => deps.report(error, { turnId })
+  const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
+  sse.write(encoder.start())
   try {
     const { session, position } = await locate()
     leave = deps.audience.enter(session, turnId)
     const from = await rewind(session, encoder, turnId, position)
-    const { after } = from
-    started = true
-    const resumed = position.again ? { after, repeats: from.repeats } : undefined
-    await sse.write(encoder.start(resumed))
-    if (position.queued) await sse.write(encoder.hint('queue', 'Another turn of this session runs first.'))
-    await follow(session, encoder, sse, turnId, after)
+    if (position.again) sse.write(encoder.resumed(from))
+    if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
+    await follow(session, encoder, sse, turnId, from.after)
   } catch (error) {
-    if (!started) sse.write(encoder.start())
-    sse.write(encoder.fail(failureOfError(error, (it) => deps.report(it, { turnId }))))
+    sse.write(encoder.fail(failureOfError(error, report)))
   }
   sse.end()
   leave?.(encoder.ended)
   return RESPONSE_ALREADY_SENT
+}
+
+async function whatIsBefore(session: Session): Promise<string> {
+  const { turn } = await session.state()
+  return turn?.paused === undefined
+    ? 'Another turn of this session runs first.'
+    : `Turn ${turn.turnId} of this session comes first, and it waits (${turn.paused.reason}).`
 }
 
 /** Tells the encoder what the reader has had, and finds where to go on. */
