@@ -27,7 +27,7 @@ export function introduce(question: string, tools: readonly ToolSpec[]): string 
   const chinese = isChinese(question)
   const shown = tools.slice(0, 8).map(({ name, description }) => {
     const about = description
-      .split(/(?<=[.。])|\n/)[0]!
+      .split(/(?<=[.。])(?=\s|$)|\n/)[0]!
       .replace(/[.。]\s*$/, '')
       .trim()
     return about === '' ? `- ${name}` : `- ${name}: ${clip(about, 100)}`

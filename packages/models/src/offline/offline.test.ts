@@ -293,3 +293,38 @@ describe('the stream', () => {
     expect((await asked('hello')).usage).toMatchObject({ estimated: true, inputTokens: expect.any(Number) })
   })
 })
+
+test('a question about something unknown is looked up where there is a knowledge base', async () => {
+  const retrieve: ToolSpec = {
+    name: 'retrieve',
+    description: 'Searches the knowledge base.',
+    input: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+  }
+  const reply = await offline().generate(
+    {
+      system: '',
+      messages: [{ id: '1', role: 'user', blocks: [{ type: 'text', text: 'What is a session?' }] }],
+      tools: [retrieve],
+    },
+    { signal: AbortSignal.timeout(5_000), onDelta: () => {} },
+  )
+  expect(reply.blocks).toEqual([
+    { type: 'call', callId: '', tool: 'retrieve', arguments: '{"query":"What is a session"}' },
+  ])
+})
+
+test('of two tools that share a word the one whose whole name is said is picked', async () => {
+  const tools = ['save_note', 'list_my_notes'].map((name): ToolSpec => {
+    const save = name === 'save_note'
+    return {
+      name,
+      description: save ? 'Saves a note, so that it can be listed.' : 'Lists the notes.',
+      input: { type: 'object', properties: save ? { text: { type: 'string' } } : {}, required: save ? ['text'] : [] },
+    }
+  })
+  const reply = await offline().generate(
+    { system: '', messages: [{ id: '1', role: 'user', blocks: [{ type: 'text', text: 'List my notes' }] }], tools },
+    { signal: AbortSignal.timeout(5_000), onDelta: () => {} },
+  )
+  expect(reply.blocks).toMatchObject([{ tool: 'list_my_notes' }])
+})

@@ -32,6 +32,9 @@ export function planCalls(
     for (const word of wordsOf(`${nameText(found.tool)} ${found.tool.description}`)) words.delete(word)
     if (isCalculator(found.tool)) text = text.replace(/\d[\d.]*/g, ' ')
   }
+  const searcher = planned.length === 0 && isQuestion(question) ? tools.find(isSearcher) : undefined
+  const looked = searcher && call(searcher, question, false)
+  if (looked) return [looked]
   if (planned.length === 0 && choice === 'required' && tools[0]) return [call(tools[0], question, true)!]
   return planned
 }
@@ -63,10 +66,24 @@ function fit(words: ReadonlySet<string>, text: string, tool: ToolSpec): number {
   const other = new Set(wordsOf(`${tool.description} ${parametersOf(tool).join(' ').replaceAll('_', ' ')}`))
   let score = calculates && findExpression(text) ? 6 : 0
   for (const word of words) score += name.has(word) ? 3 : other.has(word) ? 1.5 : 0
+  if (score > 0) score += 2 * coverage(tool, text)
   const pairs = pairsOf(tool.description)
   for (const pair of pairsOf(text)) if (pairs.has(pair)) score += 2
   return score
 }
+
+/** How much of the tool's name the question says, small words too: `list my notes` is more than `save_note`. */
+function coverage(tool: ToolSpec, text: string): number {
+  const said = new Set(lettersOf(text))
+  const parts = lettersOf(nameText(tool))
+  return parts.length === 0 ? 0 : parts.filter((it) => said.has(it)).length / parts.length
+}
+
+const lettersOf = (text: string): string[] => text.toLowerCase().match(/[a-z]+/g) ?? []
+
+const isQuestion = (text: string): boolean =>
+  /[?\uff1f]|^(what|who|where|when|why|how|which)\b|什么|怎么|如何|为什么/i.test(text)
+const isSearcher = (tool: ToolSpec): boolean => /(^|_)(search|retrieve|lookup|find)(_|$)/i.test(tool.name)
 
 const nameText = (tool: ToolSpec): string => tool.name.replaceAll('_', ' ')
 const parametersOf = (tool: ToolSpec): string[] => Object.keys((tool.input.properties ?? {}) as object)
