@@ -83,7 +83,7 @@ const lettersOf = (text: string): string[] => text.toLowerCase().match(/[a-z]+/g
 
 const isQuestion = (text: string): boolean =>
   /[?\uff1f]|^(what|who|where|when|why|how|which)\b|什么|怎么|如何|为什么/i.test(text)
-const isSearcher = (tool: ToolSpec): boolean => /(^|_)(search|retrieve|lookup|find)(_|$)/i.test(tool.name)
+const isSearcher = (tool: ToolSpec): boolean => /(^|_)(retrieve|knowledge)(_|$)/i.test(tool.name)
 
 const nameText = (tool: ToolSpec): string => tool.name.replaceAll('_', ' ')
 const parametersOf = (tool: ToolSpec): string[] => Object.keys((tool.input.properties ?? {}) as object)
