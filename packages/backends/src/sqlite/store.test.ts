@@ -56,13 +56,11 @@ test('a file that another process keeps locked fails a whole batch with storage_
   const { db, store } = storeOn(path, 'PRAGMA busy_timeout = 50')
   const other = connect(path)
   other.exec('BEGIN IMMEDIATE')
+  const batch = Array.from({ length: 100 }, (_, number) => append(`s${number}`, 0))
   const before = performance.now()
-  expect(store.apply([append('a', 0), append('b', 0), append('c', 0)]).map(codeOf)).toEqual([
-    'storage_busy',
-    'storage_busy',
-    'storage_busy',
-  ])
-  expect(performance.now() - before).toBeLessThan(140)
+  expect(new Set(store.apply(batch).map(codeOf))).toEqual(new Set(['storage_busy']))
+  // A wait for each would be five seconds.
+  expect(performance.now() - before).toBeLessThan(2_500)
   other.exec('ROLLBACK')
   expect(store.apply([append('a', 0)])).toEqual([stored])
   other.close()
