@@ -317,6 +317,27 @@ describe('a service that stops', () => {
     await closing
   })
 
+  test.each([
+    ['stops a turn that nobody watches any more', false, 'turn.cancelled'],
+    ['leaves a turn to the next start whose reader had left and come back', true, 'step.started'],
+  ])('%s', async (_what, comesBack, lastEvent) => {
+    const backend = memory()
+    const held = gate()
+    const { post, get, service } = await start({
+      backend: { ...backend, close: async () => {} },
+      replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: { 'server.disconnectGrace': '1m', 'server.shutdownGrace': '0ms' },
+    })
+    const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    await reader.leave()
+    await until(async () => /oxbow_streams_open 0/.test(await (await get('/metrics')).text()))
+    if (comesBack) await readStream(await post('/api/chat/stream', runInput('Hi'))).until(isText)
+    await service.close()
+    const journal = await backend.journal.read({ tenant: 'default', user: 'default', session: 'thread' }, 0)
+    expect(journal.at(-1)?.type).toBe(lastEvent)
+  })
+
   test('answers a waiting POST /api/chat with a 503', async () => {
     const held = gate()
     const { post, service } = await start({
