@@ -25,8 +25,9 @@ export interface SessionSummary {
 export interface Journal {
   /**
    * Stores all of `events` or none, durably, if the journal still ends at `expectedSeq` (0: no journal yet).
-   * `events[i].seq` must be `expectedSeq + 1 + i`. `summary` is stored in the same transaction.
-   * A stale `expectedSeq` is an answer, not an error; a journal that cannot be read or written rejects.
+   * `events[i].seq` must be `expectedSeq + 1 + i`, else it rejects with `invalid_append`. `summary` is stored in the same
+   * transaction; `createdAt` and `updatedAt` are the `at` of the first and the last event. A stale `expectedSeq` is an
+   * answer, not an error; a journal that cannot be read or written rejects.
    */
   append(
     key: SessionKey,
@@ -41,10 +42,13 @@ export interface Journal {
   /** The last sequence number, 0 when there is no such session. */
   head(key: SessionKey): Promise<number>
 
-  /** Newest first. `before` is the `updatedAt` of the last row of the page before. `limit` defaults to 100. */
+  /**
+   * Newest first. `before` is the `updatedAt` of the last row of the page before; a page may exceed `limit` (default 100)
+   * to hold all rows that share its last millisecond.
+   */
   list(query: SessionQuery): Promise<SessionSummary[]>
 
-  /** A cache that may vanish. `data` is opaque text; `version` tells who can read it. */
+  /** A cache that may vanish. `data` is opaque text; `version` tells who can read it. An older one never replaces a newer. */
   getSnapshot(key: SessionKey): Promise<Snapshot | undefined>
   putSnapshot(key: SessionKey, snapshot: Snapshot): Promise<void>
 
@@ -72,7 +76,10 @@ export interface Snapshot {
 /** Files that belong to a session: artifacts now, workspaces later. `path` is an opaque name, never a host path. */
 export interface Files {
   get(owner: SessionKey, path: string): Promise<{ data: Uint8Array; version: number } | undefined>
-  /** Compare and set: `ifVersion` 0 means "must not exist", undefined means "whatever is there". Conflict → undefined. */
+  /**
+   * Compare and set: `ifVersion` 0 means "must not exist", undefined means "whatever is there". Resolves with the new
+   * version, undefined on a conflict. Versions do not repeat, also after a delete.
+   */
   put(owner: SessionKey, path: string, data: Uint8Array, ifVersion?: number): Promise<number | undefined>
   list(owner: SessionKey, prefix: string): Promise<{ path: string; bytes: number; version: number }[]>
   delete(owner: SessionKey, path: string): Promise<void>
@@ -85,6 +92,7 @@ export interface Workers {
   alive(worker: string): Promise<boolean>
 }
 
+/** Names with NUL or lone surrogates reject with `invalid_key`; calls after `close` with `backend_closed`. */
 export interface Backend {
   /** Shown by readiness checks and logs, for example `sqlite .oxbow/oxbow.db`. */
   readonly name: string
