@@ -1,16 +1,19 @@
-// `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns.
+// `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns,
+// `--peers` measures other harnesses in the same run.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { GrowthRow } from './growth.ts'
 import { type Figures, type Job, names } from './measure.ts'
+import { installPeers, peerNames } from './peers/peers.ts'
 import { inProcess, startModelServer } from './processes.ts'
 import { startup } from './startup.ts'
 import { percentile } from './statistics.ts'
 
 const quick = process.argv.includes('--quick')
 const asJson = process.argv.includes('--json')
+const withPeers = process.argv.includes('--peers')
 const ROUNDS = quick ? 1 : 5
 const TURNS = quick ? 200 : 1_000
 const CONCURRENCY = 50
@@ -26,9 +29,10 @@ async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<
 
 /** Rounds go through all contenders in turn, so that a slow minute of the machine hits them all. */
 async function contenders(url: string): Promise<Record<string, Figures>> {
-  const runs = new Map<string, Figures[]>(names.map((it) => [it, []]))
+  const all = withPeers ? [...names, ...peerNames] : names
+  const runs = new Map<string, Figures[]>(all.map((it) => [it, []]))
   for (let round = 0; round < ROUNDS; round++)
-    for (const contender of names) {
+    for (const contender of all) {
       const job = (directory: string): Job => ({ contender, url, directory, turns: TURNS, concurrency: CONCURRENCY })
       runs.get(contender)!.push(await inDirectory((it) => inProcess<Figures>('./measure.ts', job(it))))
     }
@@ -48,7 +52,9 @@ const medians = (all: readonly Figures[]): Figures =>
 
 const build = spawnSync('npx', ['--no-install', 'tsc', '-b', 'tsconfig.build.json'], { stdio: 'inherit' })
 if (build.status !== 0) throw new Error('the build failed')
+const peers = withPeers ? installPeers() : undefined
 
+const load = loadavg()[0]!.toFixed(1)
 const server = await startModelServer()
 const figures = await contenders(server.url)
 const growth = await inDirectory((directory) => inProcess<GrowthRow[]>('./growth.ts', { url: server.url, directory }))
@@ -60,8 +66,8 @@ const idle = await inDirectory((directory) =>
 server.close()
 const start = await startup()
 
-const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}`
-if (asJson) console.log(JSON.stringify({ machine, contenders: figures, growth, idle, start }, null, 2))
+const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, load average ${load} before`
+if (asJson) console.log(JSON.stringify({ machine, peers, contenders: figures, growth, idle, start }, null, 2))
 else report()
 
 function report(): void {
@@ -87,6 +93,7 @@ function report(): void {
       ]),
     ),
   )
+  if (peers !== undefined) console.log(Object.values(peers).join(', '))
   console.log('\nOne session that grows (SQLite, one turn at a time):\n')
   console.table(
     Object.fromEntries(

@@ -1,12 +1,11 @@
 // One contender in a process of its own: measures itself and tells its parent.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { StartContender } from './contender.ts'
-import { start as bare } from './contenders/bare.ts'
-import { onMemory, onSqlite } from './contenders/oxbow.ts'
+import { loadPeer } from './peers/peers.ts'
 import { percentile } from './statistics.ts'
 
 export interface Job {
-  readonly contender: keyof typeof contenders
+  readonly contender: string
   readonly url: string
   readonly directory: string
   readonly turns: number
@@ -21,14 +20,17 @@ export interface Figures {
   readonly peakRssMb: number
 }
 
-const contenders = { bare, 'oxbow, memory': onMemory, 'oxbow, SQLite': onSqlite } satisfies Record<
-  string,
-  StartContender
->
-export const names = Object.keys(contenders) as (keyof typeof contenders)[]
+/** Each process loads its own contender only, so that nobody's memory holds the others' code. */
+const contenders: Readonly<Record<string, () => Promise<StartContender>>> = {
+  bare: async () => (await import('./contenders/bare.ts')).start,
+  'oxbow, memory': async () => (await import('./contenders/oxbow.ts')).onMemory,
+  'oxbow, SQLite': async () => (await import('./contenders/oxbow.ts')).onSqlite,
+}
+export const names: readonly string[] = Object.keys(contenders)
 
 async function measure(job: Job): Promise<Figures> {
-  const contender = await contenders[job.contender]({ url: job.url, directory: job.directory })
+  const start = await (contenders[job.contender]?.() ?? loadPeer(job.contender))
+  const contender = await start({ url: job.url, directory: job.directory })
   let next = 0
   const run = async (turns: number): Promise<number[]> => {
     const first: number[] = []

@@ -20,7 +20,7 @@ export type * from './ports.ts'
 export { type PendingCall, type TurnResult, turnResult } from './result.ts'
 export type { Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
-export { emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
+export { addUsage, emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
 export {
   type Effect,
   externalTool,

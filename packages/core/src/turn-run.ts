@@ -76,12 +76,10 @@ export function turnRun(options: {
     failure = why
     controller.abort(new OxbowError(reason, `The turn was stopped: ${reason}.`))
   }
-  const clock = clocks(totalMs, idleMs, (code, ms) =>
-    stop('failure', {
-      code,
-      message: `The turn was stopped after ${ms} ms${code === 'idle_timeout' ? ' without progress' : ''}.`,
-    }),
-  )
+  const clock = clocks(totalMs, idleMs, (code, ms) => {
+    const message = `The turn was stopped after ${ms} ms${code === 'idle_timeout' ? ' without progress' : ''}.`
+    stop('failure', { code, message, reference: report(new OxbowError(code, message)) })
+  })
 
   return {
     log,

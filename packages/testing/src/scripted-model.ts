@@ -275,8 +275,11 @@ async function write(data: Buffer, response: ServerResponse, options: ScriptedMo
 
 const drained = (response: ServerResponse) =>
   new Promise<void>((resolve) => {
-    response.once('drain', resolve)
-    response.once('close', resolve)
+    const done = () => {
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    response.once('drain', done).once('close', done)
   })
 
 function held(hold: Hold | undefined): Promise<void> | undefined {

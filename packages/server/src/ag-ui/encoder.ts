@@ -1,6 +1,6 @@
 // From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
 // and first, every start closed, no result before its call, one terminal frame and nothing after it.
-import { type Event, isEvent, OxbowError, type SessionItem, type Usage } from '@oxbow/core'
+import { addUsage, type Event, isEvent, OxbowError, type SessionItem, type Usage } from '@oxbow/core'
 import { type Failure, failureOf, sentence } from '../failures.ts'
 import { frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
@@ -120,7 +120,7 @@ export function runEncoder(run: {
     answer.finish(message.blocks)
     for (const block of message.blocks)
       if (block.type === 'call') wireIds.set(block.callId, answer.wireId(block.callId))
-    total = total === undefined ? usage : sum(total, usage)
+    total = total === undefined ? usage : addUsage(total, usage)
     const modelCall = { step: number, model, finishReason, ...timing }
     custom('token_usage', { delta: withTotal(usage), cumulative: withTotal(total), modelCall })
   }
@@ -207,15 +207,6 @@ export function runEncoder(run: {
 }
 
 const errorOf = ({ error: { code, message } }: Event<'turn.failed'>): OxbowError => new OxbowError(code, message)
-
-const sum = (a: Usage, b: Usage): Usage => ({
-  inputTokens: a.inputTokens + b.inputTokens,
-  cacheReadTokens: a.cacheReadTokens + b.cacheReadTokens,
-  cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
-  outputTokens: a.outputTokens + b.outputTokens,
-  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-  estimated: a.estimated || b.estimated,
-})
 
 const withTotal = (usage: Usage): Usage & { totalTokens: number } => ({
   ...usage,
