@@ -1,11 +1,13 @@
 // One session that grows: what do turn 1, 10, 100 and 1,000 cost? A process of its own.
 import { readFileSync } from 'node:fs'
-import { onSqlite } from './contenders/oxbow.ts'
+import { onSqlite, onSqliteWindowed } from './contenders/oxbow.ts'
 import { percentile } from './statistics.ts'
 
 export interface GrowthJob {
   readonly url: string
   readonly directory: string
+  /** The model is sent the last ten turns instead of the whole conversation. */
+  readonly windowed: boolean
 }
 
 export interface GrowthRow {
@@ -20,8 +22,8 @@ const POINTS = [1, 10, 100, 1_000]
 /** Turns measured around each point. */
 const WINDOW = 20
 
-async function measure({ url, directory }: GrowthJob): Promise<GrowthRow[]> {
-  const contender = await onSqlite({ url, directory })
+async function measure({ url, directory, windowed }: GrowthJob): Promise<GrowthRow[]> {
+  const contender = await (windowed ? onSqliteWindowed : onSqlite)({ url, directory })
   /** What the kernel has been given for the disk, by all threads of this process. */
   const written = (): number => Number(/^write_bytes: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))![1])
   // Other sessions warm the code, so that turn 1 is not the compiler's bill.

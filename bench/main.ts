@@ -57,7 +57,9 @@ const peers = withPeers ? installPeers() : undefined
 const load = loadavg()[0]!.toFixed(1)
 const server = await startModelServer()
 const figures = await contenders(server.url)
-const growth = await inDirectory((directory) => inProcess<GrowthRow[]>('./growth.ts', { url: server.url, directory }))
+const grow = (windowed: boolean): Promise<GrowthRow[]> =>
+  inDirectory((directory) => inProcess<GrowthRow[]>('./growth.ts', { url: server.url, directory, windowed }))
+const growth = { windowed: await grow(true), whole: await grow(false) }
 const idle = await inDirectory((directory) =>
   inProcess<{ kilobytesPerSession: number }>('./idle.ts', { url: server.url, directory, sessions: quick ? 100 : 500 }, [
     '--expose-gc',
@@ -94,10 +96,18 @@ function report(): void {
     ),
   )
   if (peers !== undefined) console.log(Object.values(peers).join(', '))
-  console.log('\nOne session that grows (SQLite, one turn at a time):\n')
+  growthTable('the model is sent the last ten turns', growth.windowed)
+  growthTable('the model is sent the whole conversation: 2.4 MB a turn at the end', growth.whole)
+  console.log(`\nheap per idle session      ${idle.kilobytesPerSession.toFixed(1)} KB`)
+  console.log(`cold start to /readyz      ${start.serveMs.toFixed(0)} ms`)
+  console.log(`import of @oxbow/core      ${start.importCoreMs.toFixed(0)} ms`)
+}
+
+function growthTable(what: string, rows: readonly GrowthRow[]): void {
+  console.log(`\nOne session that grows (SQLite, one turn at a time); ${what}:\n`)
   console.table(
     Object.fromEntries(
-      growth.map((it) => [
+      rows.map((it) => [
         `turn ${it.turn}`,
         {
           'CPU ms': it.cpuMs.toFixed(2),
@@ -107,7 +117,4 @@ function report(): void {
       ]),
     ),
   )
-  console.log(`\nheap per idle session      ${idle.kilobytesPerSession.toFixed(1)} KB`)
-  console.log(`cold start to /readyz      ${start.serveMs.toFixed(0)} ms`)
-  console.log(`import of @oxbow/core      ${start.importCoreMs.toFixed(0)} ms`)
 }

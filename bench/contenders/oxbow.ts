@@ -1,19 +1,33 @@
 // Our engine as a library, on either back end; the reader sees every fragment.
 import { join } from 'node:path'
 import { memory, sqlite } from '@oxbow/backends'
-import { agent, type Backend, createEngine, tool } from '@oxbow/core'
+import { agent, type Backend, createEngine, type Middleware, tool } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
 import { type Contender, INSTRUCTIONS, lookup, QUESTION, type StartContender } from '../contender.ts'
 
 export const onMemory: StartContender = async ({ url }) => contender(url, memory())
 export const onSqlite: StartContender = async ({ url, directory }) =>
   contender(url, sqlite({ path: join(directory, 'bench.db') }))
+/** The model is sent the last ten turns only, as it is once a conversation is longer than a model's window. */
+export const onSqliteWindowed: StartContender = async ({ url, directory }) =>
+  contender(url, sqlite({ path: join(directory, 'bench.db') }), [lastTurns(10)])
 
-async function contender(url: string, backend: Backend): Promise<Contender> {
+function lastTurns(count: number): Middleware {
+  return {
+    name: 'last-turns',
+    onModelCall(request, _, next) {
+      const starts = request.messages.flatMap((it, index) => (it.role === 'user' ? [index] : []))
+      return next({ ...request, messages: request.messages.slice(starts.at(-count) ?? 0) })
+    },
+  }
+}
+
+async function contender(url: string, backend: Backend, middleware: readonly Middleware[] = []): Promise<Contender> {
   const explainer = agent({
     name: 'explainer',
     model: openaiChat({ provider: 'bench', model: 'bench', baseUrl: url }),
     instructions: INSTRUCTIONS,
+    middleware,
     tools: [
       tool({
         name: 'lookup',
