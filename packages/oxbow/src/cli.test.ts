@@ -184,3 +184,29 @@ describe('oxbow chat', () => {
     expect(seen).toContain('continue with: oxbow chat --session')
   })
 })
+
+describe('two services on one store', () => {
+  test('an interrupt that one of them takes stops the turn that the other works on', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'one two three', silentAfterChunks: 2 }] } })
+    const at = place()
+    const start = async (): Promise<string> => {
+      const service = at.start(['serve', '--port', '0'], { env, input: null })
+      await service.shows(/listens on (http:\S+)/)
+      return /listens on (http:\S+)/.exec(service.output())![1]!
+    }
+    const [one, other] = await Promise.all([start(), start()])
+    const post = (url: string, body: object) =>
+      fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const stream = await post(`${one}/api/chat/stream`, {
+      threadId: 's1',
+      runId: 'r1',
+      messages: [{ id: 'm1', role: 'user', content: 'Count.' }],
+    })
+    const request = await server.nextRequest()
+    const interrupted = await post(`${other}/api/sessions/s1/interrupt`, {})
+    expect(await interrupted.json()).toMatchObject({ turnId: 'r1' })
+    await request.waitForAbort()
+    const text = await stream.text()
+    expect(text).toMatch(/"type":"RUN_ERROR"[^\n]*INTERRUPTED_ERROR[^\n]*\n*$/)
+  })
+})
