@@ -102,7 +102,7 @@ describe('a command that is not allowed', () => {
     (one, other) => `(${other}); ${one}`,
     (one, other) => `if ${one}; then ${other}; fi`,
     (one, other) => `for v in 1; do ${one}; ${other}; done`,
-    (one, other) => `timeout 5 ${other}; ${one}`,
+    (one, other) => `timeout 5 ls; ${other}; ${one}`,
   ]
   const attacks = ATTACKS.filter(({ kind }) => kind !== 'broken syntax' && kind !== 'strange characters')
 
