@@ -1,6 +1,4 @@
 // The subcommands of git that only read, with the options under which they neither write nor start programs.
-import { existsSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { type Call, optionList, readOptions } from './options.ts'
 import type { Argument } from './types.ts'
 
@@ -173,25 +171,4 @@ const lists = (name: string, options: string): ReturnType<typeof optionList> => 
   const known = read.get(name) ?? optionList(options)
   read.set(name, known)
   return known
-}
-
-/**
- * The folder between `from` and the top of a workspace that git would take for a bare repository. Its `config` could name
- * programs, and nothing in its name warns of that. The search ends at the first `.git`.
- */
-export function hiddenRepository(from: string, isTop: (folder: string) => boolean): string | undefined {
-  for (let folder = from; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, '.git'))) return undefined
-    if (existsSync(join(folder, 'HEAD')) && isFolder(join(folder, 'objects')) && isFolder(join(folder, 'refs')))
-      return folder
-    if (isTop(folder) || dirname(folder) === folder) return undefined
-  }
-}
-
-const isFolder = (path: string): boolean => {
-  try {
-    return statSync(path).isDirectory()
-  } catch {
-    return false
-  }
 }

@@ -3,9 +3,10 @@ import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { checkPath, type PathOptions } from '../paths/check-path.ts'
 import { isSafeAssignment } from './environment.ts'
-import { hiddenRepository, readGit } from './git.ts'
+import { readGit } from './git.ts'
 import { type OptionList, optionList, readOptions } from './options.ts'
 import { READ_ONLY, type ReadOnlyCommand, VERSIONS } from './read-only.ts'
+import { chosenToolchain, riskyRepository } from './repository.ts'
 import { problemInTree } from './tree.ts'
 import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from './types.ts'
 import { nameOf, PLAIN_SHELLS } from './wrappers.ts'
@@ -71,20 +72,31 @@ export function judgeProgram(command: SimpleCommand, options: SimpleOptions): re
     return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
   const name = nameOf(words)
   if (name === undefined) return [reason('dynamic', 'Which program this is, only the shell knows.', text)]
-  if (command.script !== undefined && PLAIN_SHELLS.has(name)) return []
   const args = words.slice(1)
 
-  const shadow = words[0]!.value === name && !BUILTINS.has(name) ? shadowing(name, directories, options) : undefined
-  if (shadow !== undefined)
-    return [reason('shadowed', `${name} would be ${shadow}, which can be changed from inside of the workspace.`, text)]
+  // Wrappers are looked up too.
+  const outer = command.written
+    .slice(0, command.start)
+    .flatMap((it) => (/^[a-z]+$/.test(it.value ?? '') ? it.value! : []))
+  for (const program of [...outer, ...(words[0]!.value === name && !BUILTINS.has(name) ? [name] : [])]) {
+    const shadow = shadowing(program, directories, options)
+    if (shadow !== undefined)
+      return [
+        reason('shadowed', `${program} would be ${shadow}, which can be changed from inside of the workspace.`, text),
+      ]
+  }
+  if (command.script !== undefined && PLAIN_SHELLS.has(name)) return []
 
-  if (
-    args.length === 1 &&
-    VERSIONS.some(
-      ([names, forms]) => names.split(' ').includes(name) && forms.split(' ').includes(args[0]!.value ?? ''),
-    )
+  const onlyVersion = VERSIONS.some(
+    ([names, forms]) =>
+      args.length === 1 && names.split(' ').includes(name) && forms.split(' ').includes(args[0]!.value ?? ''),
   )
-    return []
+  if (onlyVersion) {
+    const chosen = directories
+      .map((it) => chosenToolchain(it, (folder) => options.roots.includes(folder)))
+      .find((it) => it !== undefined)
+    return chosen === undefined ? [] : [reason('shadowed', chosen, text)]
+  }
   if (name === 'git') return judgeGit(command, options)
 
   const known = row(name)
@@ -159,9 +171,8 @@ function judgeGit(command: SimpleCommand, options: SimpleOptions): readonly Reas
   for (const directory of directories) {
     if (!checkPath(directory, pathOptions(directory, 'read', options)).inside)
       return [reason('path', `${directory} is outside of the folders that may be used.`, text)]
-    const hidden = hiddenRepository(directory, (it) => options.roots.includes(it))
-    if (hidden !== undefined)
-      return [reason('path', `${hidden} is a bare repository, and its configuration can start programs.`, text)]
+    const risky = riskyRepository(directory, (it) => options.roots.includes(it))
+    if (risky !== undefined) return [reason('path', risky, text)]
   }
   // A revision looks like a path inside; `git diff /etc/passwd x` compares files that git does not hold.
   for (const it of [...call.operands, ...call.paths]) {

@@ -249,7 +249,7 @@ export const READ_ONLY: readonly ReadOnlyCommand[] = [
     recursive: '-u -. --hidden --unrestricted',
     follows: '-L',
   },
-  { names: 'jq gojq jaq', raw: checkJq, operands: 'files' },
+  { names: 'jq gojq', raw: checkJq, operands: 'files' },
   { names: 'awk gawk mawk nawk', raw: checkAwk, operands: 'files' },
   { names: 'sed gsed', raw: checkSed, operands: 'files' },
   { names: 'bc', options: '-lqs --mathlib --quiet --standard', operands: 'files' },
@@ -395,5 +395,4 @@ export const VERSIONS: readonly (readonly [names: string, words: string])[] = [
   ],
   ['ssh', '-V'],
   ['openssl', 'version'],
-  ['dotnet swift', '--version'],
 ]

@@ -26,7 +26,7 @@ const TRAPS: readonly Trap[] = [
   {
     names: 'top htop btop watch glances',
     kind: 'endless',
-    when: (args) => !has(args, /^-[bl]/),
+    when: (args) => !has(args, /^-[bH]*[nl]\d*$/),
     message: 'It runs until it is stopped.',
   },
   {

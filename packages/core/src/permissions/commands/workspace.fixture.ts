@@ -1,7 +1,7 @@
 // A workspace on a real disk, with what an attacker may have left in it.
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 export interface Workspace {
   /** The folder around the root; it holds things that must not be reached. */
@@ -50,6 +50,9 @@ export function makeWorkspace({ hostile = true }: { hostile?: boolean } = {}): W
     'work/docs/guide.md': 'g',
     'work/test/a.test.ts': 't',
     'work/scripts/run.sh': 'true',
+    'work/nested/.git/config': '[core]\n\tfsmonitor = touch x',
+    'work/linked/.git': 'gitdir: ../bare',
+    'work/pinned/rust-toolchain.toml': '[toolchain]\npath = "evil"',
     'work/.env': 'KEY=1',
     'work/.env.local': 'KEY=1',
     'work/.env.example': 'KEY=',
@@ -65,7 +68,10 @@ export function makeWorkspace({ hostile = true }: { hostile?: boolean } = {}): W
     'work/data.json': '[]',
     'work/data.csv': 'a,b',
   }
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(outside, name), text)
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(outside, name)), { recursive: true })
+    writeFileSync(join(outside, name), text)
+  }
   chmodSync(join(root, 'tools/shadowed'), 0o755)
   const links: Record<string, string> = !hostile
     ? { 'link-in': 'src' }

@@ -272,7 +272,7 @@ const SOURCES =
  */
 function findsRegularFiles(args: readonly Argument[]): string | undefined {
   const texts = args.map((it) => it.value)
-  if (texts.includes(undefined)) return undefined
+  if (texts.includes(undefined) || texts.includes('--')) return undefined
   const first = texts.findIndex((it) => /^[-(!]/.test(it!))
   const tests = texts.slice(first < 0 ? texts.length : first)
   if (texts.some((it) => ['-L', '-H', '-follow', '-o', '-or', ',', '(', '!', '-not', '-files0-from'].includes(it!)))
