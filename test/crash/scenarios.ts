@@ -7,6 +7,7 @@ import type { Reply, ScriptedRequest } from '@oxbow/testing'
 export interface Scenario {
   readonly tools: (world: World) => readonly Tool[]
   readonly allow?: readonly string[]
+  readonly deny?: readonly string[]
   readonly output?: JsonSchema
   /** The model's answer by the number of tool messages and answers that this turn has seen. */
   readonly replies: readonly Reply[]
@@ -116,6 +117,7 @@ export const scenarios: Record<string, Scenario> = {
       externalTool({ name: 'ask_client', description: 'Runs in the client.', effects: ['read'], input: word }),
       send(it, {}),
     ],
+    deny: ['send'],
     replies: [
       {
         calls: [
@@ -173,7 +175,8 @@ export function replyTo(scenario: Scenario, request: ScriptedRequest): Reply | u
   return scenario.replies[answers]
 }
 
-export const definition = (scenario: Scenario, it: World): Pick<AgentDefinition, 'tools' | 'allow'> => ({
+export const definition = (scenario: Scenario, it: World): Pick<AgentDefinition, 'tools' | 'allow' | 'deny'> => ({
   tools: scenario.tools(it),
   allow: scenario.allow ?? [],
+  deny: scenario.deny ?? [],
 })

@@ -315,23 +315,6 @@ describe('results', () => {
   })
 })
 
-describe('the provisional gate', () => {
-  test('denies what does more than read, unless the agent lists it; the reason is an event', async () => {
-    let written = 0
-    const write = tool({ name: 'write', description: 'Writes.', effects: ['write'], input: {}, run: () => ++written })
-    const denied = await bench([call('write', {}), { text: 'ok' }], { tools: [write] })
-    await denied.session.run('Go.')
-    expect(written).toBe(0)
-    const events = await eventsOf(denied.session)
-    expect(ofType(events, 'call.decided')[0]).toMatchObject({ decision: 'deny', rule: 'default:deny' })
-    expect(ofType(events, 'call.finished')[0]).toMatchObject({ status: 'denied' })
-    const allowed = await bench([call('write', {}), { text: 'ok' }], { tools: [write], allow: ['write'] })
-    await allowed.session.run('Go.')
-    expect(written).toBe(1)
-    expect(ofType(await eventsOf(allowed.session), 'call.decided')[0]).toMatchObject({ rule: 'allow:write' })
-  })
-})
-
 test('operation ids are stable for the place of a call and differ between calls', async () => {
   const ids: string[] = []
   const note = tool({

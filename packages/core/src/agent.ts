@@ -5,6 +5,8 @@ import { OxbowError } from './errors.ts'
 import { assertId } from './ids.ts'
 import { compose, type Hooks, type Middleware } from './middleware.ts'
 import type { Model, ToolSpec } from './model.ts'
+import { MODES, type Mode, type Policy } from './permissions/gate.ts'
+import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
 import type { Tool } from './tool.ts'
 
 export interface AgentLimits extends Limits {
@@ -16,6 +18,8 @@ export interface AgentLimits extends Limits {
   readonly parallelReads: number
   /** Longer results are stored as artifacts; the model sees head, tail and a reference. In characters. */
   readonly maxResultLength: number
+  /** How long a person may take to decide on an approval. */
+  readonly approvalTimeoutMs: number
 }
 
 export const DEFAULT_LIMITS: AgentLimits = {
@@ -26,6 +30,9 @@ export const DEFAULT_LIMITS: AgentLimits = {
   idleTimeoutMs: 2 * 60_000,
   parallelReads: 4,
   maxResultLength: 16_000,
+  approvalTimeoutMs: 7 * 24 * 3_600_000,
+  whenDenied: 'tell',
+  budget: {},
 }
 
 export interface AgentDefinition {
@@ -35,8 +42,12 @@ export interface AgentDefinition {
   readonly model: Model
   readonly instructions: string
   readonly tools?: readonly Tool[]
-  /** Names of tools that may run although they do more than read. */
+  /** How calls are judged that no rule speaks of. Default `default`: what only reads runs, the rest asks. */
+  readonly mode?: Mode
+  /** Rules, as `tool`, `prefix*` or `tool(pattern)`. Deny is stronger than ask, ask than allow. */
   readonly allow?: readonly string[]
+  readonly ask?: readonly string[]
+  readonly deny?: readonly string[]
   readonly middleware?: readonly Middleware[]
   readonly limits?: Partial<AgentLimits>
   readonly temperature?: number
@@ -51,7 +62,7 @@ export interface Agent {
   readonly instructions: string
   readonly tools: ReadonlyMap<string, Tool>
   readonly specs: readonly ToolSpec[]
-  readonly allow: readonly string[]
+  readonly policy: Policy
   readonly hooks: Hooks
   readonly limits: AgentLimits
   readonly sampling: { readonly temperature?: number; readonly maxOutputTokens?: number }
@@ -63,7 +74,7 @@ export interface Agent {
  * @throws OxbowError `agent_invalid`, naming the field
  */
 export function agent(definition: AgentDefinition): Agent {
-  const { name, model, instructions, allow = [], middleware = [] } = definition
+  const { name, model, instructions, mode = 'default', middleware = [] } = definition
   assertId(name, 'agent name')
   const own = definition.tools ?? []
   const tools = new Map<string, Tool>()
@@ -71,13 +82,23 @@ export function agent(definition: AgentDefinition): Agent {
     if (tools.has(tool.name)) throw invalid(name, `two tools are named ${tool.name}`)
     tools.set(tool.name, tool)
   }
-  for (const tool of allow)
-    if (!tools.has(tool))
-      throw invalid(name, `"allow" names ${tool}, which is not one of its tools (${[...tools.keys()].join(', ')})`)
+  if (!MODES.includes(mode)) throw invalid(name, `mode must be one of ${MODES.join(', ')}`)
+  const rules = (texts: readonly string[] = []): Rule[] =>
+    texts.map((text) => {
+      const rule = parseRule(text)
+      checkRule(rule, [...tools.values()])
+      return rule
+    })
+  const { allow, ask, deny } = definition
+  const policy: Policy = { mode, allow: rules(allow), ask: rules(ask), deny: rules(deny) }
 
-  const limits = { ...DEFAULT_LIMITS, ...definition.limits }
-  for (const [key, value] of Object.entries(limits))
-    if (!(typeof value === 'number' && value > 0)) throw invalid(name, `limits.${key} must be a number above 0`)
+  const { budget = {}, whenDenied = 'tell', ...numbers } = definition.limits ?? {}
+  for (const [key, value] of Object.entries({ ...numbers, ...budget, price: undefined }))
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
+      throw invalid(name, `limits.${key} must be a number above 0`)
+  if (budget.money !== undefined && budget.price === undefined)
+    throw invalid(name, 'limits.budget.money needs limits.budget.price, per million tokens')
+  const limits = { ...DEFAULT_LIMITS, ...numbers, budget, whenDenied }
 
   const specs = [...tools.values()].map((tool) => ({
     name: tool.name,
@@ -88,12 +109,13 @@ export function agent(definition: AgentDefinition): Agent {
   return {
     name,
     version:
-      definition.version ?? hash('sha256', JSON.stringify([name, model.id, instructions, specs, allow])).slice(0, 12),
+      definition.version ??
+      hash('sha256', JSON.stringify([name, model.id, instructions, specs, mode, allow, ask, deny])).slice(0, 12),
     model,
     instructions,
     tools,
     specs,
-    allow,
+    policy,
     hooks: compose(middleware),
     limits,
     sampling: {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
 import { OxbowError } from './errors.ts'
+import type { Principal } from './events/types.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
 import type { Backend, SessionKey, SessionSummary } from './ports.ts'
@@ -17,6 +18,11 @@ export interface EngineOptions {
   readonly agents: readonly Agent[]
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
+  /**
+   * Asked when an approval is used: who is this principal now? Undefined: they may not act any more. Default: as they were
+   * when the turn began.
+   */
+  readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** Called at named places of the engine; used to kill the process there in tests. */
   readonly faultPoint?: FaultPoint
   /** Sessions without readers or work that stay in memory. Default 1,000. */
@@ -156,6 +162,7 @@ export function createEngine(options: EngineOptions): Engine {
           epoch,
           faultPoint,
           report: report(log, turn.turnId),
+          currentPrincipal: options.currentPrincipal ?? (async (principal) => principal),
         })
       } catch (error) {
         if (error instanceof ClaimLost) return
@@ -186,6 +193,7 @@ export function createEngine(options: EngineOptions): Engine {
   const inside: EngineInside = {
     worker,
     announce,
+    files: backend.files,
     using,
     attend,
     agent(name) {

@@ -16,9 +16,11 @@ export {
   noUsage,
   type ToolSpec,
 } from './model.ts'
+export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
+export { grants } from './permissions/permission-ids.ts'
 export type * from './ports.ts'
-export { type PendingCall, type TurnResult, turnResult } from './result.ts'
-export type { Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
+export { type PendingApproval, type PendingCall, type TurnResult, turnResult } from './result.ts'
+export type { ApprovalDecision, Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
 export { addUsage, emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
 export {
@@ -29,5 +31,6 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolResult,
+  type ToolVerdict,
   tool,
 } from './tool.ts'

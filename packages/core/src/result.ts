@@ -8,11 +8,14 @@ export interface PendingCall {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
+/** A call that waits for a person. */
+export type PendingApproval = Omit<Event<'approval.requested'>, 'type' | 'seq' | 'at' | 'turnId'>
+
 /** What a turn came to, or has come to so far. */
 export interface TurnResult {
   readonly turnId: string
   readonly status: 'running' | 'paused' | 'finished' | 'failed' | 'cancelled'
-  /** Why it ended or paused: `completed`, `max_steps`, `length`, `refusal`, `filtered`, `external` … */
+  /** Why it ended or paused: `completed`, `max_steps`, `length`, `refusal`, `filtered`, `approval`, `external` … */
   readonly reason: string
   /** The text of the last answer. */
   readonly text: string
@@ -23,6 +26,8 @@ export interface TurnResult {
   readonly usage: Usage
   /** External calls whose results the caller has to bring. */
   readonly pending: readonly PendingCall[]
+  /** Calls that wait for somebody to approve or refuse them. */
+  readonly approvals: readonly PendingApproval[]
 }
 
 const start: TurnResult = {
@@ -35,6 +40,7 @@ const start: TurnResult = {
   steps: 0,
   usage: noUsage,
   pending: [],
+  approvals: [],
 }
 
 /** Folds the events of one turn; events of other turns are passed over. */
@@ -61,6 +67,12 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
     case 'external.resolved':
     case 'call.finished':
       return { pending: result.pending.filter((it) => it.callId !== event.callId) }
+    case 'approval.requested': {
+      const { type: _, seq: __, at: ___, turnId: ____, ...approval } = event
+      return { approvals: [...result.approvals, approval] }
+    }
+    case 'approval.resolved':
+      return { approvals: result.approvals.filter((it) => it.approvalId !== event.approvalId) }
     case 'turn.paused':
       return { status: 'paused', reason: event.reason }
     case 'turn.finished':

@@ -13,7 +13,11 @@ import {
 } from './events/types.ts'
 import { assertId, newId } from './ids.ts'
 import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
-import type { SessionKey } from './ports.ts'
+import type { Mode } from './permissions/gate.ts'
+import { grants } from './permissions/permission-ids.ts'
+import { remember } from './permissions/remembered.ts'
+import { matchesCall, parseRule } from './permissions/rules.ts'
+import type { Files, SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
 import type { Build, Draft, SessionLog } from './session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
@@ -35,8 +39,27 @@ export interface RunOptions {
   readonly maxSteps?: number
   readonly totalTimeoutMs?: number
   readonly idleTimeoutMs?: number
+  /** Another mode than the agent's, for this turn. */
+  readonly mode?: Mode
+  /** Further deny rules for this turn. */
+  readonly deny?: readonly string[]
+  /** For tools and middleware, as `attributes`; they never enter the prompt. */
+  readonly attributes?: Readonly<Record<string, unknown>>
   /** Aborting it interrupts the turn. */
   readonly signal?: AbortSignal
+}
+
+export interface ApprovalDecision {
+  readonly verdict: 'approved' | 'denied'
+  readonly reason?: string
+  /** Instead of the arguments that the model gave. */
+  readonly arguments?: Readonly<Record<string, unknown>>
+  /** Accept a rule (one of the suggestions, or a narrower one) for calls like this one from now on. */
+  readonly remember?: {
+    readonly rule: string
+    readonly scope: 'session' | 'user' | 'project'
+    readonly expiresAt?: number
+  }
 }
 
 export interface Submitted {
@@ -81,7 +104,15 @@ export interface Session {
     result: { status?: 'success' | 'error'; content: Input },
     options?: { principal?: Principal },
   ): Promise<Submitted>
-  /** Lets a turn go on that was parked after too many recoveries. */
+  /**
+   * Decides on an approval, once. Without `approver` on the approval the session's own user decides; with it, whoever holds
+   * that permission. Edited arguments are validated and judged again before they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_forbidden`, `rule_invalid`
+   */
+  decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
+  /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
+  pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
+  /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
   follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
@@ -100,6 +131,7 @@ export interface EngineInside {
   readonly worker: string
   /** Makes this worker known as alive, once; before its first claim is stored. */
   announce(): Promise<unknown>
+  readonly files: Files
   readonly stopping: boolean
 }
 
@@ -244,6 +276,54 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     })
   }
 
+  async function decideApproval(
+    approvalId: string,
+    decision: ApprovalDecision,
+    principal: Principal,
+  ): Promise<Submitted> {
+    const { verdict, reason, arguments: edited, remember: rule } = decision
+    const build = (draft: Draft): Submitted => {
+      const { turn, seq } = draft.state
+      const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+      const approval = call?.approval
+      if (turn === undefined || approval === undefined)
+        throw new OxbowError(
+          'unknown_approval',
+          `No approval ${JSON.stringify(approvalId)} is waiting in this session.`,
+        )
+      if (approval.resolved !== undefined || call?.finished !== undefined)
+        throw new OxbowError('approval_resolved', 'This approval has been decided already.', {
+          details: { verdict: approval.resolved?.verdict },
+        })
+      if (!mayDecide(approval.requested, principal, key))
+        throw new OxbowError(
+          'approval_forbidden',
+          approval.requested.approver === undefined
+            ? `Only ${key.user} may decide on this.`
+            : `Deciding on this needs the permission ${approval.requested.approver}.`,
+        )
+      if (rule !== undefined) checkRemembered(rule.rule, approval.requested, engine.agent(draft.state.agent))
+      draft.add({
+        type: 'approval.resolved',
+        turnId: turn.turnId,
+        approvalId,
+        verdict,
+        principal,
+        ...(reason !== undefined && { reason }),
+        ...(edited !== undefined && { arguments: { ...edited } }),
+        ...(rule !== undefined && { remember: { ...rule } }),
+      })
+      return { turnId: turn.turnId, accepted: 'started', after: seq }
+    }
+    const submitted = await bring(build)
+    if (rule !== undefined && rule.scope !== 'session') {
+      const { expiresAt } = rule
+      const kept = { rule: rule.rule, author: principal.user, ...(expiresAt !== undefined && { expiresAt }) }
+      await remember(engine.files, rule.scope, key.tenant, key.user, kept)
+    }
+    return submitted
+  }
+
   return {
     key,
     agent: agentName,
@@ -291,17 +371,52 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         return { turnId, accepted: 'started', after: seq }
       })
     },
+    decide: (approvalId, decision, options = {}) => decideApproval(approvalId, decision, self(options.principal)),
+    pause: (options = {}) =>
+      bring((draft) => {
+        const { turn } = draft.state
+        if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
+        if (turn.pauseRequested) return turn.turnId
+        const { turnId } = turn
+        const { reason } = options
+        draft.add({
+          type: 'pause.requested',
+          turnId,
+          principal: self(options.principal),
+          ...(reason !== undefined && { reason }),
+        })
+        return turnId
+      }),
     release: (options = {}) =>
       bring((draft) => {
         const { turn } = draft.state
-        if (turn?.paused?.reason !== 'recovery_limit')
-          throw new OxbowError('not_parked', 'No turn of this session is parked.')
+        if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
+          throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
       }),
     follow: (options = {}) => follow(options.after, options.signal),
     events: (after = 0) => current((log) => log.read(after)),
     state: () => current((log) => log.state),
   }
+}
+
+/** The user decides on what they asked for themselves, unless the tool names a permission that its approver needs. */
+function mayDecide({ approver }: Event<'approval.requested'>, principal: Principal, key: SessionKey): boolean {
+  if ((principal.tenant ?? 'default') !== key.tenant) return false
+  return approver === undefined ? principal.user === key.user : grants(principal.permissions ?? [], approver)
+}
+
+/** A rule may be accepted only if it covers the call at hand, and no more tools than its own. */
+function checkRemembered(text: string, requested: Event<'approval.requested'>, agent: Agent): void {
+  const rule = parseRule(text)
+  const tool = agent.tools.get(requested.tool)
+  if (tool === undefined || rule.tool !== tool.name || !matchesCall(rule, 'allow', tool, requested.arguments))
+    throw new OxbowError(
+      'rule_invalid',
+      `permission rule ${JSON.stringify(text)}: it does not cover this call of ${requested.tool}`,
+    )
+  if (tool.approval === 'always')
+    throw new OxbowError('rule_invalid', `${tool.name} needs an approval each time; no rule can take its place`)
 }
 
 const opened = (key: SessionKey, agent: Agent): EventBody => ({
@@ -317,7 +432,8 @@ function toInput(input: Input): InputBlock[] {
   throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
 }
 
-function toTurnOptions({ output, maxSteps, totalTimeoutMs, idleTimeoutMs }: RunOptions): TurnOptions {
+function toTurnOptions(options: RunOptions): TurnOptions {
+  const { output, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
   return {
     ...(output !== undefined && {
       output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },
@@ -325,6 +441,9 @@ function toTurnOptions({ output, maxSteps, totalTimeoutMs, idleTimeoutMs }: RunO
     ...(maxSteps !== undefined && { maxSteps }),
     ...(totalTimeoutMs !== undefined && { totalTimeoutMs }),
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
+    ...(mode !== undefined && { mode }),
+    ...(deny !== undefined && { deny: deny.map((it) => parseRule(it).text) }),
+    ...(attributes !== undefined && { attributes: { ...attributes } }),
   }
 }
 

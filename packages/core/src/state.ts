@@ -14,7 +14,7 @@ import { noUsage } from './model.ts'
 import type { SessionStatus } from './ports.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 1
+export const STATE_VERSION = 2
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -27,9 +27,22 @@ export interface CallState {
   readonly decided?: Event<'call.decided'>
   readonly started?: { readonly operationId: string; readonly attempt: number }
   readonly external?: true
+  readonly approval?: ApprovalState
   readonly resolved?: Pick<Event<'external.resolved'>, 'status' | 'content'>
   readonly finished?: CallStatus
   readonly result?: ResultBlock
+}
+
+export interface ApprovalState {
+  readonly requested: Event<'approval.requested'>
+  readonly resolved?: Event<'approval.resolved'>
+}
+
+/** A rule that somebody accepted for the rest of this session. */
+export interface SessionRule {
+  readonly rule: string
+  readonly author: string
+  readonly expiresAt?: number
 }
 
 export interface StepReply {
@@ -63,7 +76,10 @@ export interface TurnState {
   /** Steering inputs that wait for the next step. */
   readonly steers: readonly Message[]
   readonly interrupt?: { readonly reason: string }
-  readonly paused?: { readonly reason: 'external' | 'recovery_limit'; readonly seq: number }
+  readonly paused?: { readonly reason: Event<'turn.paused'>['reason']; readonly seq: number; readonly at: number }
+  readonly pauseRequested?: true
+  /** Calls that the model has asked for in this turn. */
+  readonly callCount: number
   readonly emptyReplies: number
   readonly rejections: number
   readonly usage: Usage
@@ -86,6 +102,7 @@ export interface SessionState {
   readonly queue: readonly QueuedTurn[]
   readonly finished: readonly TurnRecord[]
   readonly usage: Usage
+  readonly rules: readonly SessionRule[]
 }
 
 export interface QueuedTurn {
@@ -101,6 +118,7 @@ export const emptyState: SessionState = {
   queue: [],
   finished: [],
   usage: noUsage,
+  rules: [],
 }
 
 export function evolve(state: SessionState, event: Event): SessionState {
@@ -202,14 +220,36 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     }
     case 'turn.paused':
       return withTurn({
-        paused: { reason: event.reason, seq: event.seq },
+        paused: { reason: event.reason, seq: event.seq, at: event.at },
         ...(turn.claim && { claim: { epoch: turn.claim.epoch } }),
       })
-    case 'turn.released': {
+    case 'pause.requested':
+      return withTurn({ pauseRequested: true })
+    case 'approval.requested':
+      return withCall(event.callId, { approval: { requested: event } })
+    case 'approval.resolved': {
       const { paused: _, ...rest } = turn
+      const calls = turn.calls.map((call) =>
+        call.approval?.requested.approvalId === event.approvalId && call.approval.resolved === undefined
+          ? { ...call, approval: { ...call.approval, resolved: event } }
+          : call,
+      )
+      return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, event) }
+    }
+    case 'turn.released': {
+      const { paused: _, pauseRequested: __, ...rest } = turn
       return { ...state, turn: { ...rest, recoveries: 0 } }
     }
   }
+}
+
+function withRule(
+  rules: readonly SessionRule[],
+  { remember, principal }: Event<'approval.resolved'>,
+): readonly SessionRule[] {
+  if (remember?.scope !== 'session') return rules
+  const { rule, expiresAt } = remember
+  return [...rules, { rule, author: principal?.user ?? '', ...(expiresAt !== undefined && { expiresAt }) }]
 }
 
 function modelFinished(state: SessionState, turn: TurnState, event: Event<'model.finished'>): SessionState {
@@ -233,6 +273,7 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
       reply,
       calls,
       recoveries: 0,
+      callCount: turn.callCount + calls.length,
       emptyReplies: empty ? turn.emptyReplies + 1 : 0,
       usage: addUsage(turn.usage, event.usage),
     },
@@ -284,6 +325,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       principal: started.principal,
       options: started.options,
       recoveries: 0,
+      callCount: 0,
       step: 0,
       toolsOffered: true,
       calls: [],

@@ -57,7 +57,33 @@ export interface ToolDefinition<S extends Schema = Schema> {
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
   readonly tests?: readonly ToolSelfTest[]
+  /** A permission id such as `biz:order:query`; whoever lacks it is refused, in every mode. */
+  readonly permission?: string
+  /** `always`: each call needs an approval, in every mode. */
+  readonly approval?: 'always'
+  /** The permission id that a person needs to decide on its approvals. Default: the user decides. */
+  readonly approver?: string
+  /** The tool edits files of the workspace: the mode `accept-edits` lets it run. */
+  readonly edits?: boolean
+  /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
+  readonly check?: (input: Readonly<Record<string, unknown>>) => ToolVerdict | undefined
+  /**
+   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches; for
+   * `allow` all of it must.
+   */
+  readonly matches?: (pattern: string, input: Readonly<Record<string, unknown>>, kind: RuleKind) => boolean
+  /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
+  readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[]
+  /** Names of arguments that the audit log must not hold. */
+  readonly secrets?: readonly string[]
   readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
+}
+
+export type RuleKind = 'allow' | 'ask' | 'deny'
+
+export interface ToolVerdict {
+  readonly decision: RuleKind
+  readonly reason: string
 }
 
 /** A tool as the engine uses it: checked, with its JSON Schema at hand. */
@@ -72,6 +98,14 @@ export interface Tool {
   readonly idempotent: boolean
   readonly reconcile: ToolDefinition['reconcile']
   readonly tests: readonly ToolSelfTest[]
+  readonly permission: string | undefined
+  readonly approval: 'always' | undefined
+  readonly approver: string | undefined
+  readonly edits: boolean
+  readonly check: ToolDefinition['check']
+  readonly matches: ToolDefinition['matches']
+  readonly suggest: ToolDefinition['suggest']
+  readonly secrets: readonly string[]
   /** Missing for external tools: the caller runs them. */
   readonly run: ((input: never, context: ToolContext) => ToolResult | Promise<ToolResult>) | undefined
 }
@@ -94,7 +128,7 @@ export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
   const { name, effects, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
   if (!(timeoutMs > 0)) throw new OxbowError('tool_invalid', `tool ${name}: timeoutMs must be above 0`)
   return {
-    ...common(definition),
+    ...common(definition as Common),
     timeoutMs,
     idempotent: definition.idempotent ?? effects.every((it) => it === 'read'),
     reconcile: definition.reconcile as ToolDefinition['reconcile'],
@@ -104,9 +138,7 @@ export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
 }
 
 /** Defines a tool that the caller runs: the turn pauses, and the result comes back by call id. */
-export function externalTool(
-  definition: Pick<ToolDefinition, 'name' | 'description' | 'input' | 'output' | 'effects'>,
-): Tool {
+export function externalTool(definition: Common): Tool {
   return {
     ...common(definition),
     timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
@@ -117,7 +149,9 @@ export function externalTool(
   }
 }
 
-function common(definition: Pick<ToolDefinition, 'name' | 'description' | 'input' | 'output' | 'effects'>) {
+type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'reconcile' | 'tests' | 'run'>
+
+function common(definition: Common) {
   const { name, description, input, output, effects } = definition
   if (!NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
@@ -128,7 +162,9 @@ function common(definition: Pick<ToolDefinition, 'name' | 'description' | 'input
     throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)
   // Providers insist on the type; authors of a tool without parameters write `{}`.
   const jsonSchema = given.type === undefined ? { type: 'object', ...given } : given
-  return { name, description, input, output, effects, jsonSchema }
+  const { permission, approval, approver, edits = false, check, matches, suggest, secrets = [] } = definition
+  const judged = { permission, approval, approver, edits, check, matches, suggest, secrets }
+  return { name, description, input, output, effects, jsonSchema, ...judged }
 }
 
 export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')

@@ -2,8 +2,10 @@
 import type { Agent } from './agent.ts'
 import { type Action, consequence, decide } from './decide.ts'
 import { OxbowError } from './errors.ts'
-import type { EventBody, Failure } from './events/types.ts'
+import type { EventBody, Failure, Principal } from './events/types.ts'
 import type { TurnContext } from './middleware.ts'
+import { rulesFor } from './permissions/remembered.ts'
+import type { Rule } from './permissions/rules.ts'
 import type { Files } from './ports.ts'
 import type { Draft, FaultPoint, SessionLog } from './session-log.ts'
 import type { TurnState } from './state.ts'
@@ -36,6 +38,10 @@ export interface TurnRun {
   stop(reason: StopReason, failure?: Failure): void
   /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
   readonly inFlight: Set<string>
+  /** Who the principal is now, according to the host; undefined when they may not act any more. */
+  currentPrincipal(principal: Principal): Promise<Principal | undefined>
+  /** Allow rules that people accepted for this session, this user or everybody. */
+  rememberedRules(principal: Principal): Promise<Rule[]>
   /** Logs the full error and returns the reference under which a person finds it. */
   report(error: unknown): string
   close(): void
@@ -50,8 +56,9 @@ export function turnRun(options: {
   epoch: number
   faultPoint: FaultPoint | undefined
   report: (error: unknown) => string
+  currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
 }): TurnRun {
-  const { log, agent, files, turnId, worker, epoch, faultPoint, report } = options
+  const { log, agent, files, turnId, worker, epoch, faultPoint, report, currentPrincipal } = options
   const controller = new AbortController()
   let stopped: StopReason | undefined
   let failure: Failure | undefined
@@ -94,6 +101,8 @@ export function turnRun(options: {
     },
     inFlight,
     report,
+    currentPrincipal,
+    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
     turn: () => mine(log.state.turn),
     next: () => next(mine(log.state.turn)),
     async write(build) {

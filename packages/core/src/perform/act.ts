@@ -6,10 +6,10 @@ import { UNKNOWN_OUTCOME } from '../decide.ts'
 import type { EventBody, InputBlock } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
-import { authorise } from '../permissions.ts'
 import type { CallState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
+import { judge, refusal } from './judge.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -116,31 +116,26 @@ async function outcomeOf(
   if ((turn.failures[tool.name] ?? 0) >= MAX_FAILURES)
     return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
 
-  const parsed = await parseArguments(call.arguments, tool)
-  if (!parsed.ok) return refusal('invalid_arguments', parsed.message)
-
+  const judgement = await judge(run, call, tool)
+  if ('outcome' in judgement) {
+    before.push(...judgement.before)
+    return judgement.outcome
+  }
   const { turnId } = run
   const { callId } = call
-  const verdict = authorise({ tool, arguments: parsed.arguments, allow: run.agent.allow, principal: turn.principal })
-  const decided: EventBody = { type: 'call.decided', turnId, callId, arguments: parsed.arguments, ...verdict }
-  if (verdict.decision === 'deny') {
-    before.push(decided)
-    return {
-      status: 'denied',
-      content: [{ type: 'text', text: `Not allowed: ${verdict.reason}` }],
-      error: { code: 'denied', message: verdict.reason },
-    }
+  const { decided, input, asks } = judgement
+  if (asks !== undefined) {
+    await run.write(() => [decided, asks])
+    return { status: 'requested' }
   }
   if (tool.run === undefined) {
-    await run.write(() => [
-      decided,
-      { type: 'external.requested', turnId, callId, tool: tool.name, arguments: parsed.arguments },
-    ])
+    const { arguments: given } = decided
+    await run.write(() => [decided, { type: 'external.requested', turnId, callId, tool: tool.name, arguments: given }])
     return { status: 'requested' }
   }
   const operationId = operationOf(run, call)
   await run.write(() => [decided, { type: 'call.started', turnId, callId, operationId, attempt: 1 }])
-  return runTool(run, tool, parsed.input, contextFor(run, call, operationId, 1))
+  return runTool(run, tool, input, contextFor(run, call, operationId, 1))
 }
 
 /** A call that had started in a process that is gone. Never a silent second run. */
@@ -165,12 +160,6 @@ async function recover(run: TurnRun, call: CallState, tool: Tool): Promise<CallO
   await run.write(() => [{ type: 'call.started', turnId: run.turnId, callId: call.callId, operationId, attempt: next }])
   return runTool(run, tool, parsed.input, contextFor(run, call, operationId, next))
 }
-
-const refusal = (code: string, message: string): CallOutcome => ({
-  status: 'error',
-  content: [{ type: 'text', text: message }],
-  error: { code, message },
-})
 
 const operationOf = (run: TurnRun, call: CallState): string =>
   callIds(run.log.key, run.turnId, run.turn().step, call.position).operationId
