@@ -1,3 +1,4 @@
+import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from './core.fixture.ts'
@@ -223,6 +224,55 @@ describe('H2: the moment of use', () => {
     expect(await run('t1')).toContain('lacks the permission tickets:submit')
     expect(await run('t2')).toContain('may not act any more')
     expect(done).toEqual([])
+  })
+})
+
+describe('X5: an approval that nobody decides on', () => {
+  test('expires, in any process, and the model is told', async () => {
+    const done: unknown[] = []
+    const { session, engine, another, server } = await bench(replies, {
+      tools: [submitTool(done)],
+      limits: { approvalTimeoutMs: 1 },
+    })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await engine.stop(0)
+    const other = another()
+    await until(async () => Date.now() > approvals[0]!.expiresAt)
+    await other.recover()
+    const there = other.session({ user: 'ann', session: 's1' })
+    expect((await there.wait('t1')).text).toBe('Done.')
+    expect(done).toEqual([])
+    expect(resultsSent(server.requests[1]!)).toEqual(['Nobody decided in time.'])
+    await expect(there.decide(approvals[0]!.approvalId, { verdict: 'approved' })).rejects.toMatchObject({
+      code: 'unknown_approval',
+    })
+    expect(await other.backend.journal.list({ dueBy: Date.now() })).toEqual([])
+  })
+})
+
+describe('B4: the audit log', () => {
+  test('tells of every call who, what, which rule, who approved, and how it ended, without what is secret', async () => {
+    const { session, backend } = await bench(
+      [call('submit', { system: 'crm', days: 3 }, 'echo', { text: 'x' }), { text: 'Done.' }],
+      { tools: [submitTool([], { approver: 'tickets:approve', secrets: ['system'] }), echo] },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1', principal: { user: 'ann', department: 'sales' } })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'approved', reason: 'ok' }, { principal: manager })
+    await session.wait('t1')
+    const { records } = await backend.journal.audit({ tool: 'submit' })
+    expect(records.map((it) => [it.event, it.decision, it.rule, it.approver, it.status])).toEqual([
+      ['call.decided', 'ask', 'default:ask', undefined, undefined],
+      ['approval.resolved', 'approved', 'default:ask', 'mia', undefined],
+      ['call.decided', 'allow', `approval:${approvals[0]!.approvalId}`, 'mia', undefined],
+      ['call.finished', 'allow', `approval:${approvals[0]!.approvalId}`, 'mia', 'success'],
+    ])
+    expect(records.every((it) => it.principal.department === 'sales')).toBe(true)
+    expect(records.every((it) => it.arguments.system === '[redacted]' && it.arguments.days === 3)).toBe(true)
+    expect(records.at(-1)?.operationId).toMatch(/^op_/)
+    expect((await backend.journal.audit({ tool: 'echo' })).records.map((it) => it.event)).toEqual([
+      'call.decided',
+      'call.finished',
+    ])
   })
 })
 

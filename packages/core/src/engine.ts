@@ -1,6 +1,7 @@
 // The engine of one process: which sessions live here, who works on them, and what is picked up after a crash.
 import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
+import type { SecretsOf } from './audit.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
 import { sessionKey } from './ids.ts'
@@ -35,7 +36,7 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /** Takes up open turns whose worker is gone. Runs at `start` and every few seconds after it. Returns how many. */
+  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
@@ -80,12 +81,14 @@ export function createEngine(options: EngineOptions): Engine {
     return announced
   }
 
+  const secretsOf: SecretsOf = (agent, tool) => agents.get(agent)?.tools.get(tool)?.secrets ?? []
+
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
     const name = JSON.stringify([key.tenant, key.user, key.session])
     let entry = entries.get(name)
     if (entry === undefined) {
-      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint })
+      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf })
       entry = { log, loaded: log.load(), users: 0 }
       entry.loaded.catch(() => entries.delete(name))
     }
@@ -222,7 +225,27 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  /** Ends approvals that nobody has decided in time. */
+  async function expire(): Promise<void> {
+    const now = Date.now()
+    for (const { key } of await backend.journal.list({ dueBy: now }))
+      await using(key, async (log) => {
+        await log.catchUp()
+        await log.append((draft) => {
+          const { turn } = draft.state
+          for (const { approval } of turn?.calls ?? []) {
+            if (approval === undefined || approval.resolved !== undefined || approval.requested.expiresAt > now)
+              continue
+            const { turnId, approvalId } = approval.requested
+            draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
+          }
+        })
+        attend(log)
+      }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
+  }
+
   async function recover(): Promise<number> {
+    await expire()
     let taken = 0
     for await (const key of openSessions()) {
       if (stopping) break

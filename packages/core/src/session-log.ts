@@ -1,21 +1,28 @@
 // A session in this process: the folded state, the only way to append, and those who follow.
+
+import { auditOf, type SecretsOf } from './audit.ts'
 import type { Event, EventBody, SessionItem } from './events/types.ts'
 import { type Follower, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
-import type { Journal, SessionKey } from './ports.ts'
-import { emptyState, evolve, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+import type { AppendNotes, AuditRecord, Journal, SessionKey } from './ports.ts'
+import { emptyState, evolve, nextDeadline, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 
 /** Events that are about to be stored, and the state as it will be. */
 export class Draft {
   readonly events: Event[] = []
+  readonly audit: AuditRecord[] = []
   state: SessionState
+  readonly #key: SessionKey
   readonly #at: number
+  readonly #secrets: SecretsOf
 
-  constructor(state: SessionState, at: number) {
+  constructor(state: SessionState, key: SessionKey, at: number, secrets: SecretsOf) {
     this.state = state
+    this.#key = key
     this.#at = at
+    this.#secrets = secrets
   }
 
   add(...bodies: readonly EventBody[]): void {
@@ -23,6 +30,8 @@ export class Draft {
       const event: Event = { ...body, seq: this.state.seq + 1, at: this.#at }
       this.events.push(event)
       this.state = evolve(this.state, event)
+      const record = auditOf(this.#key, this.state, event, this.#secrets)
+      if (record !== undefined) this.audit.push(record)
     }
   }
 }
@@ -53,6 +62,7 @@ export class SessionLog {
   readonly #journal: Journal
   readonly #now: () => number
   readonly #faultPoint: FaultPoint | undefined
+  readonly #secretsOf: SecretsOf
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
   #waiting: Waiting[] = []
@@ -62,11 +72,16 @@ export class SessionLog {
   #users = 0
   #stopWatching: (() => void) | undefined
 
-  constructor(key: SessionKey, journal: Journal, options: { now: () => number; faultPoint: FaultPoint | undefined }) {
+  constructor(
+    key: SessionKey,
+    journal: Journal,
+    options: { now: () => number; faultPoint: FaultPoint | undefined; secretsOf: SecretsOf },
+  ) {
     this.key = key
     this.#journal = journal
     this.#now = options.now
     this.#faultPoint = options.faultPoint
+    this.#secretsOf = options.secretsOf
   }
 
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
@@ -120,14 +135,15 @@ export class SessionLog {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const draft = new Draft(this.state, this.#now())
+    const draft = new Draft(this.state, this.key, this.#now(), this.#secretsOf)
     const built: { waiting: Waiting; value: unknown }[] = []
     for (const waiting of batch) {
-      const before = { events: draft.events.length, state: draft.state }
+      const before = { events: draft.events.length, audit: draft.audit.length, state: draft.state }
       try {
         built.push({ waiting, value: waiting.build(draft) })
       } catch (error) {
         draft.events.length = before.events
+        draft.audit.length = before.audit
         draft.state = before.state
         waiting.reject(error)
       }
@@ -135,7 +151,7 @@ export class SessionLog {
     try {
       if (draft.events.length > 0) {
         this.#faultPoint?.('append.before')
-        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, this.#summary(draft.state))
+        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, notesOf(draft))
         this.#faultPoint?.('append.after')
         if (!outcome.ok) {
           await this.catchUp()
@@ -148,10 +164,6 @@ export class SessionLog {
     } catch (error) {
       for (const { waiting } of built) waiting.reject(error)
     }
-  }
-
-  #summary(state: SessionState): { status: ReturnType<typeof statusOf>; agent: string; title: string } {
-    return { status: statusOf(state), agent: state.agent, title: state.title }
   }
 
   /** Folds and shows stored events, once each: our own may have been read back before their append has returned. */
@@ -228,6 +240,17 @@ export class SessionLog {
     if (state.seq - this.#snapshotSeq < Math.max(SNAPSHOT_EVERY, this.#snapshotSeq)) return
     this.#snapshotSeq = state.seq
     await this.#journal.putSnapshot(this.key, { seq: state.seq, version: STATE_VERSION, data: JSON.stringify(state) })
+  }
+}
+
+function notesOf({ state, audit }: Draft): AppendNotes {
+  const wakeAt = nextDeadline(state)
+  return {
+    status: statusOf(state),
+    agent: state.agent,
+    title: state.title,
+    audit,
+    ...(wakeAt !== undefined && { wakeAt }),
   }
 }
 

@@ -354,6 +354,16 @@ export function statusOf(state: SessionState): SessionStatus {
   return state.turn.paused === undefined ? 'running' : 'waiting'
 }
 
+/** When the first open approval runs out; undefined when nothing does. */
+export function nextDeadline({ turn }: SessionState): number | undefined {
+  const open = (turn?.calls ?? []).flatMap(({ approval, finished }) =>
+    approval === undefined || approval.resolved !== undefined || finished !== undefined
+      ? []
+      : [approval.requested.expiresAt],
+  )
+  return open.length === 0 ? undefined : Math.min(...open)
+}
+
 /** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
 export function findTurn(state: SessionState, turnId: string): (TurnRecord & { ended: boolean }) | undefined {
   const finished = state.finished.find((it) => it.turnId === turnId)

@@ -12,6 +12,9 @@ export type Append = readonly [
   status: string,
   agent: string,
   title: string,
+  wakeAt: number | null,
+  /** Flat: at, user, tool, status, body, … */
+  audit: readonly (string | number | null)[],
   events: readonly (string | number)[],
 ]
 

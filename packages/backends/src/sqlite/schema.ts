@@ -4,10 +4,33 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
 /** Raise it with every change of the tables, together with a step that lifts older files. */
-export const schemaVersion = 1
+export const schemaVersion = 2
 
 /** "OxbW": tells our files from other programs' databases. */
 export const applicationId = 0x4f786257
+
+const audit = `
+CREATE INDEX sessions_by_wake ON sessions (wake_at) WHERE wake_at IS NOT NULL;
+
+CREATE TABLE audit (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  at      INTEGER NOT NULL,
+  tenant  TEXT NOT NULL,
+  user    TEXT NOT NULL,
+  session TEXT NOT NULL,
+  tool    TEXT NOT NULL,
+  status  TEXT,
+  body    TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX audit_by_user ON audit (tenant, user, id);
+CREATE INDEX audit_by_tool ON audit (tool, id);
+`
+
+/** Lift a file of an older version; the key is the version that it had. */
+export const upgrades: Readonly<Record<number, string>> = {
+  1: `ALTER TABLE sessions ADD COLUMN wake_at INTEGER; ${audit}`,
+}
 
 export const tables = `
 CREATE TABLE sessions (
@@ -21,6 +44,7 @@ CREATE TABLE sessions (
   title      TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
+  wake_at    INTEGER,
   UNIQUE (tenant, user, session)
 ) STRICT;
 
@@ -40,6 +64,7 @@ CREATE TABLE events (
   UNIQUE (session, seq)
 ) STRICT;
 
+${audit}
 CREATE TABLE snapshots (
   session INTEGER PRIMARY KEY REFERENCES sessions (id),
   seq     INTEGER NOT NULL,

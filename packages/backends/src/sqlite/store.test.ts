@@ -22,6 +22,8 @@ const append = (session: string, expectedSeq: number, body = '{}', at = 1): Appe
   'idle',
   'assistant',
   'title',
+  null,
+  [],
   [at, 'type', body],
 ]
 
