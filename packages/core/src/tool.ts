@@ -54,6 +54,8 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly timeoutMs?: number
   /** May run twice with the same operation id. Default: true for tools that only read. */
   readonly idempotent?: boolean
+  /** How often a call that failed or timed out is tried again, with the same operation id. Only for idempotent tools. */
+  readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
   readonly tests?: readonly ToolSelfTest[]
@@ -96,6 +98,7 @@ export interface Tool {
   readonly effects: readonly Effect[]
   readonly timeoutMs: number
   readonly idempotent: boolean
+  readonly retries: number
   readonly reconcile: ToolDefinition['reconcile']
   readonly tests: readonly ToolSelfTest[]
   readonly permission: string | undefined
@@ -127,10 +130,17 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
 export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
   const { name, effects, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
   if (!(timeoutMs > 0)) throw new OxbowError('tool_invalid', `tool ${name}: timeoutMs must be above 0`)
+  const { idempotent = effects.every((it) => it === 'read'), retries = 0 } = definition
+  if (retries > 0 && !idempotent)
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: only an idempotent tool may be tried again; drop retries or set idempotent`,
+    )
   return {
     ...common(definition as Common),
     timeoutMs,
-    idempotent: definition.idempotent ?? effects.every((it) => it === 'read'),
+    idempotent,
+    retries,
     reconcile: definition.reconcile as ToolDefinition['reconcile'],
     tests: definition.tests ?? [],
     run: definition.run as Tool['run'],
@@ -143,13 +153,14 @@ export function externalTool(definition: Common): Tool {
     ...common(definition),
     timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
     idempotent: false,
+    retries: 0,
     reconcile: undefined,
     tests: [],
     run: undefined,
   }
 }
 
-type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'reconcile' | 'tests' | 'run'>
+type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'reconcile' | 'tests' | 'run'>
 
 function common(definition: Common) {
   const { name, description, input, output, effects } = definition

@@ -1,5 +1,6 @@
 // The calls of one step: those that only read run side by side, the rest in the model's order.
 
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
@@ -134,8 +135,33 @@ async function outcomeOf(
     return { status: 'requested' }
   }
   const operationId = operationOf(run, call)
-  await run.write(() => [decided, { type: 'call.started', turnId, callId, operationId, attempt: 1 }])
-  return runTool(run, tool, input, contextFor(run, call, operationId, 1))
+  return runAttempts(run, call, tool, input, operationId, 1, [decided])
+}
+
+/** The first wait before a call is tried again; each further one is twice as long. */
+const RETRY_MS = 200
+
+/** Runs the call, and an idempotent tool's again if it fails. Each attempt is stored before it runs. */
+async function runAttempts(
+  run: TurnRun,
+  call: CallState,
+  tool: Tool,
+  input: unknown,
+  operationId: string,
+  first: number,
+  before: readonly EventBody[] = [],
+): Promise<CallOutcome> {
+  const { turnId } = run
+  const { callId } = call
+  for (let attempt = first; ; attempt++) {
+    const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
+    await run.write(() => (attempt === first ? [...before, started] : [started]))
+    const outcome = await runTool(run, tool, input, contextFor(run, call, operationId, attempt))
+    const again = outcome.status === 'error' || outcome.status === 'timed_out'
+    if (!again || attempt - first >= tool.retries || run.stopped !== undefined) return outcome
+    await delay(RETRY_MS * 2 ** (attempt - first), undefined, { signal: run.signal }).catch(() => {})
+    if (run.stopped !== undefined) return outcome
+  }
 }
 
 /** A call that had started in a process that is gone. Never a silent second run. */
@@ -156,9 +182,7 @@ async function recover(run: TurnRun, call: CallState, tool: Tool): Promise<CallO
     if ('outcome' in ran || ran.value.status === 'unknown') return unknown
     if (ran.value.status === 'done') return succeed(tool, ran.value.result)
   }
-  const next = attempt + 1
-  await run.write(() => [{ type: 'call.started', turnId: run.turnId, callId: call.callId, operationId, attempt: next }])
-  return runTool(run, tool, parsed.input, contextFor(run, call, operationId, next))
+  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1)
 }
 
 const operationOf = (run: TurnRun, call: CallState): string =>
