@@ -46,7 +46,7 @@ export function runEncoder(run: {
   const externals = new Map<string, External>()
   const answered = new Set<string>()
   let step: StepEncoder | undefined
-  let paused: 'external' | 'recovery_limit' | undefined
+  let paused: Event<'turn.paused'>['reason'] | undefined
   let total: Usage | undefined
   let ended = false
 
