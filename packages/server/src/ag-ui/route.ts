@@ -1,10 +1,9 @@
 // POST /api/chat/stream: AG-UI in, AG-UI out.
-import type { Engine, Session } from '@oxbow/core'
+import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, userQuery } from '../http/schemas.ts'
-import type { TurnSlots } from '../identity/turn-slots.ts'
-import { callerOf } from '../principal.ts'
+import { errorAnswer } from '../http/schemas.ts'
+import { principalOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { runAgentInput } from './input.ts'
