@@ -250,6 +250,19 @@ describe('X5: an approval that nobody decides on', () => {
   })
 })
 
+test('X5: an approval whose time is over is not decided any more, also before anybody has swept it up', async () => {
+  const done: unknown[] = []
+  const { session } = await bench(replies, { tools: [submitTool(done)], limits: { approvalTimeoutMs: 1 } })
+  const { approvals } = await session.run('Go.', { turnId: 't1' })
+  await until(() => Date.now() > approvals[0]!.expiresAt)
+  await expect(session.decide(approvals[0]!.approvalId, { verdict: 'approved' })).rejects.toMatchObject({
+    code: 'approval_expired',
+  })
+  expect((await session.wait('t1')).text).toBe('Done.')
+  expect(done).toEqual([])
+  assertWhole(await eventsOf(session))
+})
+
 describe('B4: the audit log', () => {
   test('tells of every call who, what, which rule, who approved, and how it ended, without what is secret', async () => {
     const { session, backend } = await bench(

@@ -65,6 +65,8 @@ export function decide(turn: TurnState, limits: Limits): Action {
   const next: Action = { type: 'think', step: turn.step + 1, toolsOffered: turn.step < maxSteps, begun: false }
   if (reply === undefined) return next
 
+  if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
+    return finish({ type: 'turn.finished', reason: reply.finishReason })
   const spent = turn.calls.length > 0 ? overBudget(turn, limits.budget) : undefined
   if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
   if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
@@ -72,8 +74,6 @@ export function decide(turn: TurnState, limits: Limits): Action {
   if (turn.steers.length > 0) return next
   if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
     return turn.emptyReplies < 2 ? next : finish({ type: 'turn.failed', error: emptyReply })
-  if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
-    return finish({ type: 'turn.finished', reason: reply.finishReason })
   if (turn.options.output !== undefined) {
     if (reply.rejected === undefined) return { type: 'check' }
     return turn.rejections < limits.outputAttempts ? next : finish({ type: 'turn.failed', error: outputInvalid(turn) })

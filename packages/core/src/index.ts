@@ -17,6 +17,7 @@ export {
   type ToolSpec,
 } from './model.ts'
 export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
+export { mayDecide } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
 export type * from './ports.ts'
 export { type PendingApproval, type PendingCall, type TurnResult, turnResult } from './result.ts'

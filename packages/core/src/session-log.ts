@@ -254,9 +254,15 @@ function notesOf({ state, audit }: Draft): AppendNotes {
   }
 }
 
+/** The state of a snapshot, if it has the form of one: a cache may be damaged, and must not damage anything else. */
 function parseSnapshot(data: string): SessionState | undefined {
   try {
-    return JSON.parse(data) as SessionState
+    const state = JSON.parse(data) as SessionState
+    const whole = Object.entries(emptyState).every(([name, empty]) => {
+      const value = state[name as keyof SessionState]
+      return typeof value === typeof empty && Array.isArray(value) === Array.isArray(empty)
+    })
+    return whole ? state : undefined
   } catch {
     return undefined
   }

@@ -14,7 +14,7 @@ import {
 import { assertId, newId } from './ids.ts'
 import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
 import type { Mode } from './permissions/gate.ts'
-import { grants } from './permissions/permission-ids.ts'
+import { mayDecide } from './permissions/may-decide.ts'
 import { remember } from './permissions/remembered.ts'
 import { matchesCall, parseRule } from './permissions/rules.ts'
 import type { Files, SessionKey } from './ports.ts'
@@ -107,7 +107,7 @@ export interface Session {
   /**
    * Decides on an approval, once. Without `approver` on the approval the session's own user decides; with it, whoever holds
    * that permission. Edited arguments are validated and judged again before they run.
-   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_forbidden`, `rule_invalid`
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
   /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
@@ -282,7 +282,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     principal: Principal,
   ): Promise<Submitted> {
     const { verdict, reason, arguments: edited, remember: rule } = decision
-    const build = (draft: Draft): Submitted => {
+    const build = (draft: Draft): Submitted | undefined => {
       const { turn, seq } = draft.state
       const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
       const approval = call?.approval
@@ -302,6 +302,11 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
             ? `Only ${key.user} may decide on this.`
             : `Deciding on this needs the permission ${approval.requested.approver}.`,
         )
+      if (approval.requested.expiresAt <= Date.now()) {
+        // Nobody has swept it up yet; that must not lengthen the time.
+        draft.add({ type: 'approval.resolved', turnId: turn.turnId, approvalId, verdict: 'expired' })
+        return undefined
+      }
       if (rule !== undefined) checkRemembered(rule.rule, approval.requested, engine.agent(draft.state.agent))
       draft.add({
         type: 'approval.resolved',
@@ -316,6 +321,10 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       return { turnId: turn.turnId, accepted: 'started', after: seq }
     }
     const submitted = await bring(build)
+    if (submitted === undefined)
+      throw new OxbowError('approval_expired', 'The time to decide on this has run out.', {
+        details: { verdict: 'expired' },
+      })
     if (rule !== undefined && rule.scope !== 'session') {
       const { expiresAt } = rule
       const kept = { rule: rule.rule, author: principal.user, ...(expiresAt !== undefined && { expiresAt }) }
@@ -398,12 +407,6 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     events: (after = 0) => current((log) => log.read(after)),
     state: () => current((log) => log.state),
   }
-}
-
-/** The user decides on what they asked for themselves, unless the tool names a permission that its approver needs. */
-function mayDecide({ approver }: Event<'approval.requested'>, principal: Principal, key: SessionKey): boolean {
-  if ((principal.tenant ?? 'default') !== key.tenant) return false
-  return approver === undefined ? principal.user === key.user : grants(principal.permissions ?? [], approver)
 }
 
 /** A rule may be accepted only if it covers the call at hand, and no more tools than its own. */

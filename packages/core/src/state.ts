@@ -1,4 +1,5 @@
 // The fold. `evolve` is the only place where the state of a session changes; it is pure and total over stored events.
+import { OxbowError } from './errors.ts'
 import type {
   CallStatus,
   Event,
@@ -129,6 +130,7 @@ export function evolve(state: SessionState, event: Event): SessionState {
 function apply(state: SessionState, event: Event): SessionState {
   switch (event.type) {
     case 'session.opened':
+      if (event.schemaVersion > SCHEMA_VERSION) throw newer(`its schema is ${event.schemaVersion}`)
       return { ...state, agent: event.agent.name }
     case 'turn.started': {
       const titled = state.title === '' ? { ...state, title: titleOf(event.input) } : state
@@ -149,6 +151,7 @@ function apply(state: SessionState, event: Event): SessionState {
     case 'turn.cancelled':
       return endTurn(state, event)
     default: {
+      if (!TURN_EVENTS.has(event.type)) throw newer(`it holds an event "${(event as Event).type}"`)
       if (state.turn?.turnId !== event.turnId) return state
       return applyToTurn(state, state.turn, event)
     }
@@ -161,6 +164,33 @@ type TurnEvent = Exclude<
     type: 'session.opened' | 'turn.started' | 'interrupt.requested' | 'turn.finished' | 'turn.failed' | 'turn.cancelled'
   }
 >
+
+/** The compiler sees to it that none is missing. */
+const TURN_EVENTS: ReadonlySet<string> = new Set(
+  Object.keys({
+    'turn.claimed': 0,
+    'turn.steered': 0,
+    'step.started': 0,
+    'model.finished': 0,
+    'call.decided': 0,
+    'call.started': 0,
+    'call.finished': 0,
+    'external.requested': 0,
+    'external.resolved': 0,
+    'approval.requested': 0,
+    'approval.resolved': 0,
+    'pause.requested': 0,
+    'output.rejected': 0,
+    'turn.paused': 0,
+    'turn.released': 0,
+  } satisfies Record<TurnEvent['type'], 0>),
+)
+
+const newer = (what: string): OxbowError =>
+  new OxbowError(
+    'journal_newer',
+    `This session was written by a newer Oxbow: ${what}. Use that version, or a newer one.`,
+  )
 
 function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): SessionState {
   const withTurn = (change: Partial<TurnState>): SessionState => ({ ...state, turn: { ...turn, ...change } })
@@ -294,7 +324,7 @@ function callFinished(state: SessionState, turn: TurnState, event: Event<'call.f
   }
   const calls = turn.calls.map((call) => (call === finishing ? { ...call, finished: event.status, result } : call))
   const failed = event.status !== 'success' && event.status !== 'cancelled'
-  const failures = { ...turn.failures, [tool]: failed ? (turn.failures[tool] ?? 0) + 1 : 0 }
+  const failures = { ...turn.failures, [tool]: failed ? failuresOf(turn, tool) + 1 : 0 }
   const results = calls.map((call) => call.result)
   const messages = results.every((it) => it !== undefined)
     ? [...state.messages, { id: `${turn.turnId}.${turn.step}.results`, role: 'tool' as const, blocks: results }]
@@ -353,6 +383,10 @@ export function statusOf(state: SessionState): SessionStatus {
   if (state.turn.paused?.reason === 'recovery_limit') return 'parked'
   return state.turn.paused === undefined ? 'running' : 'waiting'
 }
+
+/** Consecutive failures of a tool in this turn. Names come from a model: `constructor` is one like any other. */
+export const failuresOf = ({ failures }: TurnState, tool: string): number =>
+  Object.hasOwn(failures, tool) ? failures[tool]! : 0
 
 /** When the first open approval runs out; undefined when nothing does. */
 export function nextDeadline({ turn }: SessionState): number | undefined {

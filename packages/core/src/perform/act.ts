@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
-import type { EventBody, InputBlock } from '../events/types.ts'
+import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
-import type { CallState } from '../state.ts'
+import { type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
-import { judge, refusal } from './judge.ts'
+import { judge, mayRunAgain, refusal } from './judge.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -75,7 +75,9 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   const limit = tool === readArtifact ? Number.POSITIVE_INFINITY : run.agent.limits.maxResultLength
   const shown = await offload(run.files, run.log.key, callId, outcome.content, limit)
   await run.write((turn) => {
-    const failures = (turn.failures[call.tool] ?? 0) + 1
+    // Tried again after a failed append that was stored all the same.
+    if (isFinished(turn, callId)) return []
+    const failures = failuresOf(turn, call.tool) + 1
     const givenUp = failed(outcome.status) && failures >= MAX_FAILURES && tool !== undefined
     const content = givenUp ? [...shown.content, givenUpNotice(call.tool, failures)] : shown.content
     return [
@@ -107,14 +109,16 @@ async function outcomeOf(
 ): Promise<CallOutcome> {
   if (call.resolved !== undefined) return { status: call.resolved.status, content: call.resolved.content }
   const turn = run.turn()
+  if (call.started !== undefined) return recover(run, call, tool)
+  const cut = CUT[turn.reply?.finishReason ?? 'stop']
+  if (cut !== undefined) return refusal('answer_cut', `Not run: the answer was ${cut} before it was whole.`)
   if (!turn.toolsOffered)
     return refusal('tools_not_offered', 'No tools are available any more. Answer with what you have.')
   if (tool === undefined) {
     const names = [...run.agent.tools.keys()].join(', ')
     return refusal('unknown_tool', `There is no tool ${JSON.stringify(call.tool)}. ${names ? `Tools: ${names}.` : ''}`)
   }
-  if (call.started !== undefined) return recover(run, call, tool)
-  if ((turn.failures[tool.name] ?? 0) >= MAX_FAILURES)
+  if (failuresOf(turn, tool.name) >= MAX_FAILURES)
     return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
 
   const judgement = await judge(run, call, tool)
@@ -164,12 +168,19 @@ async function runAttempts(
   }
 }
 
+/** Ways in which an answer ends early: what it asks for may be half of what it meant. */
+const CUT: Partial<Record<FinishReason, string>> = { length: 'cut off', filtered: 'filtered', refusal: 'refused' }
+
+const isFinished = (turn: TurnState, callId: string): boolean =>
+  turn.calls.some((it) => it.callId === callId && it.finished !== undefined)
+
 /** A call that had started in a process that is gone. Never a silent second run. */
-async function recover(run: TurnRun, call: CallState, tool: Tool): Promise<CallOutcome> {
+async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): Promise<CallOutcome> {
   const { operationId, attempt } = call.started!
   const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
+  // The tool is gone, or its schema has changed since: what has been stored can no longer be given to it.
+  if (tool === undefined) return unknown
   const parsed = await parseArguments(JSON.stringify(call.decided!.arguments), tool)
-  // The tool's schema has changed since; what has been stored can no longer be given to it.
   if (!parsed.ok) return unknown
 
   if (!tool.idempotent) {
@@ -179,9 +190,10 @@ async function recover(run: TurnRun, call: CallState, tool: Tool): Promise<CallO
     const ran = await withLimits(run, tool, (signal) =>
       reconcile(operationId, parsed.input as never, { ...context, signal }),
     )
-    if ('outcome' in ran || ran.value.status === 'unknown') return unknown
+    if ('outcome' in ran || ran.value?.status === undefined || ran.value.status === 'unknown') return unknown
     if (ran.value.status === 'done') return succeed(tool, ran.value.result)
   }
+  if (!mayRunAgain(run, call, tool)) return unknown
   return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1)
 }
 

@@ -58,6 +58,14 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   return { decided, input: parsed.input }
 }
 
+/** Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still counts. */
+export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool): boolean {
+  const turn = run.turn()
+  const given = call.decided!.arguments
+  const { decision } = authorise({ tool, arguments: given, principal: turn.principal, policy: policyOf(run, turn) })
+  return decision !== 'deny'
+}
+
 /** The agent's policy, narrowed by what the turn brings. */
 function policyOf({ agent }: TurnRun, { options }: TurnState): Policy {
   if (options.mode === undefined && options.deny === undefined) return agent.policy
