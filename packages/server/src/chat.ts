@@ -5,12 +5,18 @@ import { z } from 'zod'
 import { failureOf } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
 import { type Route, route } from './http/route.ts'
-import { errorAnswer, given, messageText, optionalId } from './http/schemas.ts'
-import { principalOf } from './principal.ts'
+import { errorAnswer, given, messageText, optionalId, whose } from './http/schemas.ts'
+import type { TurnSlots } from './identity/turn-slots.ts'
+import { callerOf } from './principal.ts'
 import type { Audience } from './stream/audience.ts'
 import { findTurn } from './stream/turn-stream.ts'
 
-export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessageLength: number }): Route {
+export function chatRoute(
+  engine: Engine,
+  audience: Audience,
+  limits: { maxMessageLength: number },
+  slots: TurnSlots,
+): Route {
   return route({
     method: 'post',
     path: '/api/chat',
@@ -20,7 +26,8 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
       'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key is the same turn.'),
     }),
     body: z.object({
-      userId: optionalId.describe('Default: `default`.'),
+      ...whose,
+      userId: optionalId.describe('With identity on your own; else by default `default`.'),
       sessionId: optionalId.describe('Default: a new session.'),
       message: messageText(limits.maxMessageLength),
       turnId: optionalId.describe('Makes a retry safe: the same id is the same turn.'),
@@ -44,11 +51,11 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
       504: { description: 'The answer took too long.', schema: errorAnswer },
     },
     async handle({ body }, c) {
-      const principal = principalOf(given(body.userId))
+      const { owner, principal } = callerOf(c, body)
       const retryKey = given(body.turnId) ?? toId(c.req.header('idempotency-key'))
       const turnId = retryKey ?? randomUUID()
-      const sessionId = given(body.sessionId) ?? newSession(principal.user, retryKey)
-      const session = engine.session({ tenant: principal.tenant, user: principal.user, session: sessionId })
+      const sessionId = given(body.sessionId) ?? newSession(owner.user, retryKey)
+      const session = engine.session({ ...owner, session: sessionId })
 
       const state = await session.state()
       if (state.turn?.paused !== undefined && findTurn(state, turnId) === undefined)
@@ -58,13 +65,17 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
           `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
             'Bring the result that it waits for, or interrupt it.',
         )
+      const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
       const leave = audience.enter(session, turnId)
       if (outgoing.destroyed) leave(false)
       outgoing.once('close', () => leave(false))
       // A turn that waits for an external call needs nobody who watches.
       const running = session.run(body.message, { turnId, principal, surface: 'http' })
-      const result = await running.finally(() => leave(true))
+      const result = await running.finally(() => {
+        leave(true)
+        release?.()
+      })
 
       if (result.status === 'cancelled') return failureResponse(failureOf('cancelled'))
       if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))

@@ -71,6 +71,11 @@ const byCode: Readonly<Record<string, Told>> = {
     message:
       'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
   },
+  paused: {
+    runError: 'INTERRUPTED_ERROR',
+    status: 409,
+    message: 'The turn was paused by hand. It goes on when it is released; the same request takes it up again.',
+  },
   recovery_limit: {
     runError: 'INTERNAL_ERROR',
     status: 503,
@@ -83,8 +88,13 @@ const refusals: Readonly<Record<string, number>> = {
   invalid_id: 400,
   empty_input: 400,
   session_busy: 409,
+  rule_invalid: 400,
+  approval_forbidden: 403,
   unknown_call: 404,
+  unknown_approval: 404,
   call_resolved: 409,
+  approval_resolved: 409,
+  approval_expired: 409,
 }
 
 /** By the code that a turn or an error carries. */

@@ -3,7 +3,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import type { Engine } from '@oxbow/core'
+import { type Engine, OxbowError } from '@oxbow/core'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
 import { chatStreamRoute } from './ag-ui/route.ts'
@@ -11,10 +11,15 @@ import { chatRoute } from './chat.ts'
 import type { Config } from './config/config.ts'
 import { failureOf, failureOfError } from './failures.ts'
 import { healthRoutes, type Phase } from './health.ts'
+import { cors } from './http/cors.ts'
 import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
 import { requestLog } from './http/request-log.ts'
 import { type AppEnv, type Route, register } from './http/route.ts'
-import { checkHost, securityHeaders } from './http/security.ts'
+import { checkConfiguredHost, checkLocalHost, securityHeaders } from './http/security.ts'
+import type { Identity } from './identity/contract.ts'
+import { guard } from './identity/guard.ts'
+import { openIdentity } from './identity/identity.ts'
+import { turnSlots } from './identity/turn-slots.ts'
 import { reporter } from './logging.ts'
 import { assertMayListen } from './loopback.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
@@ -31,6 +36,8 @@ export interface ServiceOptions {
   readonly log: Logger
   /** The same that the agents' middleware reports to. Default: one that knows only of HTTP. */
   readonly metrics?: Metrics
+  /** From `createIdentity`; must be given, and of the configured mode, unless that is `none`. */
+  readonly identity?: Identity
 }
 
 export interface Service {
@@ -51,8 +58,15 @@ const FLUSH_MS = 1_000
 /** For requests that do not even become one: a broken request line, no Host header. */
 const badRequest = new HttpError(400, 'invalid_request', 'The request line or the Host header is not valid.')
 
-export function createService({ engine, config, log, metrics = createMetrics() }: ServiceOptions): Service {
-  const { server: settings, identity } = config
+/** @throws OxbowError `identity_missing` */
+export function createService(options: ServiceOptions): Service {
+  const { engine, config, log, metrics = createMetrics(), identity = openIdentity() } = options
+  const { server: settings } = config
+  if (identity.mode !== config.identity.mode)
+    throw new OxbowError(
+      'identity_missing',
+      `identity.mode is "${config.identity.mode}", and the service was given "${identity.mode}". Give it createIdentity(config.identity).`,
+    )
   const report = reporter(log)
   let phase: Phase = 'starting'
   let server: Server | undefined
@@ -63,9 +77,10 @@ export function createService({ engine, config, log, metrics = createMetrics() }
   const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, report }
   metrics.attach({ engine, openStreams: () => streams.count })
 
+  const slots = turnSlots(settings.rateLimits.concurrentTurns)
   const routes: Route[] = [
-    chatRoute(engine, watchers, settings),
-    chatStreamRoute(engine, deps, settings),
+    chatRoute(engine, watchers, settings, slots),
+    chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
     sessionMessages(engine),
     sessionEvents(engine),
@@ -73,19 +88,23 @@ export function createService({ engine, config, log, metrics = createMetrics() }
     interruptRoute(engine),
     callResultRoute(engine),
     ...healthRoutes(engine, () => phase),
-    metrics.route,
+    { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
-  routes.push(openApiRoute(routes))
+  routes.push(openApiRoute(routes, identity.schemes))
 
   const app = new Hono<AppEnv>()
   app.use(requestLog(log, metrics.httpRequest))
   app.use(securityHeaders)
-  if (identity.mode === 'none') app.use(checkHost(settings.host))
+  const { origins } = settings.cors
+  const { ambient } = identity
+  if (identity.mode === 'none') app.use(checkLocalHost(settings.host, origins))
+  else app.use(checkConfiguredHost({ allowedHosts: settings.allowedHosts, origins, ambient }))
+  if (origins.length > 0) app.use(cors(settings.cors))
   app.use('/api/*', async (_c, next) => {
     if (phase === 'stopping') return failureResponse(failureOf('shutting_down'))
     await next()
   })
-  register(app, routes, settings)
+  register(app, routes, settings, guard(identity, settings.rateLimits))
   app.onError((error, c) => {
     if (error instanceof HttpError) return errorResponse(error)
     return failureResponse(failureOfError(error, (it) => report(it, { requestId: c.get('requestId') })))

@@ -7,10 +7,12 @@ import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } 
 import { afterEach } from 'vitest'
 import {
   type Config,
+  createIdentity,
   createLogger,
   createMetrics,
   createService,
   engineErrors,
+  type Identity,
   loadConfig,
   loggingMiddleware,
   type Service,
@@ -22,6 +24,7 @@ export interface Rig {
   readonly service: Service
   readonly model: ScriptedModel
   readonly config: Config
+  readonly identity: Identity
   /** What was logged, parsed. */
   readonly logged: Record<string, unknown>[]
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
@@ -35,6 +38,7 @@ export interface RigOptions {
   readonly agents?: (model: AgentDefinition['model']) => readonly Agent[]
   readonly backend?: Backend
   readonly overrides?: Record<string, unknown>
+  readonly environment?: Record<string, string>
   readonly model?: ScriptedModel
 }
 
@@ -42,7 +46,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
   const model = options.model ?? (await scriptedModel())
   if (options.replies !== undefined) model.script('*', options.replies)
   const config = await loadConfig({
-    environment: { OXBOW_PROFILE: 'test' },
+    environment: { OXBOW_PROFILE: 'test', ...options.environment },
     overrides: { 'log.level': 'debug', 'log.format': 'json', ...options.overrides },
   })
   const logged: Record<string, unknown>[] = []
@@ -52,12 +56,18 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     environment: {},
   })
   const metrics = createMetrics()
+  const identity = await createIdentity(config.identity, { onProblem: (problem) => log.warn(problem, 'identity') })
   const driver = openaiChat({ provider: 'scripted', model: 'any', baseUrl: model.url, apiKey: 'sk-test' })
   const backend = options.backend ?? memory()
   const middleware = [loggingMiddleware(log), metrics.middleware]
   const standard = agent({ name: 'assistant', model: driver, instructions: 'Be brief.', middleware, ...options.agent })
-  const engine = createEngine({ backend, agents: options.agents?.(driver) ?? [standard], onError: engineErrors(log) })
-  const service = createService({ engine, config, log, metrics })
+  const engine = createEngine({
+    backend,
+    agents: options.agents?.(driver) ?? [standard],
+    onError: engineErrors(log),
+    currentPrincipal: identity.refresh,
+  })
+  const service = createService({ engine, config, log, metrics, identity })
   const { url } = await service.listen()
   return {
     url,
@@ -65,6 +75,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     service,
     model,
     config,
+    identity,
     logged,
     post: (path, body, init = {}) =>
       fetch(`${url}${path}`, {

@@ -149,7 +149,7 @@ describe('Y16 production', () => {
   test('Y16 does not start without model, store and identity, and says so at once', async () => {
     const problems = await problemsOf(loadConfig({ environment: { OXBOW_PROFILE: 'prod' } }))
     expect(problems.map((it) => it.split(':')[0])).toEqual(['store.path', 'model', 'identity.mode'])
-    expect(problems[2]).toMatch(/only mode of this release/)
+    expect(problems[2]).toMatch(/"api-keys", "jwt" or "introspection"/)
   })
 
   test('Y16 does not start with a model whose key is missing', async () => {

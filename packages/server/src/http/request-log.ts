@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { isId } from '@oxbow/core'
 import type { MiddlewareHandler } from 'hono'
 import type { Logger } from 'pino'
-import type { AppEnv } from './route.ts'
+import type { AppContext, AppEnv } from './route.ts'
 
 export interface ObservedRequest {
   readonly method: string
@@ -27,5 +27,17 @@ export const requestLog =
     observe({ method, route: c.get('route') ?? 'unmatched', status, seconds: ms / 1_000 })
     const level =
       status >= 500 ? 'error' : path === '/healthz' || path === '/readyz' || path === '/metrics' ? 'debug' : 'info'
-    log[level]({ requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms) }, 'request')
+    log[level]({ requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms), ...whoOf(c) }, 'request')
   }
+
+/** Who it was, as far as that was proven. Never what they proved it with. */
+function whoOf(c: AppContext): Record<string, string> {
+  const caller = c.get('caller')
+  const keyId = c.get('keyId')
+  const refusal = c.get('refusal')
+  return {
+    ...(caller !== undefined && caller !== 'anybody' && { tenant: caller.tenant, user: caller.user }),
+    ...(keyId !== undefined && { keyId }),
+    ...(refusal !== undefined && { refusal }),
+  }
+}

@@ -1,6 +1,7 @@
 // A route is data: what it takes, what it answers, and a function between. Validation, 405 and the OpenAPI document all
 // come from the same table.
 import type { HttpBindings } from '@hono/node-server'
+import type { Principal } from '@oxbow/core'
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { type BodyLimits, readJson } from './body.ts'
@@ -8,7 +9,17 @@ import { HttpError } from './errors.ts'
 
 export interface AppEnv {
   readonly Bindings: HttpBindings
-  readonly Variables: { requestId: string; route: string }
+  readonly Variables: {
+    requestId: string
+    route: string
+    /** Set by the guard: the proven principal, or `anybody` where nobody has to prove anything. */
+    caller: (Principal & { readonly tenant: string }) | 'anybody' | undefined
+    /** The public part of the API key that was used. */
+    keyId: string | undefined
+    /** Why credentials were refused. */
+    refusal: string | undefined
+    corsHeaders: Readonly<Record<string, string>> | undefined
+  }
 }
 export type AppContext = Context<AppEnv>
 
@@ -25,6 +36,11 @@ export interface Route {
   readonly path: string
   readonly id: string
   readonly summary: string
+  /**
+   * Who may come, with identity on. Default `user`: whoever has proven who they are. `admin`: holders of `oxbow:admin`.
+   * `optional`: everybody, but strangers see less.
+   */
+  readonly access?: 'open' | 'optional' | 'user' | 'admin'
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly headers?: z.ZodObject
@@ -34,6 +50,9 @@ export interface Route {
   readonly answers: Readonly<Record<number, Answer>>
   readonly handle: (request: never, c: AppContext) => Response | Promise<Response>
 }
+
+/** What every request passes before it is looked at. Throws what it is refused with. */
+export type Guard = (c: AppContext, route: Pick<Route, 'access'>) => Promise<void>
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
@@ -56,10 +75,12 @@ export function route<
   return definition as unknown as Route
 }
 
-export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits): void {
+export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits, enter: Guard): void {
   for (const it of routes) {
     app.on(it.method.toUpperCase(), it.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
       c.set('route', it.path)
+      // Before anything of the request is looked at: strangers learn nothing from how it is judged.
+      await enter(c, it)
       const params = it.params && parse(it.params, c.req.param(), 'path')
       const query = it.query && parse(it.query, c.req.query(), 'query')
       const body = it.body && parse(it.body, await bodyOf(c, it, limits), 'body')

@@ -35,4 +35,6 @@ export const errorAnswer = z.object({
 })
 
 export const sessionPath = z.object({ sessionId: id })
-export const userQuery = z.object({ userId: optionalId })
+/** With identity on both are known from the credentials, and may be left out. */
+export const whose = { userId: optionalId, tenant: optionalId }
+export const userQuery = z.object(whose)

@@ -3,8 +3,8 @@ import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, given, id, optionalId, sessionPath } from '../http/schemas.ts'
-import { principalOf } from '../principal.ts'
+import { errorAnswer, given, id, optionalId, sessionPath, whose } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
 import { existing, sessionOf } from './reading.ts'
 
 export function interruptRoute(engine: Engine): Route {
@@ -14,18 +14,18 @@ export function interruptRoute(engine: Engine): Route {
     id: 'interruptTurn',
     summary: 'Stops a turn; without a turn id the one that runs.',
     params: sessionPath,
-    body: z.object({ userId: optionalId, turnId: optionalId, reason: z.string().max(500).optional() }),
+    body: z.object({ ...whose, turnId: optionalId, reason: z.string().max(500).optional() }),
     bodyOptional: true,
     answers: {
       200: { description: 'The turn that was hit.', schema: z.object({ turnId: z.string() }) },
       404: { description: 'There was no turn to stop.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, body }, c) {
-      const userId = given(body.userId)
-      await existing(engine, sessionId, userId)
+      const { owner, principal } = callerOf(c, body)
+      await existing(engine, sessionId, owner)
       const turnId = given(body.turnId)
-      const hit = await sessionOf(engine, sessionId, userId).interrupt({
-        principal: principalOf(userId),
+      const hit = await sessionOf(engine, sessionId, owner).interrupt({
+        principal,
         ...(turnId !== undefined && { turnId }),
         ...(body.reason !== undefined && { reason: body.reason }),
       })
@@ -63,7 +63,7 @@ export function callResultRoute(engine: Engine): Route {
     id: 'bringCallResult',
     summary: 'Brings the result of an external call; the turn goes on.',
     params: sessionPath.extend({ callId: id }),
-    body: z.object({ userId: optionalId, status: z.enum(['success', 'error']).default('success'), content }),
+    body: z.object({ ...whose, status: z.enum(['success', 'error']).default('success'), content }),
     answers: {
       202: {
         description: 'Stored. Events after `after` tell what becomes of it.',
@@ -73,13 +73,13 @@ export function callResultRoute(engine: Engine): Route {
       409: { description: 'Its result has been brought already.', schema: errorAnswer },
     },
     async handle({ params: { sessionId, callId }, body }, c) {
-      const userId = given(body.userId)
-      await existing(engine, sessionId, userId)
+      const { owner, principal } = callerOf(c, body)
+      await existing(engine, sessionId, owner)
       const { status } = body
-      const { turnId, after } = await sessionOf(engine, sessionId, userId).resolve(
+      const { turnId, after } = await sessionOf(engine, sessionId, owner).resolve(
         callId,
         { status, content: body.content as string },
-        { principal: principalOf(userId) },
+        { principal },
       )
       return c.json({ turnId, after }, 202)
     },
