@@ -1,6 +1,6 @@
 // POST /api/chat: one message in, one answer out.
 import { hash, randomUUID } from 'node:crypto'
-import { type Engine, isId } from '@oxbow/core'
+import { type Engine, type Event, isId } from '@oxbow/core'
 import { z } from 'zod'
 import { failureOf } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
@@ -10,6 +10,8 @@ import type { TurnSlots } from './identity/turn-slots.ts'
 import { callerOf } from './principal.ts'
 import type { Audience } from './stream/audience.ts'
 import { findTurn } from './stream/turn-stream.ts'
+
+type PauseReason = Event<'turn.paused'>['reason']
 
 export function chatRoute(
   engine: Engine,
@@ -63,7 +65,7 @@ export function chatRoute(
           409,
           'session_waiting',
           `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
-            'Bring the result that it waits for, or interrupt it.',
+            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it.`,
         )
       const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
@@ -86,6 +88,14 @@ export function chatRoute(
       return c.json({ sessionId, reply })
     },
   })
+}
+
+/** How a turn that waits can go on. */
+const WAY_OUT: Readonly<Record<PauseReason, string>> = {
+  external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
+  approval: 'Decide on the approval that it waits for',
+  manual: 'Release it (POST /api/sessions/{sessionId}/release)',
+  recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
 }
 
 /** A retry that names no session must find the one that the first attempt opened. */

@@ -74,12 +74,15 @@ const byCode: Readonly<Record<string, Told>> = {
   paused: {
     runError: 'INTERRUPTED_ERROR',
     status: 409,
-    message: 'The turn was paused by hand. It goes on when it is released; the same request takes it up again.',
+    message:
+      'The turn was paused by hand. It goes on when it is released (POST /api/sessions/{sessionId}/release); the same request takes it up again.',
   },
   recovery_limit: {
     runError: 'INTERNAL_ERROR',
     status: 503,
-    message: 'The turn was set aside after it had been broken off too often. An operator can release it.',
+    message:
+      'The turn was set aside after it had been broken off too often. It goes on when it is released: ' +
+      'POST /api/sessions/{sessionId}/release, or "oxbow sessions release".',
   },
 }
 
@@ -89,10 +92,12 @@ const refusals: Readonly<Record<string, number>> = {
   empty_input: 400,
   session_busy: 409,
   rule_invalid: 400,
+  resume_invalid: 400,
   approval_forbidden: 403,
   unknown_call: 404,
   unknown_approval: 404,
   call_resolved: 409,
+  not_parked: 409,
   approval_resolved: 409,
   approval_expired: 409,
 }

@@ -24,7 +24,7 @@ import { reporter } from './logging.ts'
 import { assertMayListen } from './loopback.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openApiRoute } from './openapi.ts'
-import { callResultRoute, interruptRoute } from './sessions/acting.ts'
+import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { audience } from './stream/audience.ts'
@@ -86,6 +86,7 @@ export function createService(options: ServiceOptions): Service {
     sessionEvents(engine),
     sessionStreamRoute(engine, deps),
     interruptRoute(engine),
+    releaseRoute(engine),
     callResultRoute(engine),
     ...healthRoutes(engine, () => phase),
     { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },

@@ -1,4 +1,4 @@
-// POST routes of sessions: stop a turn, bring the result of an external call.
+// POST routes of sessions: stop a turn, let a parked one go on, bring the result of an external call.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -36,6 +36,28 @@ export function interruptRoute(engine: Engine): Route {
           turnId === undefined ? 'No turn of this session is open.' : `Turn ${turnId} is not open in this session.`,
         )
       return c.json({ turnId: hit })
+    },
+  })
+}
+
+export function releaseRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/api/sessions/{sessionId}/release',
+    id: 'releaseTurn',
+    summary: 'Lets a turn go on that was paused by hand, or set aside after it had been broken off too often.',
+    params: sessionPath,
+    body: z.object(whose),
+    bodyOptional: true,
+    answers: {
+      200: { description: 'The turn that goes on.', schema: z.object({ turnId: z.string() }) },
+      409: { description: 'No turn of the session is paused by hand or parked.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const { turn } = await existing(engine, sessionId, owner)
+      await sessionOf(engine, sessionId, owner).release({ principal })
+      return c.json({ turnId: turn?.turnId })
     },
   })
 }
