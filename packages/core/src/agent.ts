@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { readArtifact } from './artifacts.ts'
+import type { StateLimits } from './deadlines.ts'
 import type { Limits } from './decide.ts'
 import { OxbowError } from './errors.ts'
 import { assertId } from './ids.ts'
@@ -20,6 +21,12 @@ export interface AgentLimits extends Limits {
   readonly maxResultLength: number
   /** How long a person may take to decide on an approval. */
   readonly approvalTimeoutMs: number
+  /**
+   * How long a turn may stay in one state before it fails with `state_timeout`, also when its worker does not answer.
+   * Default: an hour for `CREATED`, a minute more than the turn's total time for `RUNNING` and `WAITING_TOOL`, and 30
+   * days for whatever waits for people.
+   */
+  readonly stateTimeoutsMs: StateLimits['stateTimeoutsMs']
 }
 
 export const DEFAULT_LIMITS: AgentLimits = {
@@ -31,6 +38,7 @@ export const DEFAULT_LIMITS: AgentLimits = {
   parallelReads: 4,
   maxResultLength: 16_000,
   approvalTimeoutMs: 7 * 24 * 3_600_000,
+  stateTimeoutsMs: {},
   whenDenied: 'tell',
   budget: {},
 }
@@ -92,13 +100,13 @@ export function agent(definition: AgentDefinition): Agent {
   const { allow, ask, deny } = definition
   const policy: Policy = { mode, allow: rules(allow), ask: rules(ask), deny: rules(deny) }
 
-  const { budget = {}, whenDenied = 'tell', ...numbers } = definition.limits ?? {}
-  for (const [key, value] of Object.entries({ ...numbers, ...budget, price: undefined }))
+  const { budget = {}, whenDenied = 'tell', stateTimeoutsMs = {}, ...numbers } = definition.limits ?? {}
+  for (const [key, value] of Object.entries({ ...numbers, ...budget, ...stateTimeoutsMs, price: undefined }))
     if (value !== undefined && !(typeof value === 'number' && value > 0))
       throw invalid(name, `limits.${key} must be a number above 0`)
   if (budget.money !== undefined && budget.price === undefined)
     throw invalid(name, 'limits.budget.money needs limits.budget.price, per million tokens')
-  const limits = { ...DEFAULT_LIMITS, ...numbers, budget, whenDenied }
+  const limits = { ...DEFAULT_LIMITS, ...numbers, budget, whenDenied, stateTimeoutsMs }
 
   const specs = [...tools.values()].map((tool) => ({
     name: tool.name,

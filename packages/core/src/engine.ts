@@ -11,6 +11,7 @@ import { type EngineInside, openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState } from './state.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn-run.ts'
+import { endIfStuck, type Watch } from './watchdog.ts'
 import { workOnTurn } from './work.ts'
 
 export interface EngineOptions {
@@ -83,12 +84,21 @@ export function createEngine(options: EngineOptions): Engine {
 
   const secretsOf: SecretsOf = (agent, tool) => agents.get(agent)?.tools.get(tool)?.secrets ?? []
 
+  const limitsOf = (agent: string) => agents.get(agent)?.limits
+  const watch: Watch = {
+    worker,
+    startedAt: Date.now(),
+    alive: (it) => backend.workers.alive(it),
+    run: (log) => working.get(log)?.run,
+    report: (log, turnId, error) => report(log, turnId)(error),
+  }
+
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
     const name = JSON.stringify([key.tenant, key.user, key.session])
     let entry = entries.get(name)
     if (entry === undefined) {
-      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf })
+      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
       entry = { log, loaded: log.load(), users: 0 }
       entry.loaded.catch(() => entries.delete(name))
     }
@@ -225,7 +235,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Ends approvals that nobody has decided in time. */
+  /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
   async function expire(): Promise<void> {
     const now = Date.now()
     for (const { key } of await backend.journal.list({ dueBy: now }))
@@ -240,6 +250,8 @@ export function createEngine(options: EngineOptions): Engine {
             draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
           }
         })
+        const limits = limitsOf(log.state.agent)
+        if (limits !== undefined) await endIfStuck(watch, log, limits, now)
         attend(log)
       }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
   }

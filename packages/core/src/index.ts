@@ -1,4 +1,5 @@
 export { type Agent, type AgentDefinition, type AgentLimits, agent, DEFAULT_LIMITS } from './agent.ts'
+export type { StateLimits } from './deadlines.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
 export type * from './events/types.ts'
@@ -24,6 +25,7 @@ export { type PendingApproval, type PendingCall, type TurnResult, turnResult } f
 export type { ApprovalDecision, Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
 export { addUsage, emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
+export { type DwellTimes, dwellTimes, newTask, TASK_STATES, type Task, type TaskState, taskOf } from './task.ts'
 export {
   type Effect,
   externalTool,

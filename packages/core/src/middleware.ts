@@ -10,6 +10,8 @@ export interface TurnContext {
   readonly turnId: string
   readonly agent: string
   readonly principal: Principal
+  /** What came with the input, for tools and middleware only. */
+  readonly attributes: Readonly<Record<string, unknown>>
   readonly signal: AbortSignal
 }
 

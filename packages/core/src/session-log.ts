@@ -1,11 +1,12 @@
 // A session in this process: the folded state, the only way to append, and those who follow.
 
 import { auditOf, type SecretsOf } from './audit.ts'
+import { nextDeadline, type StateLimits } from './deadlines.ts'
 import type { Event, EventBody, SessionItem } from './events/types.ts'
 import { type Follower, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from './ports.ts'
-import { emptyState, evolve, nextDeadline, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+import { emptyState, evolve, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 
@@ -63,6 +64,7 @@ export class SessionLog {
   readonly #now: () => number
   readonly #faultPoint: FaultPoint | undefined
   readonly #secretsOf: SecretsOf
+  readonly #limitsOf: (agent: string) => StateLimits | undefined
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
   #waiting: Waiting[] = []
@@ -75,13 +77,19 @@ export class SessionLog {
   constructor(
     key: SessionKey,
     journal: Journal,
-    options: { now: () => number; faultPoint: FaultPoint | undefined; secretsOf: SecretsOf },
+    options: {
+      now: () => number
+      faultPoint: FaultPoint | undefined
+      secretsOf: SecretsOf
+      limitsOf: (agent: string) => StateLimits | undefined
+    },
   ) {
     this.key = key
     this.#journal = journal
     this.#now = options.now
     this.#faultPoint = options.faultPoint
     this.#secretsOf = options.secretsOf
+    this.#limitsOf = options.limitsOf
   }
 
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
@@ -151,7 +159,7 @@ export class SessionLog {
     try {
       if (draft.events.length > 0) {
         this.#faultPoint?.('append.before')
-        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, notesOf(draft))
+        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, notesOf(draft, this.#limitsOf))
         this.#faultPoint?.('append.after')
         if (!outcome.ok) {
           await this.catchUp()
@@ -243,8 +251,8 @@ export class SessionLog {
   }
 }
 
-function notesOf({ state, audit }: Draft): AppendNotes {
-  const wakeAt = nextDeadline(state)
+function notesOf({ state, audit }: Draft, limitsOf: (agent: string) => StateLimits | undefined): AppendNotes {
+  const wakeAt = nextDeadline(state, limitsOf(state.agent))
   return {
     status: statusOf(state),
     agent: state.agent,

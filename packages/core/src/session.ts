@@ -5,6 +5,7 @@ import { OxbowError } from './errors.ts'
 import {
   type Event,
   type EventBody,
+  type Failure,
   type InputBlock,
   isEvent,
   type Principal,
@@ -45,6 +46,8 @@ export interface RunOptions {
   readonly deny?: readonly string[]
   /** For tools and middleware, as `attributes`; they never enter the prompt. */
   readonly attributes?: Readonly<Record<string, unknown>>
+  /** The input is kept, and the turn fails at once: for a surface that has to accept what nobody can work on. */
+  readonly failure?: Failure
   /** Aborting it interrupts the turn. */
   readonly signal?: AbortSignal
 }
@@ -110,6 +113,8 @@ export interface Session {
    * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
+  /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
+  fail(turnId: string, failure: Failure): Promise<boolean>
   /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
   pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
@@ -171,7 +176,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       const known = findTurn(draft.state, turnId)
       if (known !== undefined) return { turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
       const busy = draft.state.turn
-      if (busy !== undefined && options.whenBusy === 'refuse')
+      if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined))
         throw new OxbowError('session_busy', `Turn ${busy.turnId} is running in this session.`, { retryable: true })
       if (busy !== undefined && options.whenBusy === 'steer') {
         if (busy.steers.every((it) => it.id !== turnId))
@@ -188,6 +193,10 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         options: turnOptions,
       })
       if (busy !== undefined) return { turnId, accepted: 'queued', after }
+      if (options.failure !== undefined) {
+        draft.add({ type: 'turn.failed', turnId, error: options.failure })
+        return { turnId, accepted: 'started', after }
+      }
       // Nobody can hold a turn that begins here: claim it in the same append.
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
@@ -381,6 +390,13 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       })
     },
     decide: (approvalId, decision, options = {}) => decideApproval(approvalId, decision, self(options.principal)),
+    fail: (turnId, error) =>
+      bring((draft) => {
+        const { turn } = draft.state
+        if (turn?.turnId !== turnId) return false
+        draft.add(...consequence(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
+        return true
+      }),
     pause: (options = {}) =>
       bring((draft) => {
         const { turn } = draft.state

@@ -13,9 +13,10 @@ import type {
 } from './events/types.ts'
 import { noUsage } from './model.ts'
 import type { SessionStatus } from './ports.ts'
+import { newTask, type Task, taskAfter } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 2
+export const STATE_VERSION = 3
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -84,6 +85,8 @@ export interface TurnState {
   readonly emptyReplies: number
   readonly rejections: number
   readonly usage: Usage
+  /** What it is doing, in one word, and since when. */
+  readonly task: Task
 }
 
 export interface TurnRecord {
@@ -124,7 +127,10 @@ export const emptyState: SessionState = {
 
 export function evolve(state: SessionState, event: Event): SessionState {
   const next = apply(state, event)
-  return { ...next, seq: event.seq }
+  const { turn } = next
+  if (turn === undefined || event.type === 'session.opened' || event.turnId !== turn.turnId)
+    return { ...next, seq: event.seq }
+  return { ...next, turn: { ...turn, task: taskAfter(turn.task, event) }, seq: event.seq }
 }
 
 function apply(state: SessionState, event: Event): SessionState {
@@ -364,6 +370,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       emptyReplies: 0,
       rejections: 0,
       usage: noUsage,
+      task: newTask(started),
       ...(interrupt && { interrupt }),
     },
   }
@@ -387,16 +394,6 @@ export function statusOf(state: SessionState): SessionStatus {
 /** Consecutive failures of a tool in this turn. Names come from a model: `constructor` is one like any other. */
 export const failuresOf = ({ failures }: TurnState, tool: string): number =>
   Object.hasOwn(failures, tool) ? failures[tool]! : 0
-
-/** When the first open approval runs out; undefined when nothing does. */
-export function nextDeadline({ turn }: SessionState): number | undefined {
-  const open = (turn?.calls ?? []).flatMap(({ approval, finished }) =>
-    approval === undefined || approval.resolved !== undefined || finished !== undefined
-      ? []
-      : [approval.requested.expiresAt],
-  )
-  return open.length === 0 ? undefined : Math.min(...open)
-}
 
 /** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
 export function findTurn(state: SessionState, turnId: string): (TurnRecord & { ended: boolean }) | undefined {

@@ -23,11 +23,15 @@ export interface Task {
   readonly running: readonly string[]
 }
 
+export const newTask = ({ at }: Event<'turn.started'>): Task => ({
+  state: 'CREATED',
+  since: at,
+  dwellMs: {},
+  running: [],
+})
+
 /** The task after an event of its turn. Pure and total; an event that changes nothing returns the task itself. */
-export function taskAfter(task: Task | undefined, event: Event): Task | undefined {
-  if (event.type === 'turn.started')
-    return task ?? { state: 'CREATED', since: event.at, dwellMs: {}, running: [] }
-  if (task === undefined) return undefined
+export function taskAfter(task: Task, event: Event): Task {
   switch (event.type) {
     case 'turn.claimed':
       return enter({ ...task, running: [] }, 'RUNNING', event.at)
@@ -63,7 +67,9 @@ export function taskAfter(task: Task | undefined, event: Event): Task | undefine
 export function taskOf(turnId: string, events: readonly Event[]): Task | undefined {
   let task: Task | undefined
   for (const event of events)
-    if (event.type !== 'session.opened' && event.turnId === turnId) task = taskAfter(task, event)
+    if (event.type === 'turn.started' && event.turnId === turnId) task = newTask(event)
+    else if (task !== undefined && event.type !== 'session.opened' && event.turnId === turnId)
+      task = taskAfter(task, event)
   return task
 }
 

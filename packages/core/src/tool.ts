@@ -11,6 +11,8 @@ export type Effect = 'read' | 'write' | 'exec' | 'net' | 'ask' | 'delegate'
 
 export interface ToolContext {
   readonly principal: Principal
+  /** What came with the input, for tools and middleware only: the model sees nothing of it. */
+  readonly attributes: Readonly<Record<string, unknown>>
   readonly session: SessionKey
   readonly turnId: string
   readonly callId: string

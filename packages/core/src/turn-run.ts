@@ -95,7 +95,14 @@ export function turnRun(options: {
     turnId,
     faultPoint,
     signal: controller.signal,
-    context: { session: log.key, turnId, agent: agent.name, principal: first.principal, signal: controller.signal },
+    context: {
+      session: log.key,
+      turnId,
+      agent: agent.name,
+      principal: first.principal,
+      attributes: first.options.attributes ?? {},
+      signal: controller.signal,
+    },
     get stopped() {
       return stopped
     },

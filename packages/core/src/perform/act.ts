@@ -206,6 +206,7 @@ function contextFor(run: TurnRun, call: CallState, operationId: string, attempt:
   const { callId } = call
   return {
     principal: context.principal,
+    attributes: context.attributes,
     session: log.key,
     turnId,
     callId,
