@@ -48,6 +48,8 @@ export interface Engine {
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
+  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
+  readonly leftBehind: number
 }
 
 interface Entry {
@@ -65,6 +67,8 @@ interface Work {
 }
 
 const SWEEP_MS = 5_000
+/** Turns that are worked on at once while a crash is being recovered from. */
+const MAX_RECOVERING = 100
 
 export function createEngine(options: EngineOptions): Engine {
   const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
@@ -72,13 +76,26 @@ export function createEngine(options: EngineOptions): Engine {
   if (agents.size !== options.agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
   const worker = `worker_${randomUUID()}`
   const entries = new Map<string, Entry>()
+  /** Agents that sessions in this store name and this engine does not have; each is reported once. */
+  const strangers = new Set<string>()
   const working = new Map<SessionLog, Work>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
+  /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
+  let lookAround: NodeJS.Timeout | undefined
+  /** Tools that were told to stop and did not. */
+  const leftBehind = new Set<Promise<unknown>>()
   let stopping = false
 
   const announce = () => {
-    announced ??= backend.workers.announce(worker)
+    announced ??= backend.workers.announce(worker).catch((error: unknown) => {
+      // The next one tries again: the store may have been busy.
+      announced = undefined
+      throw error
+    })
+    lookAround ??= setInterval(() => {
+      for (const { log } of entries.values()) if (log.watched && !working.has(log) && needsWork(log.state)) attend(log)
+    }, SWEEP_MS).unref()
     return announced
   }
 
@@ -160,10 +177,16 @@ export function createEngine(options: EngineOptions): Engine {
       entry.again = false
       const { turn } = log.state
       if (stopping || turn === undefined || !needsWork(log.state)) return
+      const agent = agents.get(log.state.agent)
+      // Another engine on this store may have it: what cannot be run here is not claimed here.
+      if (agent === undefined) {
+        const error = unknownAgent(log.state.agent)
+        if (!strangers.has(log.state.agent)) report(log, turn.turnId)(error)
+        strangers.add(log.state.agent)
+        return
+      }
       epoch ??= await claim(log)
       if (epoch === undefined) return
-      const agent = agents.get(log.state.agent)
-      if (agent === undefined) throw unknownAgent(log.state.agent)
       let run: TurnRun
       try {
         run = turnRun({
@@ -175,6 +198,10 @@ export function createEngine(options: EngineOptions): Engine {
           epoch,
           faultPoint,
           report: report(log, turn.turnId),
+          leaveBehind: (work) => {
+            leftBehind.add(work)
+            void work.finally(() => leftBehind.delete(work))
+          },
           currentPrincipal: options.currentPrincipal ?? (async (principal) => principal),
         })
       } catch (error) {
@@ -261,6 +288,8 @@ export function createEngine(options: EngineOptions): Engine {
     let taken = 0
     for await (const key of openSessions()) {
       if (stopping) break
+      // The rest is taken up by the next sweep: a crash must not be followed by a storm.
+      if (working.size >= MAX_RECOVERING) break
       try {
         taken += await using(key, async (log) => {
           await log.catchUp()
@@ -299,6 +328,7 @@ export function createEngine(options: EngineOptions): Engine {
     async stop(graceMs = 10_000) {
       stopping = true
       clearInterval(sweep)
+      clearInterval(lookAround)
       const all = [...working.values()]
       const timer = setTimeout(() => {
         for (const it of all) it.run?.stop('shutdown')
@@ -306,13 +336,19 @@ export function createEngine(options: EngineOptions): Engine {
       await Promise.all(all.map((it) => it.done))
       clearTimeout(timer)
       for (const { log } of entries.values()) {
-        log.fail(
+        log.shutDown(
           new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
             retryable: true,
           }),
         )
       }
-      await (await announced)?.release()
+      const announcement = await announced?.catch(() => undefined)
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
+      if (leftBehind.size === 0) await announcement?.release()
+      else void Promise.allSettled(leftBehind).then(() => announcement?.release())
+    },
+    get leftBehind() {
+      return leftBehind.size
     },
     get running() {
       return [...working.values()].filter((it) => it.run !== undefined).length

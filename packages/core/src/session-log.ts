@@ -6,7 +6,7 @@ import type { Event, EventBody, SessionItem } from './events/types.ts'
 import { type Follower, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from './ports.ts'
-import { emptyState, evolve, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+import { emptyState, evolve, evolveAll, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 
@@ -72,6 +72,8 @@ export class SessionLog {
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
   #users = 0
+  #holding: NodeJS.Timeout | undefined
+  #failure: { error: unknown } | undefined
   #stopWatching: (() => void) | undefined
 
   constructor(
@@ -118,6 +120,8 @@ export class SessionLog {
       const events = await this.#journal.read(this.key, this.state.seq)
       if (events.length === 0) return
       this.#stored(events)
+      // A long session is read in many pages; others may have their turn between them.
+      if (events.length >= 500) await new Promise(setImmediate)
     }
   }
 
@@ -178,7 +182,7 @@ export class SessionLog {
   #stored(events: readonly Event[], folded?: SessionState): void {
     const fresh = events.filter((it) => it.seq > this.state.seq)
     if (fresh.length === 0) return
-    this.state = folded !== undefined && fresh.length === events.length ? folded : fresh.reduce(evolve, this.state)
+    this.state = folded !== undefined && fresh.length === events.length ? folded : evolveAll(this.state, fresh)
     this.#recent = [...this.#recent, ...fresh].slice(-RECENT)
     this.onStored?.()
     for (const event of fresh) {
@@ -200,7 +204,7 @@ export class SessionLog {
   }
 
   /** Everything after `after`, then whatever comes, until the reader leaves. */
-  follow(after = this.state.seq, fragments = true): Follower {
+  follow(after = this.state.seq, only: { fragments?: boolean; turnId?: string } = {}): Follower {
     const reader = follower(
       {
         seq: () => this.state.seq,
@@ -208,13 +212,14 @@ export class SessionLog {
         soFar: () => this.live?.soFar() ?? [],
       },
       after,
-      fragments,
+      only,
       (self) => {
         if (this.#followers.delete(self)) this.release()
       },
     )
     this.#followers.add(reader)
     this.retain()
+    if (this.#failure !== undefined) reader.fail(this.#failure.error)
     return reader
   }
 
@@ -226,6 +231,8 @@ export class SessionLog {
   /** While somebody works or reads here, appends of other processes are noticed. */
   retain(): void {
     this.#users += 1
+    // Nothing else need hold the process: the store's thread and the sweep do not.
+    this.#holding ??= setInterval(() => {}, 2 ** 30)
     this.#stopWatching ??= this.#journal.watch(this.key, () => {
       this.catchUp().catch((error: unknown) => this.fail(error))
     })
@@ -234,12 +241,25 @@ export class SessionLog {
   release(): void {
     this.#users -= 1
     if (this.#users > 0) return
+    clearInterval(this.#holding)
+    this.#holding = undefined
     this.#stopWatching?.()
     this.#stopWatching = undefined
   }
 
   get idle(): boolean {
     return this.#users === 0 && !this.#flushing
+  }
+
+  /** Somebody here waits for what becomes of this session. */
+  get watched(): boolean {
+    return this.#followers.size > 0
+  }
+
+  /** Like `fail`, and for everybody who comes later. */
+  shutDown(error: unknown): void {
+    this.#failure = { error }
+    this.fail(error)
   }
 
   /** Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event. */

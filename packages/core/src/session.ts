@@ -14,7 +14,7 @@ import {
 } from './events/types.ts'
 import { assertId, newId } from './ids.ts'
 import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
-import type { Mode } from './permissions/gate.ts'
+import { MODES, type Mode } from './permissions/gate.ts'
 import { mayDecide } from './permissions/may-decide.ts'
 import { remember } from './permissions/remembered.ts'
 import { matchesCall, parseRule } from './permissions/rules.ts'
@@ -126,6 +126,9 @@ export interface Session {
   state(): Promise<SessionState>
 }
 
+/** Where to look for what becomes of a turn. */
+type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
+
 /** What sessions need of the engine. */
 export interface EngineInside {
   agent(name: string): Agent
@@ -174,13 +177,12 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       const agent = engine.agent(draft.state.agent || agentName)
       if (draft.state.seq === 0) draft.add(opened(key, agent))
       const known = findTurn(draft.state, turnId)
-      if (known !== undefined) return { turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
+      if (known !== undefined) return { turnId: known.turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
       const busy = draft.state.turn
       if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined))
         throw new OxbowError('session_busy', `Turn ${busy.turnId} is running in this session.`, { retryable: true })
       if (busy !== undefined && options.whenBusy === 'steer') {
-        if (busy.steers.every((it) => it.id !== turnId))
-          draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
+        draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
       }
       draft.add({
@@ -223,15 +225,14 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   }
 
   /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  async function* itemsOf(
-    submitting: Promise<Pick<Submitted, 'turnId' | 'after'>>,
-    fragments: boolean,
-  ): AsyncGenerator<SessionItem, void> {
+  async function* itemsOf(submitting: Promise<Place>, fragments: boolean): AsyncGenerator<SessionItem, void> {
     const { turnId, after } = await submitting
-    const { log, reader } = await engine.using(key, (it) => ({ log: it, reader: it.follow(after, fragments) }))
+    const { log, reader } = await engine.using(key, (it) => ({
+      log: it,
+      reader: it.follow(after, { fragments, turnId }),
+    }))
     try {
       for await (const item of reader) {
-        if (!('turnId' in item) || item.turnId !== turnId) continue
         yield item
         if (!isEvent(item)) continue
         if (isEnd(item)) return
@@ -242,12 +243,11 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     }
   }
 
-  async function resultOf(
-    submitting: Promise<Pick<Submitted, 'turnId' | 'after'>>,
-    options: RunOptions,
-  ): Promise<TurnResult> {
-    const { turnId } = await submitting
-    const stop = onAbort(options.signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
+  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
+    const { turnId, accepted } = await submitting
+    // Who only steered a turn of somebody else may leave, but not stop it.
+    const signal = accepted === 'steered' ? undefined : options.signal
+    const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
     const events: Event[] = []
     try {
       for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
@@ -453,6 +453,11 @@ function toInput(input: Input): InputBlock[] {
 
 function toTurnOptions(options: RunOptions): TurnOptions {
   const { output, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
+  for (const [name, value] of Object.entries({ maxSteps, totalTimeoutMs, idleTimeoutMs }))
+    if (value !== undefined && !(value > 0))
+      throw new OxbowError('invalid_option', `${name} must be a number above 0; got ${String(value)}`)
+  if (mode !== undefined && !MODES.includes(mode))
+    throw new OxbowError('invalid_option', `mode must be one of ${MODES.join(', ')}; got ${String(mode)}`)
   return {
     ...(output !== undefined && {
       output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },

@@ -107,6 +107,8 @@ export interface SessionState {
   readonly finished: readonly TurnRecord[]
   readonly usage: Usage
   readonly rules: readonly SessionRule[]
+  /** Steering inputs that were accepted, so that a retry of one is the same input. */
+  readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
 }
 
 export interface QueuedTurn {
@@ -123,6 +125,7 @@ export const emptyState: SessionState = {
   finished: [],
   usage: noUsage,
   rules: [],
+  steered: [],
 }
 
 export function evolve(state: SessionState, event: Event): SessionState {
@@ -131,6 +134,25 @@ export function evolve(state: SessionState, event: Event): SessionState {
   if (turn === undefined || event.type === 'session.opened' || event.turnId !== turn.turnId)
     return { ...next, seq: event.seq }
   return { ...next, turn: { ...turn, task: taskAfter(turn.task, event) }, seq: event.seq }
+}
+
+/**
+ * Folds many events at once. The growing lists are copied once and then written in place, so that reading a long session is
+ * linear; nobody has seen the copies yet.
+ */
+export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
+  if (events.length < 50) return events.reduce(evolve, state)
+  const messages = [...state.messages]
+  const finished = [...state.finished]
+  let result = state
+  for (const event of events) {
+    const before = result
+    const next = evolve({ ...before, messages: [], finished: [] }, event)
+    messages.push(...next.messages)
+    finished.push(...next.finished)
+    result = next
+  }
+  return { ...result, messages, finished }
 }
 
 function apply(state: SessionState, event: Event): SessionState {
@@ -208,7 +230,8 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return withTurn({ claim: { worker: event.worker, epoch: event.epoch }, recoveries: turn.recoveries + 1 })
     case 'turn.steered': {
       const steer: Message = { id: event.inputId, role: 'user', blocks: event.input }
-      return withTurn({ steers: [...turn.steers, steer] })
+      const { inputId, turnId } = event
+      return { ...withTurn({ steers: [...turn.steers, steer] }), steered: [...state.steered, { inputId, turnId }] }
     }
     case 'step.started': {
       const { reply: _, ...rest } = turn
@@ -396,7 +419,9 @@ export const failuresOf = ({ failures }: TurnState, tool: string): number =>
   Object.hasOwn(failures, tool) ? failures[tool]! : 0
 
 /** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
-export function findTurn(state: SessionState, turnId: string): (TurnRecord & { ended: boolean }) | undefined {
+export function findTurn(state: SessionState, id: string): (TurnRecord & { ended: boolean }) | undefined {
+  // A steering input has no turn of its own: it stands for the one that it joined.
+  const turnId = state.steered.find((it) => it.inputId === id)?.turnId ?? id
   const finished = state.finished.find((it) => it.turnId === turnId)
   if (finished !== undefined) return { ...finished, ended: true }
   const queued = state.queue.find((it) => it.started.turnId === turnId)?.started.seq

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
+import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
@@ -67,7 +68,14 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   /** Judgements that need no effect after them are stored together with the outcome. */
   const before: EventBody[] = []
   const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, before))
-  if (outcome.status === 'requested') return
+  if (outcome.status === 'requested') {
+    const now = run.turn().calls.find((it) => it.callId === call.callId)
+    if (now?.external !== undefined || now?.approval !== undefined) return
+    throw new OxbowError(
+      'middleware_invalid',
+      `A middleware answered "requested" for ${call.tool}, which nobody was asked for.`,
+    )
+  }
   // The next start repeats or reconciles the call: that it was cut short here is not its outcome.
   if (run.stopped === 'shutdown' && (outcome.status === 'cancelled' || outcome.status === 'unknown')) return
 
