@@ -27,7 +27,7 @@ export function installPeers(): Record<string, string> {
   const path = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
   const changedAt = (name: string): number => statSync(path(name), { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (changedAt('./node_modules/.package-lock.json') < changedAt('./package-lock.json')) {
-    const { status } = spawnSync('npm', ['ci', '--ignore-scripts'], {
+    const { status } = spawnSync('npm', ['ci'], {
       cwd: path('.'),
       stdio: ['ignore', process.stderr, process.stderr],
     })
