@@ -9,6 +9,7 @@ import {
   httpError,
   nativeFormatError,
   networkError,
+  redirectError,
 } from './provider-errors.ts'
 import { sseReader } from './sse.ts'
 
@@ -129,7 +130,12 @@ export function exchange(
       headers: endpoint.headers,
       body,
       signal: abort.signal,
+      // Followed, it would take the conversation, and with 307 the key in a header of its own, to whoever it names.
+      redirect: 'manual',
     })
+    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
+      return fail(redirectError(context, response.headers.get('location')))
+    }
     if (!response.ok) {
       return fail(httpError(context, response.status, response.headers, await response.text()))
     }

@@ -133,6 +133,34 @@ describe('what a message says', () => {
   })
 })
 
+describe('a redirect', () => {
+  const redirected = async (status: number, location: string | undefined) => {
+    const headers: Record<string, string> = location === undefined ? {} : { location }
+    const from = await serve({ status, body: {}, headers })
+    return (await askInVain(modelAt(from, { headers: { 'x-api-key': 'header-secret' } }))).error
+  }
+
+  test.each([301, 302, 303, 307, 308])('of status %d is not followed, and is told with its goal', async (status) => {
+    const elsewhere = await serve({ text: 'stolen' })
+    const error = await redirected(status, `${elsewhere.url}/chat/completions?token=abc#d`)
+    expect(error).toMatchObject({ code: 'invalid_request', retryable: false })
+    expect(error.message).toMatch(/^test redirects http:\/\/127\.0\.0\.1:\d+\/v1 to http:\/\/127\.0\.0\.1:\d+\/v1\. /)
+    expect(error.message).toContain(elsewhere.url)
+    expect(elsewhere.requests).toHaveLength(0)
+  })
+
+  test.each([
+    ['/v2/chat/completions', /\/v1 to http:\/\/127\.0\.0\.1:\d+\/v2\. /],
+    ['https://user:sk-secret@example.com/a?key=sk-secret', /to https:\/\/example\.com\/a\. /],
+    ['http://[', /elsewhere/],
+    [undefined, /elsewhere/],
+  ])('to %j is told as far as it is an address', async (location, message) => {
+    const error = await redirected(308, location)
+    expect(error.message).toMatch(message)
+    expect(error.message).not.toMatch(/secret/)
+  })
+})
+
 test('no server at the address is a provider_error that can be retried', async () => {
   const server = await serve()
   await server.close()

@@ -65,6 +65,18 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
   )
 }
 
+/** The endpoint sent us elsewhere. `location` as it came, relative or not. */
+export function redirectError(context: ErrorContext, location: string | null): ModelError {
+  const from = `${context.baseUrl.replace(/\/+$/, '')}/chat/completions`
+  const to = location !== null && URL.canParse(location, from) ? origin(new URL(location, from).href) : undefined
+  const where =
+    to === undefined ? 'elsewhere' : `to ${clip(scrub(context, to.replace(/\/chat\/completions$/, '')), 300)}`
+  return new ModelError(
+    'invalid_request',
+    `${context.provider} redirects ${origin(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
+  )
+}
+
 /** The body, or a frame of it, was nothing that this format knows. */
 export function bodyError(
   context: ErrorContext,
