@@ -42,6 +42,7 @@ export function exchange(
 
   const settle = () => {
     settled = true
+    clearTimeout(endOfBody)
     clock.stop()
     signal.removeEventListener('abort', cancel)
   }
@@ -67,6 +68,7 @@ export function exchange(
     abort.abort()
   })
 
+  let endOfBody: NodeJS.Timeout | undefined
   const frame = (value: WireFrame) => {
     clock.progress()
     const wasComplete = assembler.complete
@@ -78,9 +80,15 @@ export function exchange(
 
   const readEvents = async (start: Uint8Array, reader: Reader) => {
     let bytesEnded = false
+    let whole = false
     const events = sseReader((data) => {
       if (settled) return
-      if (data === '[DONE]') return succeed()
+      if (data === '[DONE]') {
+        // The connection can be used again once the body has ended, which is at once: a next call need not open another.
+        whole = true
+        endOfBody = setTimeout(succeed, END_OF_BODY_MS)
+        return
+      }
       // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
       if (data.charCodeAt(0) !== openingBrace) return
       let value: WireFrame
@@ -101,6 +109,7 @@ export function exchange(
       if (done) {
         bytesEnded = true
         events.end()
+        if (whole) return succeed()
         return ended(() => cutError(context, partial()))
       }
       events.push(value)
@@ -160,6 +169,8 @@ export function exchange(
 }
 
 const openingBrace = 123
+/** How long the end of a body may take after its `[DONE]`. */
+const END_OF_BODY_MS = 25
 
 type Partial = { readonly partial?: ModelReply }
 
