@@ -47,6 +47,7 @@ test.each([
   [{ baseUrl: 'http://user:sk-a@127.0.0.1/v1' }, /password/],
   [{ apiKey: 'sk-a\nb' }, /the key of p/],
   [{ apiKey: '', keyVariable: 'P_API_KEY' }, /P_API_KEY/],
+  [{ headers: { 'x-key': 'sk-a\nb' } }, /"x-key"/],
 ])('an address or a key that cannot be right is told before any request: %j', (options, message) => {
   const make = () => openaiChat({ provider: 'p', model: 'm', baseUrl: 'http://127.0.0.1/v1', ...options })
   expect(make).toThrow(expect.objectContaining({ code: 'model_config', message: expect.stringMatching(message) }))

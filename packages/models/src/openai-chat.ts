@@ -48,8 +48,14 @@ export function openaiChat(options: OpenAiChatOptions): Model {
     const name = keyVariable ?? `the key of ${provider}`
     throw new OxbowError('model_config', `Check ${name}: it is empty, or has spaces or letters that no key has.`)
   }
+  const own = Object.entries(options.headers ?? {})
+  for (const [header, value] of own) {
+    if (isHeader(header, value)) continue
+    throw new OxbowError('model_config', `The header ${JSON.stringify(header)} for ${provider} is not valid.`)
+  }
+  const secrets = secretsOf(apiKey, own)
   const endpoint = {
-    context: { provider, model, baseUrl, apiKey, keyVariable },
+    context: { provider, model, baseUrl, secrets, keyVariable },
     url: `${baseUrl.replace(/\/+$/, '')}/chat/completions`,
     headers: {
       'content-type': 'application/json',
@@ -66,4 +72,21 @@ export function openaiChat(options: OpenAiChatOptions): Model {
     generate: async (request, { signal, onDelta }) =>
       exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta), signal),
   }
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    new Headers([[name, value]])
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Any header may hold a secret: its value, the part after `Bearer`, and both as they stand in JSON. Longer ones first. */
+function secretsOf(apiKey: string | undefined, headers: readonly [string, string][]): string[] {
+  const values = headers.flatMap(([, value]) => [value.trim(), ...value.split(/\s+/)]).filter((it) => it.length >= 8)
+  const all = [...(apiKey === undefined ? [] : [apiKey]), ...values]
+  const escaped = all.map((it) => JSON.stringify(it).slice(1, -1))
+  return [...new Set([...all, ...escaped])].sort((a, b) => b.length - a.length)
 }

@@ -109,6 +109,29 @@ describe('what a message says', () => {
     expect(error.message).toMatch(/^acme refused the request \(HTTP 400\)\..* It says: no such field: \[key\]$/)
   })
 
+  test.each([
+    ['as it is', 'x-api-key', 'header-secret', 'header-secret'],
+    ['without its scheme', 'authorization', 'Token header-secret', 'header-secret'],
+    ['escaped in JSON', 'x-api-key', 'header-"secret"', 'header-"secret"'],
+    ['one within the other', 'x-api-key', 'sk-secret-header', 'sk-secret-header'],
+  ])('the value of a header of our own that comes back %s is left out too', async (_, header, value, echo) => {
+    const replies = [
+      {
+        status: 400,
+        body: { error: { message: `no such key: ${echo}` } },
+        headers: { 'x-request-id': 'header-secret' },
+      },
+      { raw: `data: ${JSON.stringify({ error: { message: `no such key: ${echo}` } })}\n\n` },
+      { raw: `data: {"broken": ${JSON.stringify(echo)}\n\n` },
+    ]
+    const model = modelAt(await serve(...replies), { headers: { [header]: value, 'x-second': 'header-secret' } })
+    for (const _reply of replies) {
+      const { error } = await askInVain(model)
+      expect(JSON.stringify([error.message, error.details])).toContain('[key]')
+      expect(JSON.stringify([error.message, error.details, String(error.stack)])).not.toMatch(/secret|header/)
+    }
+  })
+
   test('a web page is never shown; it is in the details, clipped', async () => {
     const error = await refused(502, `<html>${'x'.repeat(10_000)}</html>`)
     expect(error.message).toBe('acme failed (HTTP 502). Try again.')

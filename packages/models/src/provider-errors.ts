@@ -6,7 +6,8 @@ export interface ErrorContext {
   readonly provider: string
   readonly model: string
   readonly baseUrl: string
-  readonly apiKey: string | undefined
+  /** What must not be shown when a provider repeats it, longer texts first. */
+  readonly secrets: readonly string[]
   /** The environment variable that holds the key, where one is known. */
   readonly keyVariable?: string | undefined
 }
@@ -150,7 +151,7 @@ function build(
     retryable,
     details: {
       body: clip(scrub(context, extra.body), 2000),
-      ...(extra.requestId === undefined ? {} : { requestId: extra.requestId }),
+      ...(extra.requestId === undefined ? {} : { requestId: scrub(context, extra.requestId) }),
     },
     ...(status === undefined ? {} : { status }),
     ...(extra.retryAfterMs === undefined ? {} : { retryAfterMs: extra.retryAfterMs }),
@@ -233,8 +234,8 @@ const clip = (text: string, length: number): string => {
   return line.length <= length ? line : `${line.slice(0, length)}…`
 }
 
-const scrub = (context: ErrorContext, text: string): string =>
-  context.apiKey ? text.replaceAll(context.apiKey, '[key]') : text
+const scrub = ({ secrets }: ErrorContext, text: string): string =>
+  secrets.reduce((clean, secret) => clean.replaceAll(secret, '[key]'), text)
 
 /** The base URL without what could be secret in it. */
 function origin(baseUrl: string): string {
