@@ -21,11 +21,29 @@ export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
 export { mayDecide } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
 export type * from './ports.ts'
-export { type PendingApproval, type PendingCall, type TurnResult, turnResult } from './result.ts'
+export {
+  isEnd,
+  newResult,
+  type PendingApproval,
+  type PendingCall,
+  resultAfter,
+  type TurnResult,
+  turnResult,
+} from './result.ts'
 export type { ApprovalDecision, Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
 export { addUsage, emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
-export { type DwellTimes, dwellTimes, newTask, TASK_STATES, type Task, type TaskState, taskOf } from './task.ts'
+export {
+  type DwellTimes,
+  dwellTimes,
+  isOver,
+  newTask,
+  TASK_STATES,
+  type Task,
+  type TaskState,
+  taskAfter,
+  taskOf,
+} from './task.ts'
 export {
   type Effect,
   externalTool,

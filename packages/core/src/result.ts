@@ -45,11 +45,17 @@ const start: TurnResult = {
 
 /** Folds the events of one turn; events of other turns are passed over. */
 export function turnResult(turnId: string, events: readonly Event[]): TurnResult {
-  let result: TurnResult = { ...start, turnId }
+  let result = newResult(turnId)
   for (const event of events)
-    if (event.type !== 'session.opened' && event.turnId === turnId) result = { ...result, ...change(result, event) }
+    if (event.type !== 'session.opened' && event.turnId === turnId) result = resultAfter(result, event)
   return result
 }
+
+/** Before anything has happened in the turn. */
+export const newResult = (turnId: string): TurnResult => ({ ...start, turnId })
+
+/** After an event of the turn. */
+export const resultAfter = (result: TurnResult, event: Event): TurnResult => ({ ...result, ...change(result, event) })
 
 function change(result: TurnResult, event: Event): Partial<TurnResult> {
   switch (event.type) {
