@@ -74,7 +74,8 @@ export function createService(options: ServiceOptions): Service {
 
   const streams = sseStreams(settings.heartbeatMs)
   const watchers = audience({ ...settings, onError: (error) => report(error) })
-  const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, report }
+  const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
+  const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, schemaOf, report }
   metrics.attach({ engine, openStreams: () => streams.count })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns)

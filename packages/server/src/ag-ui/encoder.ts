@@ -12,11 +12,13 @@ export interface RunEncoder {
   start(): string
   /** The reader had been here before. `repeats`: it gets text that it may have seen. */
   resumed(from: { readonly after: number; readonly repeats: boolean }): string
+  /** Which turn it is about; before, it takes no item. */
+  follows(turnId: string): void
   /** Takes note of an event that the reader has seen already. */
   seen(event: Event): void
   encode(item: SessionItem): string
-  /** The turn waits: for approvals, for results of external calls, or for an operator. */
-  pause(): string
+  /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
+  pause(schemaOf?: SchemaOf): string
   /** This server can tell no more. */
   fail(failure: Failure): string
   hint(source: string, text: string): string
@@ -25,20 +27,20 @@ export interface RunEncoder {
   readonly ended: boolean
 }
 
+export type SchemaOf = (tool: string) => object | undefined
+
 export function runEncoder(run: {
   readonly threadId: string
   readonly runId: string
-  readonly turnId: string
   /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
-  readonly known?: ReadonlySet<string>
-  /** The schema of a tool's arguments, for forms. */
-  readonly schemaOf?: (tool: string) => object | undefined
+  readonly known?: ReadonlySet<string> | undefined
   /** Told when a reader had missed fragments and was given them in one piece. */
   readonly onRepair: () => void
   /** Logs a failure that has no reference yet, and returns one. */
   readonly report: (error: OxbowError) => string
 }): RunEncoder {
-  const { threadId, runId, turnId, known, schemaOf, onRepair, report } = run
+  const { threadId, runId, known, onRepair, report } = run
+  let turnId = ''
   const out = frameWriter()
   const hints = hintsOf()
   /** What this turn's calls are called on the wire. */
@@ -173,6 +175,9 @@ export function runEncoder(run: {
       out.frame({ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION })
       return out.take()
     },
+    follows(id) {
+      turnId = id
+    },
     resumed({ after, repeats }) {
       custom('stream_resumed', { after, repeats })
       return out.take()
@@ -185,7 +190,7 @@ export function runEncoder(run: {
       encode(item)
       return out.take()
     },
-    pause() {
+    pause(schemaOf) {
       if (ended) return ''
       const wire = (callId: string): string => wireIds.get(callId) ?? callId
       const finish = (outcome: Outcome): void =>

@@ -259,21 +259,15 @@ describe('Y6 tools', () => {
     })
     const reader = readStream(await post('/api/chat/stream', runInput('Go')))
     const paused = endOf(await reader.rest())
-    const outcome = paused.outcome as {
-      type: string
-      interrupts: { id: string; toolCallId: string; metadata: object }[]
-    }
-    expect(outcome).toMatchObject({
-      type: 'interrupt',
-      interrupts: [{ metadata: { tool: 'ask', arguments: { question: 'one?' } } }, {}],
-    })
+    const outcome = paused.outcome as { type: string; pendingToolCallIds: string[] }
+    expect(outcome).toMatchObject({ type: 'success', pendingToolCallIds: [expect.any(String), expect.any(String)] })
 
     const view = await json(get('/api/sessions/thread/messages'))
     expect(view).toMatchObject({
       status: 'waiting',
       turn: { turnId: 'run-1', pending: [{ tool: 'ask' }, { tool: 'ask' }] },
     })
-    const [one, two] = outcome.interrupts.map((it) => it.id)
+    const [one, two] = outcome.pendingToolCallIds
     const resolve = (id: string | undefined, body: object) => post(`/api/sessions/thread/calls/${id}`, body)
     expect((await resolve('nothing', { content: 'x' })).status).toBe(404)
     expect((await resolve(one, {})).status).toBe(400)
@@ -282,7 +276,7 @@ describe('Y6 tools', () => {
 
     // One is still open: a reader is told so at once.
     const still = endOf(await readStream(await get(`/api/sessions/thread/stream?after=${reader.lastId}`)).rest())
-    expect(still).toMatchObject({ outcome: { interrupts: [{ id: two }] } })
+    expect(still).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: [two] } })
 
     expect((await resolve(two, { status: 'error', content: [{ type: 'text', text: 'no idea' }] })).status).toBe(202)
     const again = await readStream(

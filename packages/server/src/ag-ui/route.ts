@@ -1,5 +1,5 @@
 // POST /api/chat/stream: AG-UI in, AG-UI out.
-import type { Engine, Session } from '@oxbow/core'
+import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, given, userQuery } from '../http/schemas.ts'
@@ -8,6 +8,7 @@ import { type Caller, callerOf, type Named } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { runAgentInput } from './input.ts'
+import { planOf } from './resume.ts'
 
 export function chatStreamRoute(
   engine: Engine,
@@ -27,23 +28,24 @@ export function chatStreamRoute(
       200: { description: 'AG-UI events, as server-sent events.', contentType: 'text/event-stream' },
       415: { description: 'The content type is not application/json.', schema: errorAnswer },
     },
-    async handle({ query, body: { threadId, runId, turnId, text, named } }, c) {
+    async handle({ query, body: command }, c) {
       const after = lastEventId(c, query.after)
-      const { owner, principal } = runnerOf(c, query, named)
-      const key = { ...owner, session: threadId }
-      const release = slots.take(principal, key, turnId)
-      let session: Session | undefined
-      const answer = await streamTurn(deps, c, { threadId, runId, turnId }, async () => {
-        session = engine.session(key)
-        const submitted = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
-        const { accepted, after: startedAfter } = submitted
-        return {
-          session,
-          position: { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' },
-        }
+      const { owner, principal } = runnerOf(c, query, command.named)
+      const { threadId, runId, turnId, text, resume, results } = command
+      const session = engine.session({ ...owner, session: threadId })
+      const plan = () => planOf(session, command, principal)
+      // Without input and answers there is only what the client may have brought for calls that wait for it.
+      const early = text === undefined && resume.length === 0 ? await plan() : undefined
+      const release = slots.take(principal, session.key, turnId)
+      let works = turnId
+      const run = { threadId, runId, known: new Set(results.keys()) }
+      const answer = await streamTurn(deps, c, run, async () => {
+        const { begin, ...planned } = early ?? (await plan())
+        works = planned.turnId
+        return { session, ...planned, position: await begin(after) }
       })
       // The turn may go on without its reader.
-      if (release !== undefined) void ended(session, turnId).finally(release)
+      if (release !== undefined) void session.wait(works).then(release, release)
       return answer
     },
   })
@@ -54,8 +56,4 @@ function runnerOf(c: AppContext, query: Named, body: Named): Caller {
   if (c.get('caller') === 'anybody') return callerOf(c)
   const byBody = callerOf(c, body)
   return given(query.userId) === undefined && given(query.tenant) === undefined ? byBody : callerOf(c, query)
-}
-
-const ended = async (session: Session | undefined, turnId: string): Promise<void> => {
-  await session?.wait(turnId).catch(() => {})
 }
