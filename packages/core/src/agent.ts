@@ -84,9 +84,14 @@ export interface Agent {
 export function agent(definition: AgentDefinition): Agent {
   const { name, model, instructions, mode = 'default', middleware = [] } = definition
   assertId(name, 'agent name')
+  // For callers without a compiler.
+  if (typeof model?.generate !== 'function')
+    throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')
+  if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
   const own = definition.tools ?? []
   const tools = new Map<string, Tool>()
   for (const tool of own.length > 0 ? [...own, readArtifact] : own) {
+    if (tool?.jsonSchema === undefined) throw invalid(name, 'tools must be made with tool() or externalTool()')
     if (tools.has(tool.name)) throw invalid(name, `two tools are named ${tool.name}`)
     tools.set(tool.name, tool)
   }

@@ -72,6 +72,12 @@ const MAX_RECOVERING = 100
 
 export function createEngine(options: EngineOptions): Engine {
   const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
+  if (backend?.journal === undefined)
+    throw new OxbowError(
+      'engine_invalid',
+      "createEngine() needs a backend, for example memory() or sqlite({ path: '.oxbow/oxbow.db' })",
+    )
+  if (!(options.agents?.length > 0)) throw new OxbowError('engine_invalid', 'createEngine() needs at least one agent')
   const agents = new Map(options.agents.map((it) => [it.name, it]))
   if (agents.size !== options.agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
   const worker = `worker_${randomUUID()}`
@@ -309,8 +315,7 @@ export function createEngine(options: EngineOptions): Engine {
     backend,
     agents,
     session(key, { agent } = {}) {
-      const name = agent ?? options.agents[0]?.name
-      if (name === undefined) throw new OxbowError('unknown_agent', 'the engine has no agents')
+      const name = agent ?? options.agents[0]!.name
       inside.agent(name)
       const { tenant, user, session = randomUUID() } = key
       return openSession(inside, sessionKey({ tenant, user, session }), name)

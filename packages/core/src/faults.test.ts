@@ -1,10 +1,11 @@
 // Faults that somebody once provoked, each named after what went wrong.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { memory } from '@oxbow/backends'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from './core.fixture.ts'
-import { type Event, emptyState, evolve, type SessionKey, tool } from './index.ts'
+import { agent, createEngine, type Event, emptyState, evolve, type SessionKey, tool } from './index.ts'
 import { evolveAll, STATE_VERSION } from './state.ts'
 
 const counting = (name: string, count: string[], more: Partial<Parameters<typeof tool>[0]> = {}) =>
@@ -363,5 +364,36 @@ describe('what must not hang, leak or run away', () => {
     const args = ['--conditions=oxbow-source', '--input-type=module', '-e', script]
     const { stdout } = await run(process.execPath, args, { timeout: 15_000 })
     expect(stdout).toContain('still here')
+  })
+})
+
+describe('mistakes in plain JavaScript are told at once', () => {
+  const fine = { name: 't', description: 't', effects: ['read'], input: {}, run: () => '' }
+  test.each([
+    [{ ...fine, effects: 'read' }, 'effects must be a list'],
+    [{ ...fine, effects: undefined }, 'effects must be a list'],
+    [{ ...fine, effects: ['fly'] }, '"fly" is no effect'],
+    [{ ...fine, description: undefined }, 'describe for the model'],
+    [{ ...fine, input: undefined }, 'input must be a schema'],
+    [{ ...fine, run: undefined }, 'externalTool()'],
+    [{ ...fine, timeoutMs: 0 }, 'timeoutMs'],
+  ])('tool %j', (definition, message) => {
+    expect(() => tool(definition as never)).toThrow(message)
+  })
+
+  const model = { id: 'm', generate: async () => ({}) }
+  test.each([
+    [{ name: 'a', model: 'openai:gpt-5', instructions: '' }, 'a name alone is not one'],
+    [{ name: 'a', instructions: '' }, 'model must be a model'],
+    [{ name: 'a', model }, 'instructions must be a text'],
+    [{ name: 'a', model, instructions: '', tools: [fine] }, 'made with tool()'],
+    [{ name: 'a', model, instructions: '', mode: 'wild' }, 'mode must be one of'],
+  ])('agent %j', (definition, message) => {
+    expect(() => agent(definition as never)).toThrow(message)
+  })
+
+  test('engine', () => {
+    expect(() => createEngine({ agents: [] } as never)).toThrow('needs a backend')
+    expect(() => createEngine({ backend: memory(), agents: [] })).toThrow('at least one agent')
   })
 })

@@ -163,7 +163,12 @@ export class SessionLog {
     try {
       if (draft.events.length > 0) {
         this.#faultPoint?.('append.before')
-        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, notesOf(draft, this.#limitsOf))
+        const outcome = await this.#journal.append(
+          this.key,
+          this.state.seq,
+          draft.events,
+          notesOf(draft, this.#limitsOf),
+        )
         this.#faultPoint?.('append.after')
         if (!outcome.ok) {
           await this.catchUp()

@@ -256,8 +256,8 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     }
     const result = turnResult(turnId, events)
     if (result.status === 'failed') {
-      const { code, message, reference } = result.error!
-      throw new OxbowError(code, message, { details: { turnId, reference } })
+      const { code, message, reference, retryable = false } = result.error!
+      throw new OxbowError(code, message, { retryable, details: { turnId, reference } })
     }
     const { output } = options
     if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result

@@ -7,7 +7,8 @@ import type { SessionKey } from './ports.ts'
  * What a call can do to the world. `read` only looks (at own data or a fixed service); `write` changes data; `exec` runs
  * programs; `net` reaches addresses that the arguments choose; `ask` needs a person; `delegate` starts another agent.
  */
-export type Effect = 'read' | 'write' | 'exec' | 'net' | 'ask' | 'delegate'
+export const EFFECTS = ['read', 'write', 'exec', 'net', 'ask', 'delegate'] as const
+export type Effect = (typeof EFFECTS)[number]
 
 export interface ToolContext {
   readonly principal: Principal
@@ -130,7 +131,14 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
  * @throws OxbowError `tool_invalid` or `schema_unsupported`
  */
 export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
-  const { name, effects, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
+  const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
+  const shared = common(definition as Common)
+  const { effects } = shared
+  if (typeof definition.run !== 'function')
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: run must be a function; a tool that runs elsewhere is an externalTool()`,
+    )
   if (!(timeoutMs > 0)) throw new OxbowError('tool_invalid', `tool ${name}: timeoutMs must be above 0`)
   const { idempotent = effects.every((it) => it === 'read'), retries = 0 } = definition
   if (retries > 0 && !idempotent)
@@ -139,7 +147,7 @@ export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
       `tool ${name}: only an idempotent tool may be tried again; drop retries or set idempotent`,
     )
   return {
-    ...common(definition as Common),
+    ...shared,
     timeoutMs,
     idempotent,
     retries,
@@ -168,8 +176,15 @@ function common(definition: Common) {
   const { name, description, input, output, effects } = definition
   if (!NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
-  if (effects.length === 0)
-    throw new OxbowError('tool_invalid', `tool ${name}: name at least one effect (a tool that only looks has ['read'])`)
+  const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
+  if (typeof description !== 'string' || description.trim() === '')
+    throw fault('describe for the model what it does and when to use it')
+  if (typeof input !== 'object' || input === null)
+    throw fault('input must be a schema; {} for a tool without parameters')
+  if (!Array.isArray(effects) || effects.length === 0)
+    throw fault("effects must be a list with at least one effect (a tool that only looks has ['read'])")
+  for (const it of effects)
+    if (!EFFECTS.includes(it)) throw fault(`${JSON.stringify(it)} is no effect; there are ${EFFECTS.join(', ')}`)
   const given = toJsonSchema(input, `tool ${name}, input`)
   if (given.type !== undefined && given.type !== 'object')
     throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)

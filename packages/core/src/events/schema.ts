@@ -80,6 +80,7 @@ const failure = z.object({
   code: z.string(),
   message: z.string().describe('Safe to show to end users.'),
   reference: z.string().optional().describe('Finds the full error in the log.'),
+  retryable: z.boolean().optional().describe('The same may go well another time.'),
 })
 
 const turnOptions = z

@@ -131,6 +131,7 @@ const failureOf = (error: OxbowError, run: TurnRun) => ({
   code: error.code,
   message: error.message,
   reference: run.report(error),
+  ...(error.retryable && { retryable: true }),
 })
 
 function withCallIds(run: TurnRun, step: number, blocks: readonly Block[]): Block[] {
