@@ -1,6 +1,6 @@
 // The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
 import { type Model, OxbowError } from '@oxbow/core'
-import { exchange } from './chat-exchange.ts'
+import { exchange, type Limits } from './chat-exchange.ts'
 import { assembleReply } from './chat-reply.ts'
 import { chatRequestWriter } from './chat-request.ts'
 import type { Timeouts } from './clock.ts'
@@ -20,6 +20,7 @@ export interface OpenAiChatOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly quirks?: Quirks
   readonly timeouts?: Timeouts
+  readonly limits?: Limits
   readonly fetch?: typeof globalThis.fetch
 }
 
@@ -36,7 +37,7 @@ export interface OpenAiChatOptions {
  * const reply = await model.generate(request, { signal, onDelta: (delta) => console.log(delta) })
  */
 export function openaiChat(options: OpenAiChatOptions): Model {
-  const { provider, model, baseUrl, apiKey, keyVariable, quirks = {}, timeouts = {} } = options
+  const { provider, model, baseUrl, apiKey, keyVariable, quirks = {}, timeouts = {}, limits = {} } = options
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
@@ -64,6 +65,7 @@ export function openaiChat(options: OpenAiChatOptions): Model {
       ...options.headers,
     },
     timeouts,
+    limits,
     fetch: options.fetch,
   }
   const writeRequest = chatRequestWriter(model, quirks)
