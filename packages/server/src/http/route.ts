@@ -51,8 +51,13 @@ export interface Route {
   readonly handle: (request: never, c: AppContext) => Response | Promise<Response>
 }
 
-/** What every request passes before it is looked at. Throws what it is refused with. */
-export type Guard = (c: AppContext, route: Pick<Route, 'access'>) => Promise<void>
+/** What every request passes. Throws what it is refused with. */
+export interface Guard {
+  /** Before anything of the request is looked at. */
+  enter(c: AppContext, route: Pick<Route, 'access'>): Promise<void>
+  /** Whom a query or a body names, whatever the route makes of it. */
+  checkNames(c: AppContext, given: unknown): void
+}
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
@@ -75,15 +80,18 @@ export function route<
   return definition as unknown as Route
 }
 
-export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits, enter: Guard): void {
+export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits, guard: Guard): void {
   for (const it of routes) {
     app.on(it.method.toUpperCase(), it.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
       c.set('route', it.path)
-      // Before anything of the request is looked at: strangers learn nothing from how it is judged.
-      await enter(c, it)
+      // First of all: strangers learn nothing from how their request is judged.
+      await guard.enter(c, it)
+      guard.checkNames(c, c.req.query())
       const params = it.params && parse(it.params, c.req.param(), 'path')
       const query = it.query && parse(it.query, c.req.query(), 'query')
-      const body = it.body && parse(it.body, await bodyOf(c, it, limits), 'body')
+      const given = it.body && (await bodyOf(c, it, limits))
+      guard.checkNames(c, given)
+      const body = it.body && parse(it.body, given, 'body')
       return it.handle({ params, query, body } as never, c)
     })
   }

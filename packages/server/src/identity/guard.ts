@@ -3,8 +3,8 @@ import { isIPv6 } from 'node:net'
 import { grants } from '@oxbow/core'
 import type { RateLimits } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
-import type { AppContext, Guard } from '../http/route.ts'
-import { ADMIN, DEFAULT_TENANT, DEFAULT_USER } from '../principal.ts'
+import type { AppContext, Guard, Route } from '../http/route.ts'
+import { ADMIN, callerOf, DEFAULT_TENANT, DEFAULT_USER } from '../principal.ts'
 import { buckets } from './buckets.ts'
 import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
 import { nameOf } from './refresh.ts'
@@ -34,7 +34,7 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     throw refusal(result)
   }
 
-  return async (c, { access = 'user' }) => {
+  async function enter(c: AppContext, { access = 'user' }: Pick<Route, 'access'>): Promise<void> {
     if (identity.mode === 'none') {
       c.set('caller', 'anybody')
       if (access !== 'open' && access !== 'optional') limit(nameOf({ tenant: DEFAULT_TENANT, user: DEFAULT_USER }))
@@ -56,7 +56,19 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     if (access === 'admin' && !grants(principal.permissions ?? [], ADMIN))
       throw new HttpError(403, 'forbidden', `This needs the permission ${ADMIN}.`)
   }
+
+  return {
+    enter,
+    checkNames(c, given) {
+      const caller = c.get('caller')
+      if (caller === undefined || caller === 'anybody' || typeof given !== 'object' || given === null) return
+      const { userId, tenant } = given as { userId?: unknown; tenant?: unknown }
+      callerOf(c, { userId: nameIn(userId), tenant: nameIn(tenant) })
+    },
+  }
 }
+
+const nameIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 const tooMany = (waitMs: number, what: string): HttpError =>
   new HttpError(429, 'too_many_requests', `${what} Try again later.`, {
