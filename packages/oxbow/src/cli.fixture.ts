@@ -1,5 +1,5 @@
 // The command line as a person starts it: a real process in a directory of its own.
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,6 +18,8 @@ export interface Ended {
 
 export interface Command {
   readonly child: ChildProcessWithoutNullStreams
+  /** Sends a signal to the process that the launcher has started. */
+  inner(signal: NodeJS.Signals): void
   /** What it has written so far. */
   output(): string
   /** Resolves when the output contains this. */
@@ -60,6 +62,10 @@ export function place(): Place {
     ]).then(([code, stdout, stderr]) => ({ code, stdout, stderr }))
     return {
       child,
+      inner(signal) {
+        const found = execFileSync('pgrep', ['-P', String(child.pid)])
+        process.kill(Number(found.toString().trim()), signal)
+      },
       output: () => seen,
       shows: async (what) => {
         await until(() => (typeof what === 'string' ? seen.includes(what) : what.test(seen)), {

@@ -1,9 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { BIN, place, scripted } from './cli.fixture.ts'
+import { BIN, type Place, place, scripted } from './cli.fixture.ts'
 
 describe('oxbow run', () => {
   test('answers without any key, and prints nothing but the answer', async () => {
@@ -60,13 +60,9 @@ describe('oxbow run', () => {
     const at = place()
     const command = at.start(['run', '-p', 'Go.', '--session', 's1'], { env })
     await (await server.nextRequest()).headers
-    const { child } = command
     await until(async () => (await at.run(['sessions', 'list'])).stdout.includes('running'), { deadlineMs: 15_000 })
     // The launcher ignores SIGINT, because a terminal sends it to the whole group: so do we.
-    const inner = execFileSync('pgrep', ['-P', String(child.pid)])
-      .toString()
-      .trim()
-    process.kill(Number(inner), 'SIGINT')
+    command.inner('SIGINT')
     expect((await command.ended).code).toBe(130)
     const { stdout } = await at.run(['sessions', 'export', 's1'])
     expect(stdout).toContain('"turn.cancelled"')
@@ -97,10 +93,7 @@ describe('X2: kill -9 in the middle', () => {
       body: JSON.stringify({ sessionId: 's1', message: 'Note: only once' }),
     }).catch(() => 'the connection broke')
     await held.reached
-    const inner = execFileSync('pgrep', ['-P', String(first.child.pid)])
-      .toString()
-      .trim()
-    process.kill(Number(inner), 'SIGKILL')
+    first.inner('SIGKILL')
     expect(await ask).toBe('the connection broke')
     await first.ended
 
@@ -208,5 +201,85 @@ describe('two services on one store', () => {
     await request.waitForAbort()
     const text = await stream.text()
     expect(text).toMatch(/"type":"RUN_ERROR"[^\n]*INTERRUPTED_ERROR[^\n]*\n*$/)
+  })
+})
+
+describe('a turn that is set aside', () => {
+  const parked = async (at: Place): Promise<void> => {
+    const { server, env } = await scripted({ scripts: { '*': { always: { text: 'x', silentAfterChunks: 0 } } } })
+    // Each attempt dies in the midst of the model's answer.
+    for (let n = 0; n < 5; n++) {
+      const command = at.start(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })
+      await server.nextRequest()
+      command.inner('SIGKILL')
+      await command.ended
+    }
+  }
+
+  test('says how it goes on, and goes on when it is released', { timeout: 60_000 }, async () => {
+    const at = place()
+    await parked(at)
+    const { env } = await scripted({ scripts: { '*': { always: { text: 'at last' } } } })
+    const sixth = await at.run(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })
+    expect(sixth).toMatchObject({ code: 5, stdout: '' })
+    expect(sixth.stderr).toContain('broken off too often')
+    expect(sixth.stderr).toContain('It goes on with: oxbow sessions release s1')
+    expect(await at.run(['sessions', 'release', 's1'], { env })).toMatchObject({ code: 0, stdout: 'at last\n' })
+    const again = await at.run(['sessions', 'release', 's1'], { env })
+    expect(again.code).toBe(1)
+    expect(again.stderr).toContain('paused by hand or parked')
+    expect((await at.run(['sessions', 'release', 'none'], { env })).stderr).toContain('oxbow sessions list')
+  })
+})
+
+describe('oxbow run in scripts', () => {
+  test('a turn id alone is enough to run a command once', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'once' }] } })
+    const at = place()
+    expect((await at.run(['run', '-p', 'Go.', '--turn', 't1'], { env })).stdout).toBe('once\n')
+    expect((await at.run(['run', '-p', 'Go.', '--turn', 't1'], { env })).stdout).toBe('once\n')
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('--json tells the session and the turn of a failure', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ status: 401, body: {} }] } })
+    const { code, stdout } = await place().run(['run', '--json', '-p', 'Go.', '--session', 's1', '--turn', 't1'], {
+      env,
+    })
+    expect(code).toBe(3)
+    expect(JSON.parse(stdout)).toMatchObject({
+      session: 's1',
+      status: 'failed',
+      error: { code: 'auth', turnId: 't1', message: expect.any(String) },
+    })
+  })
+
+  test('an answer that was cut off is printed with a warning', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ text: 'half an', finishReason: 'length' }] } })
+    const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.'], { env })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'half an\n' })
+    expect(stderr).toMatch(/ended early: the answer was cut off/)
+  })
+
+  test('a turn that ends early without an answer is a failure', async () => {
+    const { env } = await scripted({ scripts: { '*': { always: { text: '', finishReason: 'content_filter' } } } })
+    const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.'], { env })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/content filter/)
+  })
+
+  test('SIGTERM ends it as SIGTERM does, and leaves the turn open', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'x', silentAfterChunks: 0 }] } })
+    const at = place()
+    const command = at.start(['run', '-p', 'Go.', '--session', 's1'], { env })
+    await server.nextRequest()
+    command.child.kill('SIGTERM')
+    await command.ended
+    expect(command.child.signalCode).toBe('SIGTERM')
+    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +running/)
+  })
+
+  test('a port that is no number is told as it was given', async () => {
+    expect((await place().run(['serve', '--port', 'abc'])).stderr).toContain('got "abc"')
   })
 })

@@ -49,7 +49,7 @@ program
   .addHelpText('after', exitCodeHelp())
   .action(async (options) => (await import('./commands/run.ts')).run(options))
 
-const sessions = program.command('sessions').description('Look at stored sessions.')
+const sessions = program.command('sessions').description('Look at stored sessions, and let parked turns go on.')
 sessions
   .command('list')
   .description('List sessions, the newest first.')
@@ -66,6 +66,14 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).show(session, options))
 sessions
+  .command('release <session>')
+  .description('Let a turn go on that was set aside after it had been broken off too often; prints its answer.')
+  .option('--json', 'print one JSON object instead of the text')
+  .addOption(userOption)
+  .addOption(modelOption)
+  .addOption(storeOption)
+  .action(async (session, options) => (await import('./commands/run.ts')).release(session, options))
+sessions
   .command('export <session>')
   .description('Print the journal of a session: one event a line, as JSON.')
   .addOption(userOption)
@@ -75,13 +83,14 @@ sessions
 function exitCodeHelp(): string {
   return `
 Exit codes:
-  ${EXIT.ok}    the turn finished
-  ${EXIT.failed}    it failed
+  ${EXIT.ok}    the turn finished; with a line on standard error when it ended early
+  ${EXIT.failed}    it failed, or ended without an answer
   ${EXIT.usage}    the command line or the configuration is wrong
   ${EXIT.model}    the model's provider failed (key, limits, network, overload)
   ${EXIT.stopped}    it was cancelled or ran out of time
   ${EXIT.waiting}    it waits for somebody
-  ${EXIT.interrupted}  interrupted by Ctrl-C`
+  ${EXIT.interrupted}  interrupted by Ctrl-C
+  143  stopped by SIGTERM: the turn stays open, and goes on when its session is opened again`
 }
 
 // A reader that has seen enough (`oxbow sessions export … | head`) is no error.

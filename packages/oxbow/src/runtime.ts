@@ -19,11 +19,15 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
       ...(model !== undefined && { model }),
       ...(store !== undefined && { store: { path: store } }),
       ...((host !== undefined || port !== undefined) && {
-        server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: Number(port) }) },
+        server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: numeral(port) }) },
       }),
     },
   })
 }
+
+/** What is no number is told as it was given. */
+const numeral = (text: string): number | string =>
+  text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })

@@ -1,5 +1,6 @@
 // A turn as lines of text for a terminal: pure, from events and fragments.
 import { type Event, isEvent, type SessionItem } from '@oxbow/core'
+import { reasonInWords } from './words.ts'
 
 export interface Transcript {
   /** What to write for this item; the empty string for most stored events. */
@@ -70,7 +71,7 @@ export function transcript(style: Style): Transcript {
         return `${event.status === 'success' ? style.dim(line) : style.red(line)}\n`
       }
       case 'turn.paused':
-        return `${close()}${style.dim(`(waiting: ${event.reason})`)}\n`
+        return `${close()}${style.dim(`(waiting: ${reasonInWords(event.reason)})`)}\n`
       case 'turn.failed': {
         const reference = event.error.reference === undefined ? '' : ` (reference ${event.error.reference})`
         return `${close()}${style.red(`failed: ${printable(event.error.message)}${reference}`)}\n`
@@ -78,7 +79,7 @@ export function transcript(style: Style): Transcript {
       case 'turn.cancelled':
         return `${close()}${style.dim(`(stopped: ${printable(event.reason)})`)}\n`
       case 'turn.finished':
-        return event.reason === 'completed' ? '' : `${style.dim(`(ended: ${event.reason})`)}\n`
+        return event.reason === 'completed' ? '' : `${style.dim(`(ended early: ${reasonInWords(event.reason)})`)}\n`
       default:
         return ''
     }

@@ -56,7 +56,8 @@ export function chatRoute(
       const { owner, principal } = callerOf(c, body)
       const retryKey = given(body.turnId) ?? toId(c.req.header('idempotency-key'))
       const turnId = retryKey ?? randomUUID()
-      const sessionId = given(body.sessionId) ?? newSession(owner.user, retryKey)
+      const sessionId =
+        given(body.sessionId) ?? (retryKey === undefined ? randomUUID() : sessionForRetry(owner.user, retryKey))
       const session = engine.session({ ...owner, session: sessionId })
 
       const state = await session.state()
@@ -99,8 +100,8 @@ const WAY_OUT: Readonly<Record<PauseReason, string>> = {
 }
 
 /** A retry that names no session must find the one that the first attempt opened. */
-const newSession = (user: string, retryKey: string | undefined): string =>
-  retryKey === undefined ? randomUUID() : `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
+export const sessionForRetry = (user: string, retryKey: string): string =>
+  `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
 
 /** Any text as an id: itself where it is one. */
 export function toId(text: string | undefined): string | undefined {

@@ -1,3 +1,4 @@
+export { sessionForRetry } from './chat.ts'
 export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'
 export { describeConfig, type SettingRow } from './config/describe.ts'
 export type { IdentityConfig } from './config/identity-config.ts'

@@ -2,7 +2,8 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { Session, SessionItem, Submitted } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
-import { coloured, plain, transcript } from '../transcript.ts'
+import { coloured, plain, printable, transcript } from '../transcript.ts'
+import { commandLine, isReleasable } from '../words.ts'
 
 export interface ChatCommand extends RuntimeOptions {
   readonly session?: string
@@ -38,11 +39,31 @@ export async function chat(options: ChatCommand): Promise<void> {
     if (interactive && !leaving) lines?.prompt()
   }
 
+  /** A line that is for the terminal, not for the model. Returns a turn that is to be shown. */
+  const command = async (line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | 'exit' | undefined> => {
+    if (line === '/exit' || line === '/quit') return 'exit'
+    if (line === '/release') {
+      try {
+        const { turn, seq } = await session.state()
+        await session.release()
+        return turn && { turnId: turn.turnId, after: seq }
+      } catch (error) {
+        console.log(style.red(`oxbow: ${(error as Error).message}`))
+        return undefined
+      }
+    }
+    if (line !== '/help') console.log(`There is no command ${printable(line)}.`)
+    console.log(style.dim(COMMANDS))
+    return undefined
+  }
+
   try {
     await engine.start()
     if (interactive)
       console.log(
-        style.dim(`session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves`),
+        style.dim(
+          `session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves · /help`,
+        ),
       )
     const { turn } = await session.state()
     // Not before this: lines that come while nobody iterates are lost.
@@ -71,11 +92,22 @@ export async function chat(options: ChatCommand): Promise<void> {
         if (interactive && busy === undefined) input.prompt()
         continue
       }
+      if (interactive && line.trim().startsWith('/')) {
+        const submitted = await command(line.trim())
+        if (submitted === 'exit') break
+        if (submitted !== undefined) watching = watch(submitted)
+        else if (busy === undefined) input.prompt()
+        continue
+      }
       // Piped lines are questions of their own; typed ones may steer the turn that is running.
       if (!interactive) await watching
       const submitted = await session.submit(line, { surface: 'cli', whenBusy: interactive ? 'steer' : 'queue' })
       if (submitted.accepted !== 'steered') watching = watch(submitted)
-      else process.stdout.write(style.dim('(joins at the next step)\n'))
+      else {
+        const { turn: open } = await session.state()
+        const when = open?.paused === undefined ? 'joins at the next step' : 'waits until the turn goes on'
+        process.stdout.write(style.dim(`(${when})\n`))
+      }
     }
     if (leaving && busy !== undefined) process.exitCode = EXIT.interrupted
     else await watching
@@ -83,7 +115,8 @@ export async function chat(options: ChatCommand): Promise<void> {
     lines?.close()
     await engine.stop(leaving ? 0 : undefined)
     await backend.close()
-    if (interactive) console.log(style.dim(`\ncontinue with: oxbow chat --session ${session.key.session}`))
+    if (interactive)
+      console.log(style.dim(`\ncontinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))
   }
 }
 
@@ -95,8 +128,18 @@ async function show(
   for await (const item of session.follow({ after })) {
     if (!('turnId' in item) || item.turnId !== turnId) continue
     write(item)
+    if (item.type === 'turn.paused') {
+      // A pause of the past has been ended by what follows it.
+      if ((await session.state()).turn?.paused?.seq !== item.seq) continue
+      if (isReleasable(item.reason)) process.stdout.write('/release lets it go on.\n')
+      return
+    }
     if (ENDS.has(item.type)) return
   }
 }
 
-const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled', 'turn.paused'])
+const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled'])
+
+const COMMANDS = `/release  lets a turn go on that was set aside or paused
+/exit     leaves; so does Ctrl-D
+/help     shows this`
