@@ -2,6 +2,8 @@
 import { hash, randomUUID } from 'node:crypto'
 import { type Engine, type Event, isId } from '@oxbow/core'
 import { z } from 'zod'
+import { openApprovals } from './approvals/find.ts'
+import { approvalView, viewOf } from './approvals/view.ts'
 import { failureOf } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
 import { type Route, route } from './http/route.ts'
@@ -37,7 +39,7 @@ export function chatRoute(
     answers: {
       200: { description: 'The answer.', schema: z.object({ sessionId: z.string(), reply: z.string() }) },
       202: {
-        description: 'The turn waits for results of external calls.',
+        description: 'The turn waits: for approvals, for results of external calls, or to be released.',
         schema: z.object({
           sessionId: z.string(),
           reply: z.string(),
@@ -45,6 +47,7 @@ export function chatRoute(
           pending: z.array(
             z.object({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
           ),
+          approvals: z.array(approvalView).optional().describe('What waits for somebody to decide.'),
         }),
       },
       409: { description: 'The turn was stopped, or an earlier one waits for something.', schema: errorAnswer },
@@ -83,7 +86,13 @@ export function chatRoute(
       if (result.status === 'cancelled') return failureResponse(failureOf('cancelled'))
       if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
       const reply = result.text
-      if (result.status === 'paused') return c.json({ sessionId, reply, turnId, pending: result.pending }, 202)
+      if (result.status === 'paused') {
+        const approvals = openApprovals(await session.state()).map((requested) =>
+          viewOf(session.key, { requested, resolved: undefined, finished: undefined, asker: principal }, principal),
+        )
+        const { pending } = result
+        return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)
+      }
       if (reply.trim() === '' && result.reason !== 'completed')
         throw new HttpError(422, result.reason, 'The language model gave no answer to this message.')
       return c.json({ sessionId, reply })
@@ -94,7 +103,7 @@ export function chatRoute(
 /** How a turn that waits can go on. */
 const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
-  approval: 'Decide on the approval that it waits for',
+  approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',
   recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
 }

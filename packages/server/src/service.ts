@@ -7,6 +7,9 @@ import { type Engine, OxbowError } from '@oxbow/core'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
 import { chatStreamRoute } from './ag-ui/route.ts'
+import { decideRoute } from './approvals/deciding.ts'
+import { approvalList, approvalRoute } from './approvals/reading.ts'
+import { auditRoute } from './audit/route.ts'
 import { chatRoute } from './chat.ts'
 import type { Config } from './config/config.ts'
 import { failureOf, failureOfError } from './failures.ts'
@@ -89,6 +92,10 @@ export function createService(options: ServiceOptions): Service {
     interruptRoute(engine),
     releaseRoute(engine),
     callResultRoute(engine),
+    approvalList(engine),
+    approvalRoute(engine),
+    decideRoute(engine),
+    auditRoute(engine),
     ...healthRoutes(engine, () => phase),
     { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
@@ -143,9 +150,10 @@ export function createService(options: ServiceOptions): Service {
 
   async function close(): Promise<void> {
     phase = 'stopping'
-    const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
+    // New connections are still let in: probes must learn that the service stops, and callers that they may try again.
     await watchers.close()
     await engine.stop(settings.shutdownGraceMs)
+    const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
     // A connection whose last answer has just gone out is kept alive by Node, also by a server that closes.
     const sweep = setInterval(() => server?.closeIdleConnections(), FLUSH_MS / 50)
     const last = setTimeout(() => server?.closeAllConnections(), FLUSH_MS)

@@ -2,6 +2,7 @@
 import type { Interrupt } from '@ag-ui/core'
 import type { ApprovalDecision, Event } from '@oxbow/core'
 import { z } from 'zod'
+import { rememberedRule } from '../approvals/remember.ts'
 
 /** `schema`: of the tool's arguments, for whoever builds a form. */
 export function interruptOf(
@@ -54,17 +55,11 @@ const responseSchema = (suggestions: readonly string[], schema: object | undefin
   required: ['approved'],
 })
 
-export const rule = z.object({
-  rule: z.string().min(1).max(500),
-  scope: z.enum(['session', 'user', 'project']),
-  expiresAt: z.number().int().optional(),
-})
-
 const payload = z.strictObject({
   approved: z.boolean(),
   reason: z.string().max(2_000).optional(),
   editedArgs: z.record(z.string(), z.unknown()).optional(),
-  remember: rule.optional(),
+  remember: rememberedRule.optional(),
 })
 
 /** What a payload decides; a text when it says nothing that can be understood. */

@@ -9,6 +9,7 @@ import {
   type SessionState,
 } from '@oxbow/core'
 import { type Found, findApproval, openApprovals, turnEvents } from '../approvals/find.ts'
+import { checkScope } from '../approvals/remember.ts'
 import { HttpError } from '../http/errors.ts'
 import { findTurn, type Position } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
@@ -18,6 +19,12 @@ interface Answer {
   readonly found: Found
   /** Undefined: nothing is to be done, because it is done already, or because it is not theirs to do. */
   readonly decision: ApprovalDecision | undefined
+}
+
+export interface Asker {
+  readonly principal: Principal
+  /** Whether they may accept rules for everybody. */
+  readonly mayShare: boolean
 }
 
 export interface Plan {
@@ -31,7 +38,7 @@ export interface Plan {
  * @throws HttpError 400 when the run brings neither input nor answers
  * @throws OxbowError `resume_invalid`, `approval_expired`, `approval_resolved`, `approval_forbidden`
  */
-export async function planOf(session: Session, command: RunCommand, principal: Principal): Promise<Plan> {
+export async function planOf(session: Session, command: RunCommand, asker: Asker): Promise<Plan> {
   const { turnId, text, resume } = command
   const state = await session.state()
   const open = openApprovals(state)
@@ -62,12 +69,12 @@ export async function planOf(session: Session, command: RunCommand, principal: P
 
   if (current.length === 0 && externals.length === 0) {
     if (text !== undefined && (past === undefined || isNew(command, [past.requested.callId])))
-      return { turnId, warnings, begin: (after) => begun(session, command, text, principal, after) }
-    if (past !== undefined) return continued(session, state, command, principal, [past], warnings)
+      return { turnId, warnings, begin: (after) => begun(session, command, text, asker.principal, after) }
+    if (past !== undefined) return continued(session, state, command, asker, [past], warnings)
     if (resume.length > 0) throw invalid(`${warnings.join(' ')} There is nothing to go on with.`)
     throw new HttpError(400, 'invalid_request', `messages: ${LAST_IS_USER}`)
   }
-  return continued(session, state, command, principal, current, warnings)
+  return continued(session, state, command, asker, current, warnings)
 }
 
 /** New input. The same run again is the same turn. */
@@ -87,11 +94,12 @@ async function continued(
   session: Session,
   state: SessionState,
   command: RunCommand,
-  principal: Principal,
+  asker: Asker,
   known: readonly Found[],
   warnings: readonly string[],
 ): Promise<Plan> {
-  const answers = known.map((found) => ({ found, decision: answerTo(session, found, command, principal) }))
+  const { principal } = asker
+  const answers = known.map((found) => ({ found, decision: answerTo(session, found, command, asker) }))
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
@@ -129,7 +137,7 @@ function answerTo(
   session: Session,
   { requested, resolved }: Found,
   { resume }: RunCommand,
-  principal: Principal,
+  { principal, mayShare }: Asker,
 ): ApprovalDecision | undefined {
   const { approvalId, expiresAt, approver } = requested
   const { status, payload } = resume.find((it) => it.interruptId === approvalId)!
@@ -149,6 +157,7 @@ function answerTo(
     throw new OxbowError('approval_resolved', `${approvalId} has been ${resolved.verdict} already. ${hint}`)
   if (!may)
     throw new OxbowError('approval_forbidden', `Deciding on ${approvalId} needs the permission ${approver}. ${hint}`)
+  checkScope(decision, mayShare)
   return decision
 }
 
