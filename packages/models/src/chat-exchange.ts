@@ -18,7 +18,7 @@ export interface Endpoint {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeouts: Timeouts
-  readonly limits: Limits
+  readonly limits: Required<Limits>
   readonly fetch: typeof globalThis.fetch | undefined
 }
 
@@ -26,7 +26,11 @@ export interface Endpoint {
 export interface Limits {
   /** Of its body, uncompressed, with all that the format adds to each word. Default 32 MiB. */
   readonly answerBytes?: number
+  /** How many tools it may call. Default 512. */
+  readonly calls?: number
 }
+
+export const defaultLimits: Required<Limits> = { answerBytes: 32 * 1024 * 1024, calls: 512 }
 
 interface Reader {
   /** The next bytes, undefined at the end. Rejects with `tooLong`. */
@@ -43,8 +47,7 @@ export function exchange(
   assembler: ReplyAssembler,
   signal: AbortSignal,
 ): Promise<ModelReply> {
-  const { context } = endpoint
-  const { answerBytes = 32 * 1024 * 1024 } = endpoint.limits
+  const { context, limits } = endpoint
   const { promise, resolve, reject } = Promise.withResolvers<ModelReply>()
   const abort = new AbortController()
   let settled = false
@@ -85,7 +88,8 @@ export function exchange(
     const wasComplete = assembler.complete
     const fault = assembler.frame(value)
     if (fault?.type === 'native') fail(nativeFormatError(context))
-    else if (fault) fail(frameError(context, fault.error, partial()))
+    else if (fault?.type === 'calls') fail(limitError(endpoint, 'calls', 'calls of tools', partial()))
+    else if (fault?.type === 'error') fail(frameError(context, fault.error, partial()))
     else if (assembler.complete && !wasComplete) clock.closing(closingMs)
   }
 
@@ -159,7 +163,7 @@ export function exchange(
     if (!response.ok) {
       return fail(httpError(context, response.status, response.headers, await readError(response)))
     }
-    const reader = boundedReader(response, answerBytes)
+    const reader = boundedReader(response, limits.answerBytes)
     const first = await reader.read()
     if (settled) return
     clock.firstByte()
@@ -175,8 +179,7 @@ export function exchange(
     run().catch((error: unknown) => {
       if (settled) return
       ended(() => {
-        if (error === tooLong)
-          return limitError(context, `sent more than ${answerBytes} bytes`, 'answerBytes', partial())
+        if (error === tooLong) return limitError(endpoint, 'answerBytes', 'bytes', partial())
         return response ? cutError(context, partial(), error) : networkError(context, error)
       })
       abort.abort()
@@ -204,8 +207,10 @@ function cutError(context: ErrorContext, partial: Partial, cause?: unknown): Mod
 }
 
 /** Another attempt would bring the same. */
-function limitError(context: ErrorContext, what: string, limit: string, partial: Partial): ModelError {
-  const message = `${context.provider} ${what} in one answer. If that can be right, raise limits.${limit} of the model.`
+function limitError({ context, limits }: Endpoint, limit: keyof Limits, what: string, partial: Partial): ModelError {
+  const message =
+    `${context.provider} sent more than ${limits[limit]} ${what} in one answer. ` +
+    `If that can be right, raise limits.${limit} of the model.`
   return new ModelError('provider_error', message, partial)
 }
 

@@ -1,6 +1,6 @@
 // The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
 import { type Model, OxbowError } from '@oxbow/core'
-import { exchange, type Limits } from './chat-exchange.ts'
+import { defaultLimits, exchange, type Limits } from './chat-exchange.ts'
 import { assembleReply } from './chat-reply.ts'
 import { chatRequestWriter } from './chat-request.ts'
 import type { Timeouts } from './clock.ts'
@@ -37,7 +37,8 @@ export interface OpenAiChatOptions {
  * const reply = await model.generate(request, { signal, onDelta: (delta) => console.log(delta) })
  */
 export function openaiChat(options: OpenAiChatOptions): Model {
-  const { provider, model, baseUrl, apiKey, keyVariable, quirks = {}, timeouts = {}, limits = {} } = options
+  const { provider, model, baseUrl, apiKey, keyVariable, quirks = {}, timeouts = {} } = options
+  const limits = { ...defaultLimits, ...options.limits }
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
@@ -72,7 +73,7 @@ export function openaiChat(options: OpenAiChatOptions): Model {
   return {
     id: options.id ?? `${provider}:${model}`,
     generate: async (request, { signal, onDelta }) =>
-      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta), signal),
+      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta, limits.calls), signal),
   }
 }
 
