@@ -227,7 +227,8 @@ describe.each([
     for (const it of rig.service.routes.toSorted((one, other) => order(one) - order(other))) {
       const { status } = await ask(rig, requestOf(it, callId), setting.ann)
       if (it.access === 'admin') expect([it.id, status]).toEqual([it.id, 403])
-      else if (it.method === 'get') expect([it.id, status]).toEqual([it.id, it.path.includes('{approvalId}') ? 404 : 200])
+      else if (it.method === 'get')
+        expect([it.id, status]).toEqual([it.id, it.path.includes('{approvalId}') ? 404 : 200])
       else expect([it.id, [200, 202, 404, 409].includes(status)]).toEqual([it.id, true])
     }
     await until(async () => (await rig.engine.session({ user: 'ann', session: 'annas' }).state()).turn === undefined)
