@@ -160,6 +160,72 @@ describe('Y16 production', () => {
   })
 })
 
+describe('identity', () => {
+  const of = (identity: Record<string, unknown>, environment: Record<string, string> = {}) =>
+    loadConfig({ environment, overrides: { identity } })
+  const jwksUrl = 'https://issuer.example/jwks.json'
+
+  test('Y16 with model, store and identity, production starts', async () => {
+    const environment = {
+      OXBOW_PROFILE: 'prod',
+      OXBOW_MODEL: 'openai:gpt-5',
+      OPENAI_API_KEY: 'sk-1234567890',
+      OXBOW_STORE_PATH: 'x.db',
+      OXBOW_SERVER_HOST: '0.0.0.0',
+      OXBOW_IDENTITY_MODE: 'jwt',
+      OXBOW_IDENTITY_JWT_JWKS_URL: jwksUrl,
+      OXBOW_IDENTITY_JWT_ISSUER: 'https://issuer.example',
+      OXBOW_IDENTITY_JWT_AUDIENCE: 'oxbow',
+      OXBOW_IDENTITY_JWT_ALGORITHMS: 'RS256, ES256',
+    }
+    const { identity, server } = await loadConfig({ environment })
+    expect(identity).toMatchObject({ mode: 'jwt', key: { type: 'jwks', url: jwksUrl }, algorithms: ['RS256', 'ES256'] })
+    expect(server.rateLimits).toEqual({
+      requestsPerMinute: 600,
+      concurrentTurns: 20,
+      failedAuthenticationsPerMinute: 30,
+    })
+  })
+
+  test.each<[Record<string, unknown>, RegExp]>([
+    [{ mode: 'api-keys' }, /^identity\.keys: mode "api-keys" has no keys/],
+    [{ mode: 'jwt' }, /^identity\.jwt: give exactly one of jwksUrl, publicKey and secret; none given/],
+    [{ mode: 'jwt', jwt: { jwksUrl, secret: 'x'.repeat(40), issuer: 'i', audience: 'a' } }, /2 given/],
+    [{ mode: 'jwt', jwt: { jwksUrl, issuer: 'i' } }, /^identity\.jwt\.audience: is required/],
+    [{ mode: 'jwt', jwt: { secret: 'short' } }, /^identity\.jwt\.secret: it is shorter than 32 bytes/],
+    [{ mode: 'introspection' }, /^identity\.introspection\.url: is required/],
+    [{ mode: 'introspection', introspection: { url: 'https://h.example' } }, /^identity\.introspection\.fields\.user/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'ftp://h' } }, /begins with http/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', headers: [] } }, /nobody can sign in/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', success: 'code' } }, /path=value/],
+    [{ mode: 'oauth' }, /^identity\.mode: got "oauth"/],
+  ])('%j is told', async (identity, message) => {
+    expect((await problemsOf(of(identity))).join('\n')).toMatch(message)
+  })
+
+  test('a secret is not shown, wherever it came from', async () => {
+    const problems = await problemsOf(
+      of({ mode: 'jwt', jwt: { secret: 5 } }, { OXBOW_IDENTITY_REFRESH_AUTHORIZATION: ' ' }),
+    )
+    expect(problems.join('\n')).toMatch(/^identity\.jwt\.secret: got a value that is not shown/m)
+    expect(problems.join('\n')).toMatch(/^identity\.refresh\.authorization: got a value that is not shown/m)
+  })
+
+  test('origins are exact: wildcards and paths are none', async () => {
+    for (const origin of ['*', 'https://*.example.com', 'https://app.example.com/path', 'app.example.com'])
+      expect(
+        (await problemsOf(loadConfig({ environment: {}, overrides: { 'server.cors.origins': [origin] } })))[0],
+      ).toMatch(/^server\.cors\.origins: got /)
+  })
+
+  test('variables in the file are replaced inside of lists and tables', async () => {
+    const { identity } = await load('[identity]\nmode = "api-keys"\n[[identity.keys]]\nid = "${ID}"', {
+      ID: '0123456789ab',
+    })
+    expect(identity).toMatchObject({ mode: 'api-keys', keys: [{ id: '0123456789ab' }] })
+  })
+})
+
 test('every setting is documented with its variable, default and what is allowed', () => {
   const rows = describeConfig()
   expect(rows.length).toBeGreaterThan(20)

@@ -115,8 +115,8 @@ describe('B16 a session of RuoYi', () => {
     const second = await approve('s2')
     host.sessions.set('t1', { userName: 'ann', deptId: 103, permissions: [] })
     expect(await second()).toMatchObject({ status: 'denied' })
-    const third = await approve('s3').catch(() => undefined)
-    expect(third).toBeUndefined()
+    // The answer that was kept is gone, too: the next call is refused at once, and nobody is asked.
+    expect((await rig.post('/api/chat', { sessionId: 's3', message: 'Pay' }, { headers })).status).toBe(200)
     expect(seen).toHaveLength(1)
   })
 })
