@@ -152,8 +152,23 @@ export function openStore(db: DatabaseSync): Store {
         forgetWorkers.run(write[1])
         return 0
       case 'probe':
-        return 0
+        return probe()
     }
+  }
+
+  /** As an append would, and leaves nothing: a full disk or a damaged page shows before somebody's message meets it. */
+  function probe(): number {
+    db.exec('SAVEPOINT probe')
+    try {
+      const { lastInsertRowid } = addSession.run('', '', '', 1, 'idle', '', '', null, 0, Date.now())
+      addEvent.run(lastInsertRowid, 1, 0, '', '')
+    } finally {
+      db.exec('ROLLBACK TO probe; RELEASE probe')
+    }
+    // What is rolled back never comes to the disk; this does.
+    announce.run('', '', 0, '', Date.now())
+    release.run('', '', 0, '')
+    return 0
   }
 
   function transact(writes: readonly Write[]): Answer[] {

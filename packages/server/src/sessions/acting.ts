@@ -91,8 +91,11 @@ export function callResultRoute(engine: Engine): Route {
         description: 'Stored. Events after `after` tell what becomes of it.',
         schema: z.object({ turnId: z.string(), after: z.number() }),
       },
-      404: { description: 'No such call is waiting.', schema: errorAnswer },
-      409: { description: 'Its result has been brought already.', schema: errorAnswer },
+      404: {
+        description: 'No such call is waiting: it never was, or the turn has gone on since its result was brought.',
+        schema: errorAnswer,
+      },
+      409: { description: 'Its result has been brought, and its turn waits for others.', schema: errorAnswer },
     },
     async handle({ params: { sessionId, callId }, body }, c) {
       const { owner, principal } = callerOf(c, body)

@@ -311,7 +311,7 @@ describe('a service that stops', () => {
     const answer = await post('/api/chat/stream', runInput('Hi'))
     await held.reached
     const closing = service.close()
-    await expect(get('/healthz')).rejects.toThrow(/fetch failed/)
+    expect((await get('/readyz')).status).toBe(503)
     held.open()
     expect(endOf(await readStream(answer).rest()).type).toBe('RUN_FINISHED')
     await closing
