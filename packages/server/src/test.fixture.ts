@@ -13,6 +13,7 @@ import {
   createService,
   engineErrors,
   type Identity,
+  identityProblems,
   loadConfig,
   loggingMiddleware,
   type Service,
@@ -56,7 +57,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     environment: {},
   })
   const metrics = createMetrics()
-  const identity = await createIdentity(config.identity, { onProblem: (problem) => log.warn(problem, 'identity') })
+  const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
   const driver = openaiChat({ provider: 'scripted', model: 'any', baseUrl: model.url, apiKey: 'sk-test' })
   const backend = options.backend ?? memory()
   const middleware = [loggingMiddleware(log), metrics.middleware]

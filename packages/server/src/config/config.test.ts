@@ -198,6 +198,7 @@ describe('identity', () => {
     [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'ftp://h' } }, /begins with http/],
     [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', headers: [] } }, /nobody can sign in/],
     [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', success: 'code' } }, /path=value/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', headers: ['Host'] } }, /header names/],
     [{ mode: 'oauth' }, /^identity\.mode: got "oauth"/],
   ])('%j is told', async (identity, message) => {
     expect((await problemsOf(of(identity))).join('\n')).toMatch(message)

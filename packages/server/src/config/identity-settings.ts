@@ -9,6 +9,9 @@ export const ALGORITHMS = {
 
 const CONDITION = /^[^=\s]+=.*$/
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** Not those that belong to the connection of the caller. */
+const HEADER_NAME =
+  /^(?!(?:host|connection|content-length|content-type|transfer-encoding|upgrade|te|expect)$)[!#$%&'*+.^_`|~0-9A-Za-z-]+$/i
 
 const condition = (description: string) =>
   z
@@ -62,7 +65,11 @@ export const identitySettings = z.strictObject({
     preset: choice(['none', 'ruoyi', 'ruoyi-vue-plus'], 'Fills what is not given below for a known host system.'),
     url: url('What to ask about a session: the host answers with JSON about the user.').optional(),
     method: choice(['GET', 'POST'], 'How to ask.'),
-    headers: list(NAME, 'Headers of the caller that are passed on. Default: authorization.', 'header names').optional(),
+    headers: list(
+      HEADER_NAME,
+      'Headers of the caller that are passed on. Default: authorization.',
+      'header names',
+    ).optional(),
     cookies: list(
       NAME,
       'Cookies of the caller that are passed on; no others are. Default: none.',

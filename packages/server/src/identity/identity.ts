@@ -1,4 +1,5 @@
 // Identity as it is configured.
+import type { Logger } from 'pino'
 import type { IdentityConfig } from '../config/identity-config.ts'
 import { type Identity, type OnProblem, refused } from './contract.ts'
 
@@ -6,7 +7,7 @@ import { type Identity, type OnProblem, refused } from './contract.ts'
  * Makes what the configuration says. Give `refresh` to the engine as `currentPrincipal`, and the whole to `createService`.
  *
  * @throws OxbowError `config_invalid` when a key or a file is not what it must be
- * @example const identity = await createIdentity(config.identity)
+ * @example const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
  */
 export async function createIdentity(
   config: IdentityConfig,
@@ -25,6 +26,12 @@ export async function createIdentity(
       return (await import('./introspection.ts')).introspectionIdentity(config, onProblem)
   }
 }
+
+/** For `onProblem`: what a caller is not told is in the log. */
+export const identityProblems =
+  (log: Logger): OnProblem =>
+  ({ message, cause }) =>
+    log.warn(cause === undefined ? {} : { err: cause }, message)
 
 /** Everybody is who they say. */
 export function openIdentity(): Identity {
