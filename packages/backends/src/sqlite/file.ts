@@ -81,9 +81,3 @@ function upgrade(db: DatabaseSync): void {
     db.exec('COMMIT')
   }
 }
-
-/** Tells this file from another one that takes its place. Undefined when there is none. */
-export function fileIdentity(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat && `${stat.dev}:${stat.ino}`
-}

@@ -36,6 +36,8 @@ export const stored = -1
 export interface WriteFailure {
   readonly errcode: number | undefined
   readonly message: string
+  /** No error of SQLite: the file or its log was deleted or replaced. */
+  readonly displaced?: true
 }
 
 /** To the thread: writes, the start or the end of watching a session, or the end of it all. */
