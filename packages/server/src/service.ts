@@ -6,7 +6,9 @@ import { getRequestListener } from '@hono/node-server'
 import { type Engine, OxbowError } from '@oxbow/core'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
+import type { AgentProtocolHost } from './agent-protocol/options.ts'
 import { chatStreamRoute } from './ag-ui/route.ts'
+import { agentProtocolRoutes } from './agent-protocol/routes.ts'
 import { decideRoute } from './approvals/deciding.ts'
 import { approvalList, approvalRoute } from './approvals/reading.ts'
 import { auditRoute } from './audit/route.ts'
@@ -32,15 +34,19 @@ import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { audience } from './stream/audience.ts'
 import { sseStreams } from './stream/sse.ts'
+import { taskRoutes } from './tasks/routes.ts'
+import { taskSockets } from './tasks/socket.ts'
 
 export interface ServiceOptions {
   readonly engine: Engine
-  readonly config: Pick<Config, 'server' | 'identity'>
+  readonly config: Pick<Config, 'server' | 'identity' | 'tasks' | 'agentProtocol'>
   readonly log: Logger
   /** The same that the agents' middleware reports to. Default: one that knows only of HTTP. */
   readonly metrics?: Metrics
   /** From `createIdentity`; must be given, and of the configured mode, unless that is `none`. */
   readonly identity?: Identity
+  /** Who runs the tasks of the Agent Protocol, and with which attributes. */
+  readonly agentProtocol?: AgentProtocolHost
 }
 
 export interface Service {
@@ -82,6 +88,8 @@ export function createService(options: ServiceOptions): Service {
   metrics.attach({ engine, openStreams: () => streams.count })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns)
+  const watching = { streams, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
+  const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
     chatRoute(engine, watchers, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
@@ -96,6 +104,17 @@ export function createService(options: ServiceOptions): Service {
     approvalRoute(engine),
     decideRoute(engine),
     auditRoute(engine),
+    ...taskRoutes(engine, watching, settings, slots),
+    sockets.route,
+    ...agentProtocolRoutes({
+      engine,
+      config: config.agentProtocol,
+      host: options.agentProtocol ?? {},
+      slots,
+      maxMessageLength: settings.maxMessageLength,
+      streams,
+      report,
+    }),
     ...healthRoutes(engine, () => phase),
     { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
@@ -109,10 +128,11 @@ export function createService(options: ServiceOptions): Service {
   if (identity.mode === 'none') app.use(checkLocalHost(settings.host, origins))
   else app.use(checkConfiguredHost({ allowedHosts: settings.allowedHosts, origins, ambient }))
   if (origins.length > 0) app.use(cors(settings.cors))
-  app.use('/api/*', async (_c, next) => {
-    if (phase === 'stopping') return failureResponse(failureOf('shutting_down'))
-    await next()
-  })
+  for (const path of ['/api/*', '/agent/*', '/tasks/*'])
+    app.use(path, async (_c, next) => {
+      if (phase === 'stopping') return failureResponse(failureOf('shutting_down'))
+      await next()
+    })
   register(app, routes, settings, guard(identity, settings.rateLimits))
   app.onError((error, c) => {
     if (error instanceof HttpError) return errorResponse(error)
@@ -129,6 +149,7 @@ export function createService(options: ServiceOptions): Service {
       { maxHeaderSize: settings.maxHeaderBytes, requestTimeout: settings.requestTimeoutMs },
       listener,
     )
+    sockets.attach(listening, listener)
     server = listening
     await new Promise<void>((resolve, reject) => {
       listening.once('error', reject)
@@ -156,7 +177,11 @@ export function createService(options: ServiceOptions): Service {
     const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
     // A connection whose last answer has just gone out is kept alive by Node, also by a server that closes.
     const sweep = setInterval(() => server?.closeIdleConnections(), FLUSH_MS / 50)
-    const last = setTimeout(() => server?.closeAllConnections(), FLUSH_MS)
+    sockets.close()
+    const last = setTimeout(() => {
+      server?.closeAllConnections()
+      sockets.destroy()
+    }, FLUSH_MS)
     await closed
     clearInterval(sweep)
     clearTimeout(last)

@@ -2,6 +2,7 @@
 // defaults ← oxbow.toml ← environment ← command line.
 import { readFile } from 'node:fs/promises'
 import { OxbowError } from '@oxbow/core'
+import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
 import {
   DEFAULTS,
@@ -64,6 +65,8 @@ export interface Config {
   }
   readonly log: Settings['log']
   readonly identity: IdentityConfig
+  readonly tasks: { readonly streamLimitMs: number }
+  readonly agentProtocol: AgentProtocolConfig
 }
 
 export interface ConfigSources {
@@ -201,8 +204,9 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
     },
   )
 
-function toConfig(profile: Profile, { model, server, store, agent, log }: Settings, identity: IdentityConfig): Config {
+function toConfig(profile: Profile, { model, server, store, agent, log, tasks, agentProtocol }: Settings, identity: IdentityConfig): Config {
   const { limits, rateLimits } = server
+  const { streamLimit, ...switches } = agentProtocol
   return {
     profile,
     model,
@@ -234,5 +238,7 @@ function toConfig(profile: Profile, { model, server, store, agent, log }: Settin
     },
     log,
     identity,
+    tasks: { streamLimitMs: tasks.streamLimit },
+    agentProtocol: { ...switches, streamLimitMs: streamLimit },
   }
 }

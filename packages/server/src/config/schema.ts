@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
 import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
+import { agentProtocolSettings, protocolDefaults, taskSettings } from './protocol-settings.ts'
 
 export const settings = z.strictObject({
   model: text(
@@ -75,6 +76,8 @@ export const settings = z.strictObject({
     format: choice(['auto', 'pretty', 'json'], 'JSON lines, or lines for people; auto: pretty on a terminal.'),
   }),
   identity: identitySettings,
+  tasks: taskSettings,
+  agentProtocol: agentProtocolSettings,
 })
 
 export type Settings = z.output<typeof settings>
@@ -107,6 +110,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'log.level': 'info',
   'log.format': 'auto',
   ...identityDefaults,
+  ...protocolDefaults,
 }
 
 /** Where a profile differs. In `prod` what must be given has no default. */

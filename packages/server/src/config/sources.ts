@@ -86,7 +86,7 @@ export function fromToml(
 const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !(value instanceof Date)
 
-const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY)_/
+const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY|TASKS|AGENT_PROTOCOL)_/
 
 /** `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else. */
 export function fromEnvironment(environment: Environment, problems: string[]): Map<string, Given> {
