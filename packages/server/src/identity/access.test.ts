@@ -90,7 +90,7 @@ function requestOf(
 ): [string, RequestInit] {
   const path = it.path.replace('{sessionId}', session).replace(/\{\w+\}/g, callId)
   const query = new URLSearchParams(named)
-  if (it.method === 'get') return [`${path}?${query}`, {}]
+  if (it.body === undefined) return [`${path}?${query}`, { method: it.method.toUpperCase() }]
   const body =
     it.id === 'chatStream'
       ? runInput('Hi', { threadId: session, ...named })
@@ -227,9 +227,10 @@ describe.each([
     for (const it of rig.service.routes.toSorted((one, other) => order(one) - order(other))) {
       const { status } = await ask(rig, requestOf(it, callId), setting.ann)
       if (it.access === 'admin') expect([it.id, status]).toEqual([it.id, 403])
-      else if (it.method === 'get')
-        expect([it.id, status]).toEqual([it.id, it.path.includes('{approvalId}') ? 404 : 200])
-      else expect([it.id, [200, 202, 404, 409].includes(status)]).toEqual([it.id, true])
+      else if (it.method === 'get' && !it.path.replace('{sessionId}', '').includes('{'))
+        expect([it.id, status]).toEqual([it.id, 200])
+      // What the rest is about does not exist, or does not take this body: that is for others to test.
+      else expect([it.id, [401, 403, 429].includes(status) || status > 499]).toEqual([it.id, false])
     }
     await until(async () => (await rig.engine.session({ user: 'ann', session: 'annas' }).state()).turn === undefined)
   })
