@@ -73,47 +73,45 @@ test('the check fails once the file was deleted or replaced', async () => {
   await backend.check()
 })
 
-const onPosix = test.skipIf(process.platform === 'win32')
-
-for (const [what, remove] of Object.entries({
-  'the directory was deleted': (path: string) => rmSync(dirname(path), { recursive: true }),
-  'the directory was moved': (path: string) => renameSync(dirname(path), `${dirname(path)}.away`),
-  'the file was deleted': (path: string) => rmSync(path),
-  'the file was replaced': (path: string) => {
-    copyFileSync(path, `${path}.copy`)
-    renameSync(`${path}.copy`, path)
-  },
-  'its log was deleted': (path: string) => rmSync(`${path}-wal`),
-  'the index of its log was deleted': (path: string) => rmSync(`${path}-shm`),
-})) {
-  onPosix(`once ${what}, every write and the check fail, and say what to do`, async () => {
-    const path = join(dirname(freshPath()), 'store', 'oxbow.db')
-    const backend = open(path)
-    const { journal, files, workers } = backend
-    await journal.append(someKey, 0, eventsAfter(0, 1), summary)
-    await workers.announce('me')
-    remove(path)
-    const writes = [
-      journal.append(someKey, 1, eventsAfter(1, 1), summary),
-      journal.append({ ...someKey, session: 'other' }, 0, eventsAfter(0, 1), summary),
-      journal.putSnapshot(someKey, { seq: 1, version: 1, data: '' }),
-      files.put(someKey, 'a', new Uint8Array(1)),
-      workers.announce('you'),
-      backend.check(),
-    ]
-    for (const outcome of await Promise.allSettled(writes)) {
-      expect(outcome).toMatchObject({
-        status: 'rejected',
-        reason: {
-          code: 'storage_displaced',
-          retryable: false,
-          message: expect.stringMatching(/deleted or replaced .* restore the files or a backup, and start again/),
-        },
-      })
-    }
-    expect(await journal.read(someKey, 0)).toHaveLength(1)
-  })
-}
+test.skipIf(process.platform === 'win32').for(
+  Object.entries({
+    'the directory was deleted': (path: string) => rmSync(dirname(path), { recursive: true }),
+    'the directory was moved': (path: string) => renameSync(dirname(path), `${dirname(path)}.away`),
+    'the file was deleted': (path: string) => rmSync(path),
+    'the file was replaced': (path: string) => {
+      copyFileSync(path, `${path}.copy`)
+      renameSync(`${path}.copy`, path)
+    },
+    'its log was deleted': (path: string) => rmSync(`${path}-wal`),
+    'the index of its log was deleted': (path: string) => rmSync(`${path}-shm`),
+  }),
+)('once %s, every write and the check fail, and say what to do', async ([, remove]) => {
+  const path = join(dirname(freshPath()), 'store', 'oxbow.db')
+  const backend = open(path)
+  const { journal, files, workers } = backend
+  await journal.append(someKey, 0, eventsAfter(0, 1), summary)
+  await workers.announce('me')
+  remove(path)
+  const writes = [
+    journal.append(someKey, 1, eventsAfter(1, 1), summary),
+    journal.append({ ...someKey, session: 'other' }, 0, eventsAfter(0, 1), summary),
+    journal.putSnapshot(someKey, { seq: 1, version: 1, data: '' }),
+    files.put(someKey, 'a', new Uint8Array(1)),
+    workers.announce('you'),
+    backend.check(),
+  ]
+  for (const outcome of await Promise.allSettled(writes)) {
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: {
+        code: 'storage_displaced',
+        retryable: false,
+        message: expect.stringMatching(/deleted or replaced .* restore the files or a backup, and start again/),
+      },
+    })
+  }
+  expect(await journal.read(someKey, 0)).toHaveLength(1)
+})
 
 test('a file that is deleted right after it was opened is not made again, and appends fail', async () => {
   const path = freshPath()

@@ -57,7 +57,7 @@ export function sqlite(options: SqliteOptions): Backend {
     },
     close() {
       closing ??= (async () => {
-        await workers.releaseAll()
+        workers.close()
         // The writer's connection must be the last and empty the log into the file, so it must have begun to use it.
         await writer.write(['probe']).catch(() => {})
         db.close()
