@@ -92,13 +92,22 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `
 
+/** How long a write waits for another process that writes. */
+export const busyMs = 5_000
+
+/** Twice what lies between two checkpoints: the log is larger only while a reader keeps it from starting anew. */
+export const logLimitBytes = 32 * 1024 * 1024
+
 /** Opens a connection to a file that is there, with the settings that every connection to it needs. */
 export function connect(path: string): DatabaseSync {
   const url = pathToFileURL(path)
   // SQLite would make an empty database in the place of one that was just deleted.
   url.searchParams.set('mode', 'rw')
-  const db = new DatabaseSync(url, { timeout: 5_000, enableForeignKeyConstraints: true })
+  const db = new DatabaseSync(url, { timeout: busyMs, enableForeignKeyConstraints: true })
   // A page that is written ten times before a checkpoint goes to the file once, so checkpoints are few: every 16 MB of log.
-  db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000')
+  db.exec(
+    `PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;
+     PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = ${logLimitBytes}`,
+  )
   return db
 }

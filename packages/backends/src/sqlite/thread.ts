@@ -3,6 +3,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { placeOf } from './place.ts'
 import type { FromThread, ToThread, Write, WriteFailure } from './protocol.ts'
 import { connect } from './schema.ts'
+import { shrinkWhenIdle } from './shrink.ts'
 import { openStore } from './store.ts'
 import { openWatches } from './watches.ts'
 
@@ -10,6 +11,7 @@ const port = parentPort!
 const { path, place } = workerData as { path: string; place: string }
 const db = connect(path)
 const store = openStore(db)
+const wrote = shrinkWhenIdle(db, path)
 const displaced: WriteFailure = { errcode: undefined, message: 'displaced', displaced: true }
 const reply = (message: FromThread) => port.postMessage(message)
 const watches = openWatches(db, store, (wake) => reply({ wake }))
@@ -31,6 +33,7 @@ port.on('message', (first: ToThread) => {
   if (writes.length > 0) {
     const inPlace = placeOf(path) === place
     reply({ answers: inPlace ? store.apply(writes) : writes.map(() => displaced) })
+    wrote()
   }
   if (!close) return
   // The last connection to a file empties the log into it.
