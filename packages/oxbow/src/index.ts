@@ -3,5 +3,13 @@
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'
 export { modelFromEnvironment, offline, openaiChat, resolveModel } from '@oxbow/models'
-export { createService, loadConfig } from '@oxbow/server'
+export {
+  createIdentity,
+  createLogger,
+  createMetrics,
+  createService,
+  engineErrors,
+  loadConfig,
+  loggingMiddleware,
+} from '@oxbow/server'
 export { defaultAgent } from './agent/agent.ts'

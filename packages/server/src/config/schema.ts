@@ -52,7 +52,7 @@ export const settings = z.strictObject({
   }),
   agent: z.strictObject({
     instructions: text('The system prompt of the agent. Default: the one that it comes with.').optional(),
-    maxSteps: integer(1, 10_000, 'Model calls per turn.'),
+    maxSteps: integer(1, 10_000, 'Model calls per turn that may use tools; then one more without tools ends it.'),
     totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
     idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
     temperature: z
