@@ -38,13 +38,14 @@ export function openEngine(
   backend: Backend,
   options: { middleware?: readonly Middleware[]; onError?: EngineOptions['onError'] } = {},
 ): Engine {
-  const { instructions, temperature, maxOutputTokens, maxSteps, totalTimeoutMs, idleTimeoutMs } = config.agent
+  const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, ...limits } = config.agent
   const agent = defaultAgent({
     model: config.model === undefined ? modelFromEnvironment(process.env) : resolveModel(config.model, process.env),
     backend,
     instructions,
     middleware: options.middleware ?? [],
-    limits: { maxSteps, totalTimeoutMs, idleTimeoutMs },
+    limits,
+    rules: { mode, allow, ask, deny },
     temperature,
     maxOutputTokens,
   })

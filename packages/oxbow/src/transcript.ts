@@ -70,6 +70,11 @@ export function transcript(style: Style): Transcript {
         const line = `${mark} ${printable(tools.get(event.callId) ?? '')} ${clip(text)}`
         return `${event.status === 'success' ? style.dim(line) : style.red(line)}\n`
       }
+      case 'approval.resolved': {
+        const by = event.principal === undefined ? '' : ` by ${printable(event.principal.user)}`
+        const why = event.reason === undefined ? '' : `: ${printable(event.reason)}`
+        return `${close()}${style.dim(`(${event.verdict}${by}${why})`)}\n`
+      }
       case 'turn.paused':
         return `${close()}${style.dim(`(waiting: ${reasonInWords(event.reason)})`)}\n`
       case 'turn.failed': {
@@ -94,6 +99,19 @@ export function transcript(style: Style): Transcript {
       return ''
     },
   }
+}
+
+/** What somebody has to know to decide: the arguments whole, however long they are. */
+export function approvalCard(
+  { tool, arguments: given, reason, rule, expiresAt }: Event<'approval.requested'>,
+  style: Style,
+): string {
+  const lines = Object.entries(given).map(([name, value]) => `    ${name}: ${JSON.stringify(value)}`)
+  return [
+    style.bold(`? ${printable(tool)}`),
+    ...lines.map(printable),
+    style.dim(`  ${printable(reason)} (${printable(rule)}; until ${new Date(expiresAt).toISOString()})`),
+  ].join('\n')
 }
 
 /** Text of a model or a tool must not steer the terminal: control and direction characters are shown, not sent. */

@@ -2,8 +2,9 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { Session, SessionItem, Submitted } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
-import { coloured, plain, printable, transcript } from '../transcript.ts'
+import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
 import { commandLine, isReleasable } from '../words.ts'
+import { approving, waiting } from './approving.ts'
 
 export interface ChatCommand extends RuntimeOptions {
   readonly session?: string
@@ -36,8 +37,15 @@ export async function chat(options: ChatCommand): Promise<void> {
       process.exitCode = EXIT.failed
     }
     busy = undefined
-    if (interactive && !leaving) lines?.prompt()
+    if (interactive && !leaving && !(await approvals.begin())) ask('> ')
   }
+
+  const ask = (question: string, draft?: string): void => {
+    lines?.setPrompt(style.bold(question))
+    lines?.prompt()
+    if (draft !== undefined) lines?.write(draft)
+  }
+  const approvals = approving(session, { style, print: (line) => console.log(line), prompt: ask })
 
   /** A line that is for the terminal, not for the model. Returns a turn that is to be shown. */
   const command = async (line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | 'exit' | undefined> => {
@@ -71,7 +79,6 @@ export async function chat(options: ChatCommand): Promise<void> {
       input: process.stdin,
       output: process.stdout,
       terminal: interactive,
-      prompt: style.bold('> '),
     })
     const input = lines
     input.on('SIGINT', () => {
@@ -85,22 +92,28 @@ export async function chat(options: ChatCommand): Promise<void> {
       void session.interrupt({ turnId, reason: 'stopped by the user' })
     })
     let watching = turn === undefined ? Promise.resolve() : watch({ turnId: turn.turnId, after: turn.startedSeq - 1 })
-    if (turn === undefined && interactive) input.prompt()
+    if (turn === undefined && interactive) ask('> ')
 
     for await (const line of input) {
+      if (approvals.asking) {
+        const goesOn = await approvals.take(line)
+        if (goesOn !== undefined) watching = watch(goesOn)
+        continue
+      }
       if (line.trim() === '') {
-        if (interactive && busy === undefined) input.prompt()
+        if (interactive && busy === undefined) ask('> ')
         continue
       }
       if (interactive && line.trim().startsWith('/')) {
         const submitted = await command(line.trim())
         if (submitted === 'exit') break
         if (submitted !== undefined) watching = watch(submitted)
-        else if (busy === undefined) input.prompt()
+        else if (busy === undefined) ask('> ')
         continue
       }
       // Piped lines are questions of their own; typed ones may steer the turn that is running.
       if (!interactive) await watching
+      if (!interactive && (await session.state()).turn !== undefined) break
       const submitted = await session.submit(line, { surface: 'cli', whenBusy: interactive ? 'steer' : 'queue' })
       if (submitted.accepted !== 'steered') watching = watch(submitted)
       else {
@@ -111,6 +124,7 @@ export async function chat(options: ChatCommand): Promise<void> {
     }
     if (leaving && busy !== undefined) process.exitCode = EXIT.interrupted
     else await watching
+    if (!interactive && process.exitCode === undefined) await tellWhatWaits(session, options)
   } finally {
     lines?.close()
     await engine.stop(leaving ? 0 : undefined)
@@ -118,6 +132,14 @@ export async function chat(options: ChatCommand): Promise<void> {
     if (interactive)
       console.log(style.dim(`\ncontinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))
   }
+}
+
+/** Nobody is there to decide: what waits is left as it is, for whoever comes. */
+async function tellWhatWaits(session: Session, options: ChatCommand): Promise<void> {
+  if ((await session.state()).turn?.paused === undefined) return
+  for (const it of await waiting(session)) console.log(approvalCard(it, plain))
+  console.error(`oxbow: the turn waits; go on with: ${commandLine(`chat --session ${session.key.session}`, options)}`)
+  process.exitCode = EXIT.waiting
 }
 
 async function show(

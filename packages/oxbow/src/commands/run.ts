@@ -3,6 +3,7 @@ import { OxbowError, type Session, type TurnResult } from '@oxbow/core'
 import { sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { printable } from '../transcript.ts'
 import { commandLine, isReleasable, reasonInWords } from '../words.ts'
 
 interface TurnCommand extends RuntimeOptions {
@@ -83,6 +84,9 @@ function print(options: TurnCommand, session: string, result: TurnResult): void 
   if (options.json || reason === 'completed') return
   if (status === 'finished') console.error(`oxbow: the turn ended early: ${reasonInWords(reason)} (session ${session})`)
   else console.error(`oxbow: ${status}: ${reasonInWords(reason)} (session ${session})`)
+  for (const { approvalId, tool, arguments: given, reason: why } of result.approvals)
+    console.error(`${approvalId}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
+  if (result.approvals.length > 0) console.error(`Decide with: ${commandLine(`chat --session ${session}`, options)}`)
   if (status === 'paused' && isReleasable(reason))
     console.error(`It goes on with: ${commandLine(`sessions release ${session}`, options)}`)
 }

@@ -57,6 +57,12 @@ export interface Config {
   readonly agent: {
     /** Undefined: those that the agent comes with. */
     readonly instructions: string | undefined
+    readonly mode: Settings['agent']['mode']
+    /** Beside the rules that the agent comes with. */
+    readonly allow: readonly string[]
+    readonly ask: readonly string[]
+    readonly deny: readonly string[]
+    readonly approvalTimeoutMs: number
     readonly maxSteps: number
     readonly totalTimeoutMs: number
     readonly idleTimeoutMs: number
@@ -230,6 +236,11 @@ function toConfig(profile: Profile, { model, server, store, agent, log, tasks, a
     store,
     agent: {
       instructions: agent.instructions,
+      mode: agent.mode,
+      allow: agent.allow,
+      ask: agent.ask,
+      deny: agent.deny,
+      approvalTimeoutMs: agent.approvalTimeout,
       maxSteps: agent.maxSteps,
       totalTimeoutMs: agent.totalTimeout,
       idleTimeoutMs: agent.idleTimeout,

@@ -1,8 +1,12 @@
 // Every setting: its key, what it allows, what it is for. Variables, errors and documentation come from here.
+import { MODES } from '@oxbow/core'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
 import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
 import { agentProtocolSettings, protocolDefaults, taskSettings } from './protocol-settings.ts'
+
+const RULE = /^[A-Za-z0-9_*-]{1,128}(?:\(.+\))?$/s
+const RULES = 'rules such as "save_note", "get_*" or "tool(pattern)"'
 
 export const settings = z.strictObject({
   model: text(
@@ -52,6 +56,11 @@ export const settings = z.strictObject({
   }),
   agent: z.strictObject({
     instructions: text('The system prompt of the agent. Default: the one that it comes with.').optional(),
+    mode: choice(MODES, 'How calls are judged that no rule speaks of; "default": what only reads runs, the rest asks.'),
+    allow: list(RULE, 'Calls that run without asking.', RULES),
+    ask: list(RULE, 'Calls that need an approval; stronger than allow.', RULES),
+    deny: list(RULE, 'Calls that never run; stronger than ask.', RULES),
+    approvalTimeout: duration('1s', '8760h', 'How long a person may take to decide on an approval.'),
     maxSteps: integer(1, 10_000, 'Model calls per turn that may use tools; then one more without tools ends it.'),
     totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
     idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
@@ -104,6 +113,11 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.rateLimits.concurrentTurns': 0,
   'server.rateLimits.failedAuthenticationsPerMinute': 30,
   'store.path': '.oxbow/oxbow.db',
+  'agent.mode': 'default',
+  'agent.allow': [],
+  'agent.ask': [],
+  'agent.deny': [],
+  'agent.approvalTimeout': '168h',
   'agent.maxSteps': 10,
   'agent.totalTimeout': '10m',
   'agent.idleTimeout': '2m',
