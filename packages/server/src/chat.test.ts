@@ -247,9 +247,13 @@ test('Y6 a client that leaves stops the turn', async () => {
     overrides: { 'server.disconnectGrace': '0ms' },
   })
   const leaving = new AbortController()
-  const answer = post('/api/chat', { message: 'Hi' }, { signal: leaving.signal })
+  const message = { message: 'Hi', turnId: 't' }
+  const answer = post('/api/chat', message, { signal: leaving.signal })
   await held.reached
   leaving.abort()
   await expect(answer).rejects.toThrow(/abort/)
   await model.requests[0]?.waitForAbort()
+  const again = await post('/api/chat', message)
+  expect(again.status).toBe(409)
+  expect((await json(again)).error.message).toMatch(/everybody who waited for it had left .*new id/)
 })

@@ -4,7 +4,7 @@ import { type Engine, type Event, isId } from '@oxbow/core'
 import { z } from 'zod'
 import { openApprovals } from './approvals/find.ts'
 import { approvalView, viewOf } from './approvals/view.ts'
-import { failureOf } from './failures.ts'
+import { failureOf, failureOfStop } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
 import { type Route, route } from './http/route.ts'
 import { errorAnswer, given, messageText, optionalId, whose } from './http/schemas.ts'
@@ -83,7 +83,7 @@ export function chatRoute(
         release?.()
       })
 
-      if (result.status === 'cancelled') return failureResponse(failureOf('cancelled'))
+      if (result.status === 'cancelled') return failureResponse(failureOfStop(result.reason))
       if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
       const reply = result.text
       if (result.status === 'paused') {

@@ -92,6 +92,7 @@ const refusals: Readonly<Record<string, number>> = {
   empty_input: 400,
   session_busy: 409,
   rule_invalid: 400,
+  decision_invalid: 400,
   resume_invalid: 400,
   approval_forbidden: 403,
   unknown_call: 404,
@@ -107,6 +108,20 @@ export function failureOf(code: string, reference?: string): Failure {
   const told = byCode[code] ?? (/^(storage|journal)_/.test(code) ? unavailable : internal)
   return { ...told, code: byCode[code] === undefined && told === internal ? 'internal_error' : code, reference }
 }
+
+/** Why the service itself stops a turn. */
+export const CLIENT_LEFT = 'the client left'
+
+/** Of a turn that was stopped. Who comes back must learn that it was their own leaving. */
+export const failureOfStop = (reason: string): Failure =>
+  reason === CLIENT_LEFT
+    ? {
+        ...failureOf('cancelled'),
+        message:
+          'The turn was stopped because everybody who waited for it had left (server.onDisconnect). What had been said is kept; ' +
+          'send the message again with a new id.',
+      }
+    : failureOf('cancelled')
 
 /** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
 export function failureOfError(error: unknown, log: (error: unknown) => string): Failure {

@@ -107,3 +107,14 @@ test('Y16 turns, steps, model calls and tool calls are timed, without what they 
   })
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
 })
+
+test('the line of a refused request carries the code of the error', async () => {
+  const { post, get, logged } = await start()
+  await post('/api/chat', { message: ' ' })
+  await get('/nothing')
+  const requests = logged.filter((it) => it.msg === 'request')
+  expect(requests.map((it) => [it.status, it.code])).toEqual([
+    [400, 'invalid_request'],
+    [404, 'not_found'],
+  ])
+})

@@ -129,14 +129,17 @@ export function createService(options: ServiceOptions): Service {
   else app.use(checkConfiguredHost({ allowedHosts: settings.allowedHosts, origins, ambient }))
   if (origins.length > 0) app.use(cors(settings.cors))
   for (const path of ['/api/*', '/agent/*', '/tasks/*'])
-    app.use(path, async (_c, next) => {
-      if (phase === 'stopping') return failureResponse(failureOf('shutting_down'))
-      await next()
+    app.use(path, async (c, next) => {
+      if (phase !== 'stopping') return next()
+      c.set('errorCode', 'shutting_down')
+      return failureResponse(failureOf('shutting_down'))
     })
   register(app, routes, settings, guard(identity, settings.rateLimits))
   app.onError((error, c) => {
-    if (error instanceof HttpError) return errorResponse(error)
-    return failureResponse(failureOfError(error, (it) => report(it, { requestId: c.get('requestId') })))
+    const failure =
+      error instanceof HttpError ? error : failureOfError(error, (it) => report(it, { requestId: c.get('requestId') }))
+    c.set('errorCode', failure.code)
+    return failure instanceof HttpError ? errorResponse(failure) : failureResponse(failure)
   })
 
   async function listen(): Promise<{ url: string }> {

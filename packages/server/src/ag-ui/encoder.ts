@@ -1,7 +1,7 @@
 // From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
 // and first, every start closed, no result before its call, one terminal frame and nothing after it.
 import { addUsage, type Event, isEvent, OxbowError, type SessionItem, type Usage } from '@oxbow/core'
-import { type Failure, failureOf, sentence } from '../failures.ts'
+import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
 import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
 import { interruptOf } from './interrupts.ts'
@@ -114,7 +114,7 @@ export function runEncoder(run: {
         error(failureOf(event.error.code, event.error.reference ?? report(errorOf(event))))
         break
       case 'turn.cancelled':
-        error(failureOf('cancelled'))
+        error(failureOfStop(event.reason))
         break
     }
     for (const { source, text, callId } of hints.of(event))

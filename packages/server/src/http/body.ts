@@ -17,6 +17,20 @@ export async function readJson(c: Context, limits: BodyLimits): Promise<unknown>
       'unsupported_media_type',
       `The content type must be application/json; got ${type === '' ? 'none' : JSON.stringify(type.slice(0, 100))}.`,
     )
+  const charset = /;\s*charset="?([^";\s]*)/i.exec(type)?.[1] ?? 'utf-8'
+  if (!/^(utf-?8|us-ascii)$/i.test(charset))
+    throw new HttpError(
+      415,
+      'unsupported_media_type',
+      `The body must be UTF-8; got the charset ${charset.slice(0, 100)}.`,
+    )
+  const encoding = c.req.header('content-encoding') ?? 'identity'
+  if (encoding.trim().toLowerCase() !== 'identity')
+    throw new HttpError(
+      415,
+      'unsupported_media_type',
+      `The body must not be compressed; got the content encoding ${encoding.slice(0, 100)}.`,
+    )
   return parseJson(decode(await readBytes(c, limits.maxBodyBytes)), limits.maxJsonDepth)
 }
 

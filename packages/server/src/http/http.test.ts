@@ -42,6 +42,16 @@ describe('bodies', () => {
     expect(answer).toMatch(/^HTTP\/1.1 415 /)
   })
 
+  test.each([
+    [{ 'content-encoding': 'gzip' }, /not be compressed; got the content encoding gzip/],
+    [{ 'content-type': 'application/json; charset=latin1' }, /must be UTF-8; got the charset latin1/],
+  ])('%j is a 415 that says what is taken', async (headers, message) => {
+    const { post } = await start()
+    const answer = await post('/api/chat', { message: 'Hi' }, { headers })
+    expect(answer.status).toBe(415)
+    expect((await json(answer)).error.message).toMatch(message)
+  })
+
   test('a charset beside application/json is accepted', async () => {
     const { post } = await start({ replies: always })
     const answer = await post(

@@ -18,6 +18,8 @@ export interface AppEnv {
     keyId: string | undefined
     /** Why credentials were refused. */
     refusal: string | undefined
+    /** The code of the error that was answered. */
+    errorCode: string | undefined
     corsHeaders: Readonly<Record<string, string>> | undefined
   }
 }

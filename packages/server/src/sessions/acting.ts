@@ -62,21 +62,24 @@ export function releaseRoute(engine: Engine): Route {
   })
 }
 
-const content = z.union([
-  z.string(),
-  z.array(
-    z.discriminatedUnion('type', [
-      z.object({ type: z.literal('text'), text: z.string() }),
-      z.object({
-        type: z.literal('data'),
-        mediaType: z.string(),
-        data: z.string().optional().describe('Base64.'),
-        url: z.string().optional(),
-        name: z.string().optional(),
-      }),
-    ]),
-  ),
-])
+const content = z.union(
+  [
+    z.string(),
+    z.array(
+      z.discriminatedUnion('type', [
+        z.object({ type: z.literal('text'), text: z.string() }),
+        z.object({
+          type: z.literal('data'),
+          mediaType: z.string(),
+          data: z.string().optional().describe('Base64.'),
+          url: z.string().optional(),
+          name: z.string().optional(),
+        }),
+      ]),
+    ),
+  ],
+  'must be a text, or a list of {"type": "text", "text"} and {"type": "data", "mediaType", "data" or "url"}',
+)
 
 export function callResultRoute(engine: Engine): Route {
   return route({
@@ -85,7 +88,11 @@ export function callResultRoute(engine: Engine): Route {
     id: 'bringCallResult',
     summary: 'Brings the result of an external call; the turn goes on.',
     params: sessionPath.extend({ callId: id }),
-    body: z.object({ ...whose, status: z.enum(['success', 'error']).default('success'), content }),
+    body: z.object({
+      ...whose,
+      status: z.enum(['success', 'error'], 'must be "success" or "error"').default('success'),
+      content,
+    }),
     answers: {
       202: {
         description: 'Stored. Events after `after` tell what becomes of it.',

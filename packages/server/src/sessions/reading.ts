@@ -8,6 +8,8 @@ import { type Caller, callerOf } from '../principal.ts'
 
 const status = z.enum(['idle', 'running', 'waiting', 'parked'])
 
+const LIMIT_RULE = 'must be a whole number from 1 to 200'
+
 export function sessionList(engine: Engine): Route {
   return route({
     method: 'get',
@@ -15,7 +17,7 @@ export function sessionList(engine: Engine): Route {
     id: 'listSessions',
     summary: 'The sessions of a user, newest first.',
     query: userQuery.extend({
-      limit: z.coerce.number().int().min(1).max(200).default(50),
+      limit: z.coerce.number(LIMIT_RULE).int(LIMIT_RULE).min(1, LIMIT_RULE).max(200, LIMIT_RULE).default(50),
       before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
     }),
     answers: {
