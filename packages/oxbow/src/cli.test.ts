@@ -283,3 +283,27 @@ describe('oxbow run in scripts', () => {
     expect((await place().run(['serve', '--port', 'abc'])).stderr).toContain('got "abc"')
   })
 })
+
+describe('oxbow keys', () => {
+  test('a key that was made is what a service with that record lets in, as its user', async () => {
+    const at = place()
+    const { stdout, stderr, code } = await at.run(['keys', 'create', '--user', 'ann', '--permission', 'biz:*'])
+    expect(code).toBe(0)
+    const key = stdout.trim()
+    expect(stderr).not.toContain(key)
+    writeFileSync(join(at.directory, 'keys.toml'), stderr.slice(stderr.indexOf('[[')))
+    writeFileSync(join(at.directory, 'oxbow.toml'), '[identity]\nmode = "api-keys"\nkeysFile = "keys.toml"\n')
+    const service = at.start(['serve', '--port', '0'], { input: null })
+    await service.shows(/listens on (http:\S+)/)
+    const url = /listens on (http:\S+)/.exec(service.output())![1]!
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${url}/api/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ sessionId: 's1', message: 'What is 2 + 2?' }),
+      })
+    expect((await ask({})).status).toBe(401)
+    expect((await ask({ authorization: `Bearer ${key}` })).status).toBe(200)
+    expect((await at.run(['sessions', 'list', '--user', 'ann'])).stdout).toContain('s1')
+  })
+})

@@ -80,6 +80,19 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
 
+const keys = program.command('keys').description('Make API keys for the HTTP service.')
+const collect = (value: string, all: readonly string[]): string[] => [...all, value]
+keys
+  .command('create')
+  .description('Print a new key, once, and its record for the file of keys, which holds only a hash.')
+  .requiredOption('--user <id>', 'whose key it is')
+  .option('--tenant <id>', 'default: the default tenant')
+  .option('--department <id>', 'where the user belongs')
+  .option('--role <name>', 'may be given several times', collect, [])
+  .option('--permission <id>', 'such as biz:order:query or biz:*; may be given several times', collect, [])
+  .option('--expires <date>', 'such as 2030-01-01')
+  .action(async (options) => (await import('./commands/keys.ts')).create(options))
+
 function exitCodeHelp(): string {
   return `
 Exit codes:

@@ -36,7 +36,7 @@ export const openBackend = ({ store }: Config): Backend =>
 export function openEngine(
   config: Config,
   backend: Backend,
-  options: { middleware?: readonly Middleware[]; onError?: EngineOptions['onError'] } = {},
+  options: { middleware?: readonly Middleware[] } & Pick<EngineOptions, 'onError' | 'currentPrincipal'> = {},
 ): Engine {
   const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, ...limits } = config.agent
   const agent = defaultAgent({
@@ -49,7 +49,13 @@ export function openEngine(
     temperature,
     maxOutputTokens,
   })
-  return createEngine({ backend, agents: [agent], ...(options.onError && { onError: options.onError }) })
+  const { onError, currentPrincipal } = options
+  return createEngine({
+    backend,
+    agents: [agent],
+    ...(onError && { onError }),
+    ...(currentPrincipal && { currentPrincipal }),
+  })
 }
 
 export const modelOf = (engine: Engine): string => [...engine.agents.values()][0]?.model.id ?? 'none'
