@@ -55,7 +55,8 @@ export async function streamTurn(
     const { session, position } = located
     turnId = located.turnId
     encoder.follows(turnId)
-    leave = deps.audience.enter(session, turnId)
+    const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'returner' : 'starter'
+    leave = deps.audience.enter(session, turnId, as)
     const from = await rewind(session, encoder, turnId, position)
     if (position.again) sse.write(encoder.resumed(from))
     if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
