@@ -1,4 +1,5 @@
 export { type Agent, type AgentDefinition, type AgentLimits, agent, DEFAULT_LIMITS } from './agent.ts'
+export { type ApprovalRequest, needsApproval, type ToolDecision } from './asking.ts'
 export type { StateLimits } from './deadlines.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'

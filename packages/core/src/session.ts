@@ -316,6 +316,8 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         draft.add({ type: 'approval.resolved', turnId: turn.turnId, approvalId, verdict: 'expired' })
         return undefined
       }
+      if (approval.attempt !== undefined && (rule !== undefined || edited !== undefined))
+        throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
       if (rule !== undefined) checkRemembered(rule.rule, approval.requested, engine.agent(draft.state.agent))
       draft.add({
         type: 'approval.resolved',

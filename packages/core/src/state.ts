@@ -16,7 +16,7 @@ import type { SessionStatus } from './ports.ts'
 import { newTask, type Task, taskAfter } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 3
+export const STATE_VERSION = 4
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -38,6 +38,8 @@ export interface CallState {
 export interface ApprovalState {
   readonly requested: Event<'approval.requested'>
   readonly resolved?: Event<'approval.resolved'>
+  /** The attempt of the running tool that asked. Missing when the gate did, before the first. */
+  readonly attempt?: number
 }
 
 /** A rule that somebody accepted for the rest of this session. */
@@ -285,7 +287,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     case 'pause.requested':
       return withTurn({ pauseRequested: true })
     case 'approval.requested':
-      return withCall(event.callId, { approval: { requested: event } })
+      return withCall(event.callId, { approval: asked(turn, event) })
     case 'approval.resolved': {
       const { paused: _, ...rest } = turn
       const calls = turn.calls.map((call) =>
@@ -300,6 +302,11 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return { ...state, turn: { ...rest, recoveries: 0 } }
     }
   }
+}
+
+function asked({ calls }: TurnState, requested: Event<'approval.requested'>): ApprovalState {
+  const started = calls.find((it) => it.callId === requested.callId)?.started
+  return { requested, ...(started && { attempt: started.attempt }) }
 }
 
 function withRule(

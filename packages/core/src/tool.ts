@@ -1,3 +1,4 @@
+import type { ToolDecision } from './asking.ts'
 import { OxbowError } from './errors.ts'
 import type { InputBlock, Principal } from './events/types.ts'
 import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
@@ -14,6 +15,10 @@ export interface ToolContext {
   readonly principal: Principal
   /** What came with the input, for tools and middleware only: the model sees nothing of it. */
   readonly attributes: Readonly<Record<string, unknown>>
+  /** Rules that deny in this turn: an agent that the tool starts must keep to them, too. */
+  readonly denyRules: readonly string[]
+  /** What a person said to what this call had asked with `needsApproval`. */
+  readonly decision?: ToolDecision
   readonly session: SessionKey
   readonly turnId: string
   readonly callId: string
@@ -29,7 +34,7 @@ export interface ToolContext {
   artifact(id: string): Promise<string | undefined>
 }
 
-/** Text, data blocks, or any JSON value (shown to the model as JSON). */
+/** Text, data blocks, any JSON value (shown to the model as JSON), or what `needsApproval` returns. */
 export type ToolResult = unknown
 
 /** What became of an operation whose process stopped in the middle. */
@@ -61,6 +66,8 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
+  /** Told when a turn ends while a call waits for what it had asked with `needsApproval`: nobody will take it up. */
+  readonly withdraw?: (operationId: string, context: ToolContext) => void | Promise<void>
   readonly tests?: readonly ToolSelfTest[]
   /** A permission id such as `biz:order:query`; whoever lacks it is refused, in every mode. */
   readonly permission?: string
@@ -103,6 +110,7 @@ export interface Tool {
   readonly idempotent: boolean
   readonly retries: number
   readonly reconcile: ToolDefinition['reconcile']
+  readonly withdraw: ToolDefinition['withdraw']
   readonly tests: readonly ToolSelfTest[]
   readonly permission: string | undefined
   readonly approval: 'always' | undefined
@@ -152,6 +160,7 @@ export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
     idempotent,
     retries,
     reconcile: definition.reconcile as ToolDefinition['reconcile'],
+    withdraw: definition.withdraw,
     tests: definition.tests ?? [],
     run: definition.run as Tool['run'],
   }
@@ -165,6 +174,7 @@ export function externalTool(definition: Common): Tool {
     idempotent: false,
     retries: 0,
     reconcile: undefined,
+    withdraw: undefined,
     tests: [],
     run: undefined,
   }

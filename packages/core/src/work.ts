@@ -2,7 +2,7 @@
 import type { Agent } from './agent.ts'
 import type { Action } from './decide.ts'
 import { OxbowError } from './errors.ts'
-import { act } from './perform/act.ts'
+import { act, withdrawQuestions } from './perform/act.ts'
 import { check } from './perform/check.ts'
 import { think } from './perform/think.ts'
 import { ClaimLost, type TurnRun } from './turn-run.ts'
@@ -61,7 +61,7 @@ function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promi
     case 'check':
       return check(run)
     case 'finish':
-      return run.write(() => [])
+      return withdrawQuestions(run).then(() => run.write(() => []))
   }
 }
 

@@ -3,15 +3,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
+import { NeedsApproval, type ToolDecision } from '../asking.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
-import { type CallState, failuresOf, type TurnState } from '../state.ts'
+import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
-import { judge, mayRunAgain, refusal } from './judge.ts'
+import { asksMeanwhile, judge, mayRunAgain, policyOf, refusal } from './judge.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -147,7 +148,7 @@ async function outcomeOf(
     return { status: 'requested' }
   }
   const operationId = operationOf(run, call)
-  return runAttempts(run, call, tool, input, operationId, 1, [decided])
+  return runAttempts(run, call, tool, input, operationId, 1, { before: [decided] })
 }
 
 /** The first wait before a call is tried again; each further one is twice as long. */
@@ -161,14 +162,19 @@ async function runAttempts(
   input: unknown,
   operationId: string,
   first: number,
-  before: readonly EventBody[] = [],
+  { before = [], decision }: { before?: readonly EventBody[]; decision?: ToolDecision } = {},
 ): Promise<CallOutcome> {
   const { turnId } = run
   const { callId } = call
   for (let attempt = first; ; attempt++) {
     const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
     await run.write(() => (attempt === first ? [...before, started] : [started]))
-    const outcome = await runTool(run, tool, input, contextFor(run, call, operationId, attempt))
+    const context = contextFor(run, call, operationId, attempt)
+    const outcome = await runTool(run, tool, input, { ...context, ...(decision && { decision }) })
+    if (outcome instanceof NeedsApproval) {
+      await run.write(() => [asksMeanwhile(run, call, tool, outcome.request, attempt)])
+      return { status: 'requested' }
+    }
     const again = outcome.status === 'error' || outcome.status === 'timed_out'
     if (!again || attempt - first >= tool.retries || run.stopped !== undefined) return outcome
     await delay(RETRY_MS * 2 ** (attempt - first), undefined, { signal: run.signal }).catch(() => {})
@@ -191,7 +197,9 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): P
   const parsed = await parseArguments(JSON.stringify(call.decided!.arguments), tool)
   if (!parsed.ok) return unknown
 
-  if (!tool.idempotent) {
+  const { approval } = call
+  // A tool that has stopped to ask left nothing that runs on; it may go on when it has its answer.
+  if (approval?.attempt !== attempt && !tool.idempotent) {
     const { reconcile } = tool
     if (reconcile === undefined) return unknown
     const context = contextFor(run, call, operationId, attempt)
@@ -202,7 +210,37 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): P
     if (ran.value.status === 'done') return succeed(tool, ran.value.result)
   }
   if (!mayRunAgain(run, call, tool)) return unknown
-  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1)
+  const decision = await decisionFor(run, approval)
+  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, decision && { decision })
+}
+
+/** What a person said to what the tool had asked, as long as the one for whom it works may still act. */
+async function decisionFor(run: TurnRun, approval: ApprovalState | undefined): Promise<ToolDecision | undefined> {
+  if (approval?.attempt === undefined || approval.resolved === undefined) return undefined
+  const { requested, resolved } = approval
+  const asked = { arguments: requested.arguments }
+  const { principal } = run.turn()
+  if ((await run.currentPrincipal(principal)) === undefined)
+    return { ...asked, verdict: 'denied', reason: `${principal.user} may not act any more.` }
+  const { verdict, reason } = resolved
+  return { ...asked, verdict, ...(reason !== undefined && { reason }) }
+}
+
+/** How long a tool may take to withdraw what it has asked. */
+const WITHDRAW_MS = 5_000
+
+/** The turn ends: whoever waits elsewhere for an answer to what a call has asked is told that none will come. */
+export async function withdrawQuestions(run: TurnRun): Promise<void> {
+  const waiting = run.turn().calls.filter((it) => it.finished === undefined && it.approval?.attempt !== undefined)
+  for (const call of waiting) {
+    const tool = run.agent.tools.get(call.tool)
+    const { operationId, attempt } = call.started!
+    if (tool?.withdraw === undefined || call.approval?.attempt !== attempt) continue
+    const signal = AbortSignal.timeout(WITHDRAW_MS)
+    const context = { ...contextFor(run, call, operationId, attempt), signal }
+    const withdrawing = (async () => tool.withdraw!(operationId, context))()
+    await Promise.race([withdrawing, delay(WITHDRAW_MS, undefined, { ref: false })]).catch(run.report)
+  }
 }
 
 const operationOf = (run: TurnRun, call: CallState): string =>
@@ -215,6 +253,7 @@ function contextFor(run: TurnRun, call: CallState, operationId: string, attempt:
   return {
     principal: context.principal,
     attributes: context.attributes,
+    denyRules: policyOf(run, run.turn()).deny.map((it) => it.text),
     session: log.key,
     turnId,
     callId,

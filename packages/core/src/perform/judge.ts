@@ -1,6 +1,7 @@
 // What may become of one call: it runs, it waits for a person, or it is refused.
 import { hash } from 'node:crypto'
 import { type Arguments, parseArguments } from '../arguments.ts'
+import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { authorise, type Policy, type Verdict } from '../permissions/gate.ts'
@@ -67,7 +68,7 @@ export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool): boolean 
 }
 
 /** The agent's policy, narrowed by what the turn brings. */
-function policyOf({ agent }: TurnRun, { options }: TurnState): Policy {
+export function policyOf({ agent }: TurnRun, { options }: TurnState): Policy {
   if (options.mode === undefined && options.deny === undefined) return agent.policy
   const { policy } = agent
   return {
@@ -95,6 +96,31 @@ async function remembered(
     policy: { ...policy, allow: [...policy.allow, ...rules] },
   })
   return again.decision === 'allow' ? again : verdict
+}
+
+/** The running tool asks by itself. Nothing but the answer can come of it: no rule, and no other arguments. */
+export function asksMeanwhile(
+  { turnId, agent }: TurnRun,
+  { callId }: CallState,
+  tool: Tool,
+  request: ApprovalRequest,
+  attempt: number,
+): Asks {
+  const given = { ...request.arguments }
+  return {
+    type: 'approval.requested',
+    turnId,
+    approvalId: `approval_${callId.slice('call_'.length)}_${attempt}`,
+    callId,
+    tool: tool.name,
+    arguments: given,
+    digest: digestOf(tool.name, given),
+    rule: `asks:${tool.name}`,
+    reason: request.reason,
+    suggestions: [],
+    ...(tool.approver !== undefined && { approver: tool.approver }),
+    expiresAt: Date.now() + agent.limits.approvalTimeoutMs,
+  }
 }
 
 function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Arguments, verdict: Verdict): Asks {

@@ -1,4 +1,6 @@
 // Runs one tool under its time limit. Whatever the tool does, this returns.
+import { NeedsApproval } from '../asking.ts'
+import { OxbowError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
 import { describeErrors, isStandardSchema, validatorFor } from '../json-schema.ts'
 import type { CallOutcome } from '../middleware.ts'
@@ -71,14 +73,15 @@ export async function runTool(
   tool: Tool,
   input: unknown,
   context: Omit<ToolContext, 'signal'>,
-): Promise<CallOutcome> {
+): Promise<CallOutcome | NeedsApproval> {
   const ran = await withLimits(run, tool, async (signal) => {
     run.faultPoint?.('tool.before')
     const result = await tool.run!(input as never, { ...context, signal })
     run.faultPoint?.('tool.after')
     return result
   })
-  return 'outcome' in ran ? ran.outcome : succeed(tool, ran.value)
+  if ('outcome' in ran) return ran.outcome
+  return ran.value instanceof NeedsApproval ? ran.value : succeed(tool, ran.value)
 }
 
 /** A result as the model sees it, if it is what the tool promises. */
@@ -117,7 +120,8 @@ const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 
 function errorOf(error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
   const message = messageOf(error).slice(0, MAX_ERROR_LENGTH) || 'failed'
-  return { status: 'error', content: text(`Error: ${message}`), error: { code: 'tool_error', message } }
+  const code = error instanceof OxbowError ? error.code : 'tool_error'
+  return { status: 'error', content: text(`Error: ${message}`), error: { code, message } }
 }
 
 function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
