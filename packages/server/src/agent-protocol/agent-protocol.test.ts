@@ -36,7 +36,10 @@ describe('P1: a task that is submitted', () => {
     ['no id', { input: 'Go.' }],
     ['a blank id', { task_id: ' ', input: 'Go.' }],
     ['no input', { task_id: 't1' }],
-    ['a rule that allows', { task_id: 't1', input: 'Go.', context: { deny_rules: [{ tool_name: 'x', behavior: 'ALLOW' }] } }],
+    [
+      'a rule that allows',
+      { task_id: 't1', input: 'Go.', context: { deny_rules: [{ tool_name: 'x', behavior: 'ALLOW' }] } },
+    ],
   ])('with %s is a 400', async (_, body) => {
     const { post } = await start()
     const answer = await post('/tasks', body)

@@ -210,7 +210,11 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
     },
   )
 
-function toConfig(profile: Profile, { model, server, store, agent, log, tasks, agentProtocol }: Settings, identity: IdentityConfig): Config {
+function toConfig(
+  profile: Profile,
+  { model, server, store, agent, log, tasks, agentProtocol }: Settings,
+  identity: IdentityConfig,
+): Config {
   const { limits, rateLimits } = server
   const { streamLimit, ...switches } = agentProtocol
   return {
