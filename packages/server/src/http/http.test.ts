@@ -1,6 +1,7 @@
 // What every route has in common.
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
+import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs, runInput } from '../test.fixture.ts'
 
@@ -50,6 +51,26 @@ describe('bodies', () => {
     const answer = await post('/api/chat', { message: 'Hi' }, { headers })
     expect(answer.status).toBe(415)
     expect((await json(answer)).error.message).toMatch(message)
+  })
+
+  test.each([
+    ['of a declared length', 'content-length: 100', '{"message":'],
+    ['in chunks', 'transfer-encoding: chunked', 'b\r\n{"message":\r\n'],
+  ])('a client that leaves in the midst of a body %s is no fault of the service', async (_, length, part) => {
+    const { url, logged } = await start()
+    for (const path of ['/api/chat', '/api/chat/stream']) {
+      logged.length = 0
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n${length}\r\n\r\n${part}`,
+      )
+      // It says "100 Continue" once it has the head.
+      await once(socket, 'data')
+      socket.resetAndDestroy()
+      const line = await until(() => logged.find((it) => it.msg === 'request'))
+      expect(line).toMatchObject({ level: 'info', status: 499, path })
+      expect(logged.filter((it) => it.level === 'error' || it.level === 'warn')).toEqual([])
+    }
   })
 
   test('a charset beside application/json is accepted', async () => {
