@@ -67,6 +67,16 @@ const FLUSH_MS = 1_000
 /** For requests that do not even become one: a broken request line, no Host header. */
 const badRequest = new HttpError(400, 'invalid_request', 'The request line or the Host header is not valid.')
 
+function cannotListen({ host, port }: Config['server'], error: NodeJS.ErrnoException): OxbowError {
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another program has it. Stop that, or choose another port (--port, server.port; 0 takes a free one).',
+    EACCES: 'this user may not. Choose a port above 1023 (--port, server.port).',
+    EADDRNOTAVAIL: 'this machine has no such address. Choose another host (--host, server.host).',
+  }
+  const why = advice[error.code ?? ''] ?? `${error.message}.`
+  return new OxbowError('cannot_listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+}
+
 /** @throws OxbowError `identity_missing` */
 export function createService(options: ServiceOptions): Service {
   const { engine, config, log, metrics = createMetrics(), identity = openIdentity() } = options
@@ -155,7 +165,7 @@ export function createService(options: ServiceOptions): Service {
     sockets.attach(listening, listener)
     server = listening
     await new Promise<void>((resolve, reject) => {
-      listening.once('error', reject)
+      listening.once('error', (error) => reject(cannotListen(settings, error)))
       listening.listen(settings.port, settings.host.replace(/^\[(.*)\]$/, '$1'), resolve)
     })
     try {

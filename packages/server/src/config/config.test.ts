@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { describeConfig, loadConfig } from '../index.ts'
@@ -135,7 +135,9 @@ describe('problems', () => {
   })
 
   test('broken TOML and a missing file are told', async () => {
-    expect(await problemsOf(load('[server\nport'))).toEqual([expect.stringMatching(/oxbow\.toml: not valid TOML/)])
+    expect(await problemsOf(load('[server\nport'))).toEqual([
+      expect.stringMatching(/oxbow\.toml: not valid TOML at line 1, column \d+: /),
+    ])
     expect(await problemsOf(loadConfig({ environment: { OXBOW_CONFIG: join(folder, 'none.toml') } }))).toEqual([
       expect.stringMatching(/none\.toml: cannot be read/),
     ])
@@ -252,4 +254,30 @@ test.each([
   ['', undefined],
 ])('the duration %j is %s ms', (text, ms) => {
   expect(parseDuration(text)).toBe(ms)
+})
+
+describe('mistakes that are easily made', () => {
+  test('a misspelled variable is told with the one that was meant; those of others are left alone', async () => {
+    const environment = { OXBOW_SEVER_PORT: '9000', OXBOW_MODLE: 'offline', OXBOW_HOME: '/opt/oxbow' }
+    expect(await problemsOf(loadConfig({ environment }))).toEqual([
+      'OXBOW_SEVER_PORT: there is no such variable; did you mean OXBOW_SERVER_PORT?',
+      'OXBOW_MODLE: there is no such variable; did you mean OXBOW_MODEL?',
+    ])
+  })
+
+  test('an empty OXBOW_CONFIG counts as not given', async () => {
+    expect((await loadConfig({ environment: { OXBOW_CONFIG: '' } })).profile).toBe('local')
+  })
+
+  test('a missing placeholder is told once', async () => {
+    expect(await problemsOf(load('model = "${NOPE}"'))).toEqual([expect.stringContaining('no NOPE')])
+  })
+
+  test('a key in the file is refused with where keys belong', async () => {
+    expect(await problemsOf(load('openaiApiKey = "sk-1"'))).toEqual([expect.stringContaining('OPENAI_API_KEY')])
+  })
+
+  test('~/ of a path is the home directory', async () => {
+    expect((await load('[store]\npath = "~/x.db"')).store.path).toBe(`${homedir()}/x.db`)
+  })
 })

@@ -1,6 +1,7 @@
 // The configuration as the rest of the program sees it, and how it is put together:
 // defaults ← oxbow.toml ← environment ← command line.
 import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { OxbowError } from '@oxbow/core'
 import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
@@ -127,7 +128,8 @@ async function readToml(
   environment: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): Promise<{ path: string; data: Record<string, unknown> } | undefined> {
-  const named = environment.OXBOW_CONFIG
+  // Set to nothing means not set, as for every variable.
+  const named = environment.OXBOW_CONFIG === '' ? undefined : environment.OXBOW_CONFIG
   const path = named ?? 'oxbow.toml'
   let text: string
   try {
@@ -142,7 +144,9 @@ async function readToml(
   try {
     return { path, data: parse(text) }
   } catch (error) {
-    problems.push(`${path}: not valid TOML: ${(error as Error).message.split('\n')[0]}`)
+    const { message, line, column } = error as Error & { line: number; column: number }
+    const what = message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
+    problems.push(`${path}: not valid TOML at line ${line}, column ${column}: ${what}`)
     return undefined
   }
 }
@@ -237,7 +241,7 @@ function toConfig(
       cors: server.cors,
       rateLimits,
     },
-    store,
+    store: { path: store.path.replace(/^~(?=\/)/, homedir()) },
     agent: {
       instructions: agent.instructions,
       mode: agent.mode,

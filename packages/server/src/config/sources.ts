@@ -25,6 +25,8 @@ const SECTIONS = new Set(
   ),
 )
 
+const SECRET_NAME = /key|token|secret/i
+
 /** Nested or dotted keys; an undefined value counts as not given. */
 export function fromObject(
   data: Readonly<Record<string, unknown>>,
@@ -38,7 +40,11 @@ export function fromObject(
       if (value === undefined) continue
       if (KEYS.has(key)) found.set(key, { value, source, shown: !SECRETS.has(key) })
       else if (!SECTIONS.has(key))
-        problems.push(`${key}: there is no such setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`)
+        problems.push(
+          SECRET_NAME.test(name)
+            ? `${key}: there is no such setting (in ${source}); keys of providers come from the environment, such as OPENAI_API_KEY`
+            : `${key}: there is no such setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`,
+        )
       else if (typeof value === 'object' && value !== null && !Array.isArray(value))
         walk(value as Record<string, unknown>, `${key}.`)
       else
@@ -61,6 +67,7 @@ export function fromToml(
   const found = fromObject(data, path, problems)
   for (const [key, given] of found) {
     let substituted = false
+    let missing = false
     const replaced = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(replaced)
       if (isTable(value)) return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, replaced(it)]))
@@ -69,6 +76,7 @@ export function fromToml(
         if (dollar !== '') return whole.slice(1)
         substituted = true
         const replacement = environment[name]
+        missing ||= replacement === undefined
         if (replacement === undefined)
           problems.push(
             `${key}: ${path} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
@@ -77,7 +85,9 @@ export function fromToml(
       })
     }
     const value = replaced(given.value)
-    found.set(key, { value, source: path, shown: given.shown && !substituted })
+    // One mistake is told once: what is left of the text is not judged too.
+    if (missing) found.delete(key)
+    else found.set(key, { value, source: path, shown: given.shown && !substituted })
   }
   return found
 }
@@ -97,10 +107,13 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
     if (text === undefined || text === '') continue
     found.set(key, { value: parsedAs(text, kind), source: `the variable ${variable}`, shown: kind !== 'secret' })
   }
-  const variables = SETTINGS.map((it) => it.variable)
-  for (const name of Object.keys(environment))
-    if (SECTION_VARIABLE.test(name) && !variables.includes(name))
+  const variables = [...SETTINGS.map((it) => it.variable), 'OXBOW_CONFIG', 'OXBOW_PROFILE']
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('OXBOW_') || variables.includes(name)) continue
+    // Two letters away from one of ours it is a mistake, not somebody else's.
+    if (SECTION_VARIABLE.test(name) || nearest(name, variables, 2) !== undefined)
       problems.push(`${name}: there is no such variable${suggest(name, variables)}`)
+  }
   return found
 }
 
