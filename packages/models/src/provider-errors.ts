@@ -145,12 +145,15 @@ function build(
 ): ModelError {
   const text = `${error.type} ${error.message}`
   const { code, retryable } = classify(status, text, extra.body)
-  const said = code === 'auth' || error.message === '' ? '' : ` It says: ${clip(scrub(context, error.message), 300)}`
+  const said = code === 'auth' ? '' : clip(scrub(context, error.message), 300)
+  const saying = said === '' ? '' : ` It says: ${said}`
   const http = status === undefined ? '' : ` (HTTP ${status})`
-  return new ModelError(code, advice(context, code, retryable, http, status) + said, {
+  return new ModelError(code, advice(context, code, retryable, http, status) + saying, {
     retryable,
     details: {
       body: clip(scrub(context, extra.body), 2000),
+      // Once more by itself: what logs it may not want to quote a provider, who may quote the conversation.
+      ...(said === '' ? {} : { said }),
       ...(extra.requestId === undefined ? {} : { requestId: scrub(context, extra.requestId) }),
     },
     ...(status === undefined ? {} : { status }),
