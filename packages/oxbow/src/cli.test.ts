@@ -41,7 +41,9 @@ describe('oxbow run', () => {
 
   test.each([
     [['run'], /required option '-p/],
-    [['run', '-p', '  '], /input is empty/],
+    [['run', '-p', '  '], /input is empty: give some text with -p/],
+    [['run', '-p', 'x', '--fly'], /\(oxbow run --help shows/],
+    [['sessions', 'list', '--fly'], /\(oxbow sessions list --help shows/],
     [['run', '-p', 'x', '--session', '../etc'], /session must be 1 to 64/],
     [['run', '-p', 'x', '--model', 'nonsense:x'], /no provider "nonsense"/],
     [['run', '-p', 'x', '--model', 'openai:gpt-5'], /OPENAI_API_KEY/],
@@ -117,7 +119,7 @@ describe('oxbow sessions', () => {
     const at = place()
     expect((await at.run(['sessions', 'list'])).stdout).toContain('no sessions yet')
     await at.run(['run', '-p', 'What is 2 + 2?', '--session', 's1'])
-    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +idle .* What is 2 \+ 2\?\n$/)
+    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +idle .*T\d\d:\d\dZ .* What is 2 \+ 2\?\n$/)
     expect((await at.run(['sessions', 'show', 's1'])).stdout).toMatch(
       /> What is 2 \+ 2\?\n→ calculate [^\n]*\n← calculate 2/,
     )
@@ -142,7 +144,61 @@ describe('oxbow sessions', () => {
   })
 })
 
+describe('a store that is not there', () => {
+  test('is told to who only looks, and not made', async () => {
+    const at = place()
+    const list = await at.run(['sessions', 'list', '--store', 'typo/oxbow.db'])
+    expect(list).toMatchObject({ code: 0, stderr: '' })
+    expect(list.stdout).toContain('no store at typo/oxbow.db')
+    for (const command of ['show', 'export', 'release'])
+      expect((await at.run(['sessions', command, 's1', '--store', 'typo/oxbow.db'])).stderr).toContain('Check --store')
+    expect(existsSync(join(at.directory, 'typo'))).toBe(false)
+  })
+})
+
 describe('oxbow chat', () => {
+  test('of piped lines exits with 1 when a turn failed', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ status: 401, body: {} }] } })
+    const { code, stdout } = await place().run(['chat'], { env, input: 'Hi\n' })
+    expect(code).toBe(1)
+    expect(stdout).toContain('failed:')
+  })
+
+  test.skipIf(!existsSync('/usr/bin/script'))(
+    'on a terminal a named session tells what it holds, and / commands are not for the model',
+    async () => {
+      const { server, env } = await scripted({ scripts: { '*': { always: { text: 'fine' } } } })
+      const at = place()
+      const terminal = async (session: string, ...typed: string[]): Promise<string> => {
+        const child = spawn(
+          '/usr/bin/script',
+          ['-qfc', `${process.execPath} ${BIN} chat --session ${session} --user ann`, '/dev/null'],
+          {
+            cwd: at.directory,
+            env: { PATH: process.env.PATH ?? '', HOME: at.directory, TERM: 'xterm', ...env },
+          },
+        )
+        onTestFinished(() => void child.kill('SIGKILL'))
+        let seen = ''
+        child.stdout.on('data', (it: Buffer) => {
+          seen += it.toString()
+        })
+        const closed = new Promise((resolve) => child.once('close', resolve))
+        await until(() => seen.includes('> '), { deadlineMs: 15_000 })
+        for (const line of typed) child.stdin.write(`${line}\r`)
+        await closed
+        return seen
+      }
+      const first = await terminal('s1', '/help', '/exit')
+      expect(first).toContain('(a new session)')
+      expect(first).toContain('lets a turn go on')
+      expect(first).toContain('continue with: oxbow chat --session s1 --user ann')
+      expect(server.requests).toHaveLength(0)
+      await at.run(['run', '-p', 'Hi', '--session', 's1', '--user', 'ann'], { env })
+      expect(await terminal('s1', '/exit')).toContain('(goes on after 2 messages)')
+    },
+  )
+
   test('answers piped lines one after the other, and shows the calls', async () => {
     const { stdout, code } = await place().run(['chat'], { input: 'What is 2 + 2?\n\nWhat is 3 * 3?\n' })
     expect(code).toBe(0)

@@ -15,7 +15,6 @@ const userOption = new Option('--user <id>', 'whose sessions').default('default'
 const program = new Command('oxbow')
   .description('An agent harness: nothing lost in a crash, nothing done twice, everything visible afterwards.')
   .version('0.1.0')
-  .showHelpAfterError('(oxbow --help shows what there is)')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
 
 program
@@ -106,6 +105,13 @@ Exit codes:
   143  stopped by SIGTERM: the turn stays open, and goes on when its session is opened again`
 }
 
+/** After a mistake each command points to its own help. */
+function pointToHelp(command: Command, path: string): void {
+  command.showHelpAfterError(`(${path} --help shows what there is)`)
+  for (const it of command.commands) pointToHelp(it, `${path} ${it.name()}`)
+}
+pointToHelp(program, 'oxbow')
+
 // A reader that has seen enough (`oxbow sessions export … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.ok)
@@ -117,7 +123,10 @@ try {
 } catch (error) {
   const { message, code, details } = error as { message?: string; code?: string; details?: { reference?: string } }
   const reference = details?.reference === undefined ? '' : ` (reference ${details.reference})`
-  console.error(`oxbow: ${message ?? String(error)}${reference}`)
-  if (code === undefined) console.error((error as Error).stack)
+  // Only now: most commands end well, and need not load it.
+  const { printable } = await import('./transcript.ts')
+  const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
+  say(`oxbow: ${message ?? String(error)}${reference}`)
+  if (code === undefined) say(String((error as Error).stack))
   process.exitCode = exitCodeOf(code)
 }

@@ -1,6 +1,7 @@
 // What every command needs: configuration, store, model, agent, engine.
+import { existsSync } from 'node:fs'
 import { memory, sqlite } from '@oxbow/backends'
-import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware } from '@oxbow/core'
+import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware, OxbowError } from '@oxbow/core'
 import { modelFromEnvironment, resolveModel } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent } from './agent/agent.ts'
@@ -28,6 +29,15 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
 /** What is no number is told as it was given. */
 const numeral = (text: string): number | string =>
   text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
+
+/** Who only looks must not make an empty store where the path was mistyped. */
+export const hasStore = ({ store }: Config): boolean => store.path === ':memory:' || existsSync(store.path)
+
+export const noStore = ({ store }: Config): OxbowError =>
+  new OxbowError(
+    'no_store',
+    `There is no store at ${store.path}, so there are no sessions. Check --store and store.path.`,
+  )
 
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })

@@ -1,5 +1,5 @@
 import { createInterface, type Interface } from 'node:readline/promises'
-import type { Session, SessionItem, Submitted } from '@oxbow/core'
+import type { Session, SessionItem, SessionState, Submitted } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
@@ -73,7 +73,9 @@ export async function chat(options: ChatCommand): Promise<void> {
           `session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves · /help`,
         ),
       )
-    const { turn } = await session.state()
+    const state = await session.state()
+    const { turn } = state
+    if (interactive && name !== undefined) console.log(style.dim(whatIsThere(state)))
     // Not before this: lines that come while nobody iterates are lost.
     lines = createInterface({
       input: process.stdin,
@@ -150,6 +152,8 @@ async function show(
   for await (const item of session.follow({ after })) {
     if (!('turnId' in item) || item.turnId !== turnId) continue
     write(item)
+    // Nobody looks at a pipe: a script is told by the exit code.
+    if (item.type === 'turn.failed' && process.stdin.isTTY !== true) process.exitCode = EXIT.failed
     if (item.type === 'turn.paused') {
       // A pause of the past has been ended by what follows it.
       if ((await session.state()).turn?.paused?.seq !== item.seq) continue
@@ -161,6 +165,15 @@ async function show(
 }
 
 const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled'])
+
+/** What a session holds that was named: a mistyped id is a new session. */
+function whatIsThere({ messages, turn }: SessionState): string {
+  if (messages.length === 0) return '(a new session)'
+  const asked = messages.find((it) => it.id === turn?.turnId)
+  const said = asked?.blocks.map((it) => (it.type === 'text' ? it.text : '[…]')).join(' ')
+  const open = said === undefined ? '' : `, in the turn "${printable(said)}"`
+  return `(goes on after ${messages.length} messages${open})`
+}
 
 const COMMANDS = `/release  lets a turn go on that was set aside or paused
 /exit     leaves; so does Ctrl-D

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { OxbowError, type Session, type TurnResult } from '@oxbow/core'
 import { sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { configOf, hasStore, noStore, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
 import { printable } from '../transcript.ts'
 import { commandLine, isReleasable, reasonInWords } from '../words.ts'
 
@@ -20,6 +20,11 @@ export interface RunCommand extends TurnCommand {
 /** One turn. Sets the process's exit code. */
 export async function run(options: RunCommand): Promise<void> {
   const prompt = options.prompt === '-' ? await text(process.stdin) : options.prompt
+  if (prompt.trim() === '')
+    throw new OxbowError(
+      'empty_input',
+      'The input is empty: give some text with -p, or "-p -" and text on standard input.',
+    )
   const { turn, user } = options
   // A repeated command that names no session must find the one that the first opened.
   const named = options.session ?? (turn === undefined ? undefined : sessionForRetry(user, turn))
@@ -30,6 +35,8 @@ export async function run(options: RunCommand): Promise<void> {
 
 /** Lets a parked turn go on, and works on it to its end. */
 export async function release(session: string, options: TurnCommand): Promise<void> {
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
   await oneTurn({ ...options, session }, async (it, signal) => {
     const { turn, seq } = await it.state()
     if (seq === 0)
@@ -68,7 +75,7 @@ async function oneTurn(
     if (options.json && error instanceof OxbowError) {
       const { code, message, retryable, details } = error
       const about = session === undefined ? {} : { session: session.key.session }
-      console.log(JSON.stringify({ ...about, status: 'failed', error: { code, message, retryable, ...details } }))
+      say(JSON.stringify({ ...about, status: 'failed', error: { code, message, retryable, ...details } }))
     }
     throw error
   } finally {
@@ -77,13 +84,16 @@ async function oneTurn(
   }
 }
 
+/** Byte for byte into a pipe or a file; a terminal must not be steered by what a model has written. */
+const say = (text: string): void => console.log(process.stdout.isTTY ? printable(text) : text)
+
 function print(options: TurnCommand, session: string, result: TurnResult): void {
   const { status, reason } = result
-  if (options.json) console.log(JSON.stringify({ session, ...result }))
-  else if (result.text !== '') console.log(result.text)
+  if (options.json) say(JSON.stringify({ session, ...result }))
+  else if (result.text !== '') say(result.text)
   if (options.json || reason === 'completed') return
-  if (status === 'finished') console.error(`oxbow: the turn ended early: ${reasonInWords(reason)} (session ${session})`)
-  else console.error(`oxbow: ${status}: ${reasonInWords(reason)} (session ${session})`)
+  const how = status === 'finished' ? 'the turn ended early' : status
+  console.error(`oxbow: ${how}: ${printable(reasonInWords(reason))} (session ${session})`)
   for (const { approvalId, tool, arguments: given, reason: why } of result.approvals)
     console.error(`${approvalId}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
   if (result.approvals.length > 0) console.error(`Decide with: ${commandLine(`chat --session ${session}`, options)}`)
