@@ -86,6 +86,7 @@ async function oneTurn(
 
 /** Byte for byte into a pipe or a file; a terminal must not be steered by what a model has written. */
 const say = (text: string): void => console.log(process.stdout.isTTY ? printable(text) : text)
+const complain = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
 
 function print(options: TurnCommand, session: string, result: TurnResult): void {
   const { status, reason } = result
@@ -93,7 +94,7 @@ function print(options: TurnCommand, session: string, result: TurnResult): void 
   else if (result.text !== '') say(result.text)
   if (options.json || reason === 'completed') return
   const how = status === 'finished' ? 'the turn ended early' : status
-  console.error(`oxbow: ${how}: ${printable(reasonInWords(reason))} (session ${session})`)
+  complain(`oxbow: ${how}: ${reasonInWords(reason)} (session ${session})`)
   for (const { approvalId, tool, arguments: given, reason: why } of result.approvals)
     console.error(`${approvalId}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
   if (result.approvals.length > 0) console.error(`Decide with: ${commandLine(`chat --session ${session}`, options)}`)
