@@ -121,12 +121,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await program.parseAsync()
 } catch (error) {
-  const { message, code, details } = error as { message?: string; code?: string; details?: { reference?: string } }
-  const reference = details?.reference === undefined ? '' : ` (reference ${details.reference})`
+  const { message, code } = error as { message?: string; code?: string }
   // Only now: most commands end well, and need not load it.
   const { printable } = await import('./transcript.ts')
   const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
-  say(`oxbow: ${message ?? String(error)}${reference}`)
+  say(`oxbow: ${message ?? String(error)}`)
   if (code === undefined) say(String((error as Error).stack))
   process.exitCode = exitCodeOf(code)
 }

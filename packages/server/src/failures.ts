@@ -37,6 +37,11 @@ const unavailable: Told = {
   status: 503,
   message: 'The conversation cannot be read or written at the moment. Try again later.',
 }
+const damaged: Told = {
+  runError: 'INTERNAL_ERROR',
+  status: 503,
+  message: 'The stored conversation is damaged, and trying again will not help. Tell whoever runs this service.',
+}
 const internal: Told = {
   runError: 'INTERNAL_ERROR',
   status: 500,
@@ -55,6 +60,7 @@ const byCode: Readonly<Record<string, Told>> = {
   provider_error: modelFailed,
   empty_reply: modelFailed,
   output_invalid: modelFailed,
+  journal_corrupt: damaged,
   context_overflow: {
     runError: 'INVALID_INPUT_ERROR',
     status: 422,

@@ -85,7 +85,7 @@ test('/readyz is answered over new connections while running turns come to their
   held.open()
   expect((await running).status).toBe(200)
   await closing
-  await expect(fetch(`${url}/readyz`)).rejects.toThrow()
+  await expect(fetch(`${url}/readyz`)).rejects.toThrow(/fetch failed/)
 })
 
 test('/metrics counts requests, turns, model calls, tokens and tool calls', async () => {

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -186,4 +186,10 @@ test('a title that was cut through a character is stored with the replacement ch
   const { journal } = open(freshPath())
   await journal.append(someKey, 0, eventsAfter(0, 1), { ...summary, title: 'cut \ud83d' })
   expect((await journal.list({}))[0]?.title).toBe('cut \ufffd')
+})
+
+test('a directory in the place of the file is told as one', () => {
+  const path = freshPath()
+  mkdirSync(path)
+  expect(() => open(path)).toThrow(/is a directory\. Give the path of a file, such as .*oxbow\.db/)
 })

@@ -18,6 +18,11 @@ export function openFile(path: string): DatabaseSync {
       if (hasLog) throw corrupt(path, 'the file is missing, but its log (-wal) is there')
       create(path)
     }
+    if (statSync(path).isDirectory())
+      throw new OxbowError(
+        'storage_error',
+        `${path} is a directory. Give the path of a file, such as ${path}/oxbow.db.`,
+      )
     if (statSync(path).size === 0) throw corrupt(path, 'the file is empty; Oxbow never leaves an empty file')
     db = connect(path)
     assertOurs(db, path)
