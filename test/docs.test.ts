@@ -66,7 +66,8 @@ describe('TypeScript', () => {
         ['--conditions=oxbow-source', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', stripped],
         directory,
       )
-      if (prints !== undefined) expect(output.trim()).toBe(prints)
+      // Without a claim it is enough that it runs.
+      expect(prints === undefined ? undefined : output.trim()).toBe(prints)
     } finally {
       rmSync(directory, { recursive: true })
     }
