@@ -73,6 +73,14 @@ describe('a tool that asks while it works', () => {
     assertWhole(await eventsOf(session))
   })
 
+  test('is refused at once where nobody may be asked', async () => {
+    const seen: Seen[] = []
+    const { session, server } = await bench(replies, settings(seen))
+    expect((await session.run('Go.', { mode: 'dont-ask' })).status).toBe('finished')
+    expect(seen.map((it) => it.attempt)).toEqual([1, 2])
+    expect(resultsSent(server.requests[1]!)).toEqual(['denied'])
+  })
+
   test('takes nothing but a verdict', async () => {
     const { session } = await bench(replies, settings([]))
     const { approvals } = await session.run('Go.')

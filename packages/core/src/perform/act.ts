@@ -166,12 +166,19 @@ async function runAttempts(
 ): Promise<CallOutcome> {
   const { turnId } = run
   const { callId } = call
+  let answer = decision
   for (let attempt = first; ; attempt++) {
     const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
     await run.write(() => (attempt === first ? [...before, started] : [started]))
     const context = contextFor(run, call, operationId, attempt)
-    const outcome = await runTool(run, tool, input, { ...context, ...(decision && { decision }) })
+    const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
     if (outcome instanceof NeedsApproval) {
+      const { mode } = policyOf(run, run.turn())
+      if (mode === 'dont-ask') {
+        // Without exception: what would ask is denied.
+        answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: outcome.request.arguments }
+        continue
+      }
       await run.write(() => [asksMeanwhile(run, call, tool, outcome.request, attempt)])
       return { status: 'requested' }
     }
