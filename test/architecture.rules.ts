@@ -6,6 +6,7 @@ const arrows: Record<string, string[]> = {
   models: ['core'],
   backends: ['core'],
   testing: ['core'],
+  harness: ['core'],
   server: ['core', 'models', 'backends'],
   oxbow: ['core', 'models', 'backends', 'server', 'testing'],
 }
