@@ -127,12 +127,3 @@ test('/metrics counts requests, turns, model calls, tokens and tool calls', asyn
   expect(text).toContain('nodejs_eventloop_lag_seconds')
   expect(text).toContain('process_cpu_seconds_total')
 })
-
-test('a port that is taken is told with what to do', async () => {
-  const { url } = await start()
-  const port = Number(new URL(url).port)
-  await expect(start({ overrides: { 'server.port': port } })).rejects.toMatchObject({
-    code: 'cannot_listen',
-    message: `Cannot listen on 127.0.0.1:${port}: another program has it. Stop that, or choose another port (--port, server.port; 0 takes a free one).`,
-  })
-})

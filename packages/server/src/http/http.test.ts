@@ -263,10 +263,12 @@ describe('names of this service', () => {
     expect(service.routes.length).toBeGreaterThan(5)
   })
 
-  test('a port that is taken is an error', async () => {
+  test('a port that is taken is an error that says what to do', async () => {
     const { url } = await start()
     const { port } = new URL(url)
-    await expect(start({ overrides: { 'server.port': Number(port) } })).rejects.toThrow(/EADDRINUSE/)
+    await expect(start({ overrides: { 'server.port': Number(port) } })).rejects.toThrow(
+      `Cannot listen on 127.0.0.1:${port}: another program has it. Stop that, or choose another port`,
+    )
     expect({ port: Number(port) } satisfies Partial<AddressInfo>).toBeDefined()
   })
 })
