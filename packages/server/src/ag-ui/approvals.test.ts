@@ -10,10 +10,11 @@
 //  9 an answer that nothing asked for is passed over with a warning
 // 10 a run that stops for a call of the client is a success with `pendingToolCallIds`; the result comes as a message
 import { HttpAgent } from '@ag-ui/client'
-import { externalTool, tool } from '@oxbow/core'
-import { until } from '@oxbow/testing'
+import { externalTool, needsApproval, tool } from '@oxbow/core'
+import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { readStream } from '../stream/reader.fixture.ts'
 import { custom, endOf, type Frame, framesOf, json, type Rig, rigs, runInput, textOf } from '../test.fixture.ts'
 
 const start = rigs()
@@ -205,6 +206,34 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual(['a'])
   })
 
+  test('4: a tool that asks while it works ends the next run with another interrupt of the same call', async () => {
+    const steps: unknown[] = []
+    const careful = tool({
+      name: 'send',
+      description: 'Sends.',
+      effects: ['write'],
+      input: z.object({ to: z.string() }),
+      run: ({ to }, { decision }) => {
+        steps.push(decision?.verdict)
+        if (decision !== undefined) return decision.verdict
+        return needsApproval({ arguments: { to, size: 'large' }, reason: 'It is large.' })
+      },
+    })
+    const rig = await start({ agent: { tools: [careful] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
+    const thread = client(rig)
+    await thread.say('Send it.')
+    const [first] = thread.open()
+    const second = await thread.resume({ [first!.id]: yes })
+    const [again] = thread.open()
+    expect(again).toMatchObject({ toolCallId: first!.toolCallId, message: expect.stringContaining('It is large.') })
+    expect(again!.id).not.toBe(first!.id)
+    const third = await thread.resume({ [again!.id]: yes })
+    expect([...second, ...third].filter((it) => it.type === 'TOOL_CALL_START')).toEqual([])
+    expect(ofType(third, 'TOOL_CALL_RESULT')).toMatchObject([{ toolCallId: first!.toolCallId, content: 'approved' }])
+    expect(textOf(third)).toBe('Done.')
+    expect(steps).toEqual([undefined, 'approved'])
+  })
+
   test('6: the same answer again runs nothing again and tells the same; another one is refused', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
@@ -226,6 +255,30 @@ describe('AG-UI approvals', () => {
     const end = endOf(await thread.raw(rig.post, { runId: 'run-3', messages, resume: [other] }))
     expect(end).toMatchObject({ type: 'RUN_ERROR', code: 'INVALID_INPUT_ERROR' })
     expect(end.message).toContain('approved already')
+  })
+
+  test('6: a run that resumes can be left and taken up again where it was', async () => {
+    const { definition, sent } = sender()
+    const held = gate()
+    const rig = await start({
+      agent: { tools: [definition] },
+      replies: [{ calls: [send('a')] }, { text: 'one two', hold: { atChunk: 1, gate: held } }],
+      overrides: { 'server.disconnectGrace': '1m' },
+    })
+    const thread = client(rig)
+    await thread.say('Send it.')
+    const resume = [{ interruptId: thread.open()[0]!.id, status: 'resolved', payload: yes }]
+    const input = runInput('x', { runId: 'run-2', messages: thread.agent.messages, resume })
+    const reader = readStream(await rig.post('/api/chat/stream', input))
+    await reader.until((it) => it.type === 'TEXT_MESSAGE_CONTENT')
+    await reader.leave()
+    held.open()
+    const headers = { 'last-event-id': reader.lastId! }
+    const rest = framesOf(await (await rig.post('/api/chat/stream', input, { headers })).text())
+    expect(ofType(rest, 'TOOL_CALL_RESULT')).toEqual([])
+    expect(textOf(rest)).toBe('one two')
+    expect(endOf(rest)).toMatchObject({ type: 'RUN_FINISHED', runId: 'run-2', outcome: { type: 'success' } })
+    expect(sent).toEqual(['a'])
   })
 
   test('7: a payload that cannot be read decides nothing', async () => {

@@ -103,6 +103,7 @@ async function continued(
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
+  const questions = new Set([...known.map((it) => it.requested.approvalId), ...externals])
   const { startedAfter } = findTurn(state, turnId)!
 
   return {
@@ -118,16 +119,18 @@ async function continued(
         await session.resolve(callId, { status: failed ? 'error' : 'success', content: content || ' ' }, { principal })
       }
       for (const it of answers) await decide(session, it, principal)
-      const from = endOfRun(events, asked) ?? state.seq
+      const from = endOfRun(events, questions) ?? state.seq
       return { startedAfter, after: Math.max(from, after ?? 0), again: true, queued: false }
     },
   }
 }
 
 /** Where the run ended that asked: the first pause after its last question. */
-function endOfRun(events: readonly Event[], asked: readonly string[]): number | undefined {
+function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): number | undefined {
   const last = events.findLastIndex(
-    (it) => (it.type === 'approval.requested' || it.type === 'external.requested') && asked.includes(it.callId),
+    (it) =>
+      (it.type === 'approval.requested' && questions.has(it.approvalId)) ||
+      (it.type === 'external.requested' && questions.has(it.callId)),
   )
   return events.slice(last + 1).find((it) => it.type === 'turn.paused')?.seq
 }

@@ -1,3 +1,4 @@
+import type { AgentLimits } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'
@@ -102,9 +103,9 @@ describe('X5: the inbox', () => {
 })
 
 describe('X5: a decision', () => {
-  const one = async (more: Parameters<typeof start>[0] = {}) => {
+  const one = async (limits: Partial<AgentLimits> = {}) => {
     const ran: unknown[] = []
-    const rig = await start({ replies: always, agent: { tools: [ticketTool(ran)] }, ...more })
+    const rig = await start({ replies: always, agent: { tools: [ticketTool(ran)], limits } })
     const answer = await json(rig.post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' }))
     return {
       ...rig,
@@ -160,9 +161,7 @@ describe('X5: a decision', () => {
   })
 
   test('after the time is over is a 409', async () => {
-    const { post, get, path, ran, session } = await one({
-      agent: { tools: [ticketTool([])], limits: { approvalTimeoutMs: 1 } },
-    })
+    const { post, get, path, ran, session } = await one({ approvalTimeoutMs: 1 })
     await until(async () => (await json(get(path))).status === 'expired')
     const answer = await post(path, { verdict: 'approved' })
     expect([answer.status, (await json(answer)).error.code]).toEqual([409, 'approval_expired'])
