@@ -1,3 +1,11 @@
+export {
+  type AgentFactory,
+  type AgentRequest,
+  ATTRIBUTES_KEY,
+  type AttributeCustomizer,
+  promoteAttributes,
+} from './agent-protocol/factory.ts'
+export type { AgentProtocolHost } from './agent-protocol/options.ts'
 export { sessionForRetry } from './chat.ts'
 export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'
 export { describeConfig, type SettingRow } from './config/describe.ts'

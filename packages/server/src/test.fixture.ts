@@ -6,6 +6,7 @@ import { openaiChat } from '@oxbow/models'
 import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { afterEach } from 'vitest'
 import {
+  type AgentProtocolHost,
   type Config,
   createIdentity,
   createLogger,
@@ -40,6 +41,7 @@ export interface RigOptions {
   readonly backend?: Backend
   readonly overrides?: Record<string, unknown>
   readonly environment?: Record<string, string>
+  readonly agentProtocol?: AgentProtocolHost
   readonly model?: ScriptedModel
 }
 
@@ -68,7 +70,8 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     onError: engineErrors(log),
     currentPrincipal: identity.refresh,
   })
-  const service = createService({ engine, config, log, metrics, identity })
+  const { agentProtocol = {} } = options
+  const service = createService({ engine, config, log, metrics, identity, agentProtocol })
   const { url } = await service.listen()
   return {
     url,

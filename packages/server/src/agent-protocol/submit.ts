@@ -123,10 +123,11 @@ const defaultFactory =
 
 /** A pattern that no tool here could read would deny nothing: then the whole tool is denied. */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
-  return (context?.deny_rules ?? []).map(({ tool_name: rule }) => {
-    const name = /^([^(]*)\(/.exec(rule)?.[1]
-    if (name === undefined) return rule
-    const deaf = [...tools.values()].some((it) => it.matches === undefined)
-    return deaf ? name : rule
+  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule }) => {
+    const [, named, pattern] = /^([\w*-]+)(\(.+\))$/s.exec(rule) ?? []
+    if (named === undefined) return [rule]
+    const names = new RegExp(`^${named.replaceAll('*', '.*')}$`)
+    const meant = [...tools.values()].filter((it) => names.test(it.name))
+    return meant.map((it) => (it.matches === undefined ? it.name : `${it.name}${pattern}`))
   })
 }
