@@ -1,0 +1,104 @@
+// What the analysis of a command says, as plain data.
+import type { PathOptions } from '../paths/check-path.ts'
+
+/** One word of a command after everything that can be known about its expansion. */
+export interface Argument {
+  /** As written. */
+  readonly text: string
+  /** The exact value; absent if only the shell will know it. */
+  readonly value?: string
+  /** What the value begins with, as far as that is known. */
+  readonly prefix: string
+  /** May become no word or several words when the shell splits it. */
+  readonly splits: boolean
+  /** Stands for the path of a regular file that `find` met below a checked folder. */
+  readonly found?: true
+}
+
+export interface Assigned {
+  readonly name: string
+  readonly value: Argument | undefined
+  readonly text: string
+}
+
+export interface Redirected {
+  readonly operator: string
+  readonly text: string
+  /** The files or descriptors that it may name; a here-document or here-string has none. */
+  readonly targets: readonly Argument[]
+}
+
+/** One program that is started, or one builtin. */
+export interface SimpleCommand {
+  /** As written, with assignments and redirections. */
+  readonly text: string
+  /** The program and its arguments, without the wrappers around it. */
+  readonly words: readonly Argument[]
+  /** The words as written, with the wrappers in front. */
+  readonly written: readonly Argument[]
+  /** Where in `written` the program of `words` stands. */
+  readonly start: number
+  readonly assignments: readonly Assigned[]
+  readonly redirections: readonly Redirected[]
+  /** What stands around the program: wrappers (`timeout`, `sh -c`), substitutions, loops. Outermost first. */
+  readonly via: readonly string[]
+  /** Its standard input is the output of the command before it. */
+  readonly piped: boolean
+  /** The folders in which it may run; empty if that is not known. */
+  readonly directories: readonly string[]
+  /** The text that was parsed out of an argument of this command (as of `sh -c`); its commands stand in the list too. */
+  readonly script?: string
+}
+
+/** Something that the analysis does not follow. A command that has one is never allowed. */
+export interface Construct {
+  readonly kind: string
+  readonly text: string
+  readonly why: string
+}
+
+/** Something that may wait for a person or never end. It decides nothing. */
+export interface Note {
+  readonly kind: 'interactive' | 'endless'
+  readonly text: string
+  readonly message: string
+}
+
+export interface Analysis {
+  readonly simple: readonly SimpleCommand[]
+  readonly unknown: readonly Construct[]
+  readonly notes: readonly Note[]
+  /** More than one command, or a construct around it. */
+  readonly compound: boolean
+}
+
+export type Shell = 'bash' | 'sh'
+
+export interface AnalyseOptions
+  extends Pick<PathOptions, 'cwd' | 'roots' | 'readOnlyRoots' | 'home' | 'caseInsensitive'> {
+  /**
+   * Which shell runs the text. `sh` stands for any POSIX shell: what only bash reads as bash does is then not understood.
+   * Default `'sh'`, the stricter. No other shell is covered; zsh and fish read many things in their own way.
+   */
+  readonly shell?: Shell
+  /** The shell reads commands from a terminal and so expands `!`. Default false. */
+  readonly interactive?: boolean
+}
+
+export interface Reason {
+  readonly decision: 'ask' | 'deny'
+  readonly code:
+    | 'construct'
+    | 'not read-only'
+    | 'option'
+    | 'path'
+    | 'dynamic'
+    | 'assignment'
+    | 'redirection'
+    | 'disaster'
+    | 'shadowed'
+    | 'directory'
+  readonly message: string
+  /** The command or the part that it is about. */
+  readonly text: string
+}
