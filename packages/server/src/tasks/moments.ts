@@ -120,7 +120,9 @@ export function moments(turnId: string, after: number): Moments {
     // A worker that takes the turn up asks the model again: what had been told of that answer is void.
     if (event.type === 'step.started' || event.type === 'turn.claimed') told = []
     if (event.type === 'model.finished') return ofAnswer(event)
-    const made = [moment(atEvent(seq), event, whatOf(event, before))]
+    // In the midst of an answer an event's number must not forget how much of the answer had come before it.
+    const number = told.length === 0 ? atEvent(seq) : inBlock(seq, told.length - 1, told.at(-1)!)
+    const made = [moment(number, event, whatOf(event, before))]
     if (seq === had.seq && had.block >= 0 && had.block < MAX_BLOCKS)
       told = [...Array<number>(had.block).fill(Number.POSITIVE_INFINITY), had.length]
     return made
