@@ -8,7 +8,7 @@ const arrows: Record<string, string[]> = {
   testing: ['core'],
   harness: ['core'],
   server: ['core', 'models', 'backends'],
-  oxbow: ['core', 'models', 'backends', 'server', 'testing'],
+  oxbow: ['core', 'models', 'backends', 'harness', 'server', 'testing'],
 }
 
 export const packages = Object.keys(arrows)

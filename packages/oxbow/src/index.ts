@@ -2,8 +2,10 @@
 
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'
+export * from '@oxbow/harness'
 export { modelFromEnvironment, offline, openaiChat, resolveModel } from '@oxbow/models'
 export {
+  type AgentProtocolHost,
   createIdentity,
   createLogger,
   createMetrics,
@@ -11,5 +13,6 @@ export {
   engineErrors,
   loadConfig,
   loggingMiddleware,
+  promoteAttributes,
 } from '@oxbow/server'
 export { defaultAgent } from './agent/agent.ts'
