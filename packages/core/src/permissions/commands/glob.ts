@@ -19,9 +19,8 @@ const isWild = ({ char, quoted }: PatternCharacter): boolean =>
 export const hasWildcard = (pattern: readonly PatternCharacter[]): boolean => pattern.some(isWild)
 
 /**
- * The names that the pattern matches in `cwd`, as the shell would write them, or `undefined` if there are too many or a
- * folder cannot be read. A bracket counts as "any character", which finds too much rather than too little. `may` is asked
- * before a folder is read; the result for a refused folder is `undefined` too.
+ * The names that the pattern matches in `cwd`, as the shell would write them. `undefined` if there are too many, if shells
+ * read the pattern differently, if a folder cannot be read, or if `may` refuses to have it read.
  */
 export function expandGlob(
   pattern: readonly PatternCharacter[],
@@ -50,6 +49,7 @@ export function expandGlob(
     // Many stars make matching slow, and nobody types them.
     if (segment.filter((it) => isWild(it) && it.char === '*').length > 4) return undefined
     const regex = segmentPattern(segment)
+    if (regex === undefined) return undefined
     const next: string[] = []
     for (const base of found) {
       folders += 1
@@ -69,7 +69,8 @@ export function expandGlob(
   return found
 }
 
-function segmentPattern(segment: readonly PatternCharacter[]): RegExp {
+/** The pattern of one segment; `undefined` for a bracket whose meaning depends on the locale or the shell. */
+function segmentPattern(segment: readonly PatternCharacter[]): RegExp | undefined {
   let source = ''
   for (let index = 0; index < segment.length; index += 1) {
     const it = segment[index]!
@@ -77,20 +78,15 @@ function segmentPattern(segment: readonly PatternCharacter[]): RegExp {
     else if (it.char === '*') source += '.*'
     else if (it.char === '?') source += '.'
     else {
-      const plain = /^\[[\w.]+\]/.exec(
-        segment
-          .slice(index)
-          .map((later) => (later.quoted ? '\\' : later.char))
-          .join(''),
-      )
-      if (plain !== null) {
-        source += plain[0]
-        index += plain[0].length - 1
+      const rest = segment.slice(index).map((later) => (later.quoted ? '\\' : later.char))
+      const bracket = /^\[(!?)((?:\d-\d|[\w.])+)\]/.exec(rest.join(''))
+      if (bracket === null) {
+        if (rest.slice(1).some((char) => char === ']' || char === '\\')) return undefined
+        source += '\\['
         continue
       }
-      // The bracket may end at any later `]`, or not be one at all: then the rest of the segment may be anything.
-      source += segment.slice(index + 1).some((later) => later.char === ']') ? '.*' : '\\['
-      if (source.endsWith('.*')) break
+      source += `[${bracket[1] === '!' ? '^' : ''}${bracket[2]}]`
+      index += bracket[0].length - 1
     }
   }
   return new RegExp(`^${source}$`, 'su')

@@ -275,7 +275,8 @@ function assignedIn(place: Place, node: SyntaxNode): Set<string> {
 
 function expansionsIn(place: Place, node: SyntaxNode, scope: Scope): void {
   place.walk.parser.forEachChild(node, (child) => {
-    if (child.type === 'CommandExpansion') contextOf(place, scope).script(child.script, '$(…)', child.text)
+    if (child.type === 'CommandExpansion' || child.type === 'ArithmeticCommandExpansion')
+      contextOf(place, scope).script(child.script, '$(…)', child.text)
     else if (child.type !== 'CompoundList') expansionsIn(place, child, scope)
   })
 }
@@ -409,8 +410,8 @@ function redirection(place: Place, node: Redirection, scope: Scope): Redirected 
     return { operator: node.operator, text, targets: [] }
   }
   const targets = expandWord(node.target, context)
-  // Bash expands the word of `>&` a second time when it turns out to be the name of a file.
-  if (/^[<>]&$/.test(node.operator) && !/^[\w./+-]+$/.test(node.target.text))
+  // Bash expands the word of `>&` a second time when it turns out to be the name of a file, and `>&-x` is two words.
+  if (/^[<>]&$/.test(node.operator) && !/^(\d{1,3}-?|-|[A-Za-z_./][\w./+-]*)$/.test(node.target.text))
     context.unknown({ kind: 'redirection', text, why: 'What the redirection names is not clear.' })
   return { operator: node.operator, text, targets }
 }

@@ -17,7 +17,11 @@ export function expandWord(word: Word, context: WordContext): readonly Argument[
     context.unknown({ kind: 'braces', text: word.text, why: 'Shells read these braces differently.' })
     return [dynamic(word.text, '', true)]
   }
-  return words.flatMap((it) => argumentsOf(expandTilde(it, context), word.text, context))
+  return words.flatMap((it) => {
+    // An empty alternative is no word, unless there are quotes in it.
+    if (it.length === 0 && words.length > 1) return /['"]/.test(word.text) ? [dynamic(word.text, '', true)] : []
+    return argumentsOf(expandTilde(it, context), word.text, context)
+  })
 }
 
 /** The value of an assignment: neither braces, patterns nor blanks make several words of it. */
@@ -51,7 +55,7 @@ function partUnits(part: WordPart, context: WordContext): readonly Unit[] {
     case 'AnsiCQuoted':
       context.bashOnly(part.text)
       // Bytes and code points above ASCII depend on the locale, and a NUL ends the word in some shells.
-      if (/\\[^abefnrtv\\'"?]/.test(part.text) && !/^[\x20-\x7e]*$/.test(part.value)) {
+      if (/\\[^abefnrtv\\'"?]/.test(part.text) && !/^[\t\n\x20-\x7e]*$/.test(part.value)) {
         context.unknown({
           kind: 'ansi-c quote',
           text: part.text,
@@ -90,12 +94,16 @@ function partUnits(part: WordPart, context: WordContext): readonly Unit[] {
     case 'BraceExpansion': {
       context.bashOnly(part.text)
       if (part.parts === undefined) return unquoted(part.text, context)
-      if (part.parts.map((it) => it.text).join('') !== part.text) {
+      if (`{${part.parts.map((it) => it.text).join('')}}` !== part.text) {
         visitParts(part.parts, context)
         context.unknown({ kind: 'braces', text: part.text, why: 'The braces were not understood.' })
         return [{ type: 'hole', splits: true }]
       }
-      return part.parts.flatMap((it) => partUnits(it, context))
+      return [
+        ...unquoted('{', context),
+        ...part.parts.flatMap((it) => partUnits(it, context)),
+        ...unquoted('}', context),
+      ]
     }
     default:
       return expansionUnits(part, false, context, visitParts)
@@ -148,13 +156,22 @@ function unquoted(text: string, context: WordContext): readonly Unit[] {
 
 function expandTilde(units: readonly Unit[], context: WordContext): readonly Unit[] {
   const [first] = units
-  if (first?.type !== 'char' || first.quoted || first.char !== '~') return units
+  if (first?.type !== 'char' || first.quoted || first.char !== '~') return tildesInside(units)
   const end = units.findIndex((it) => it.type === 'char' && !it.quoted && it.char === '/')
   const name = units.slice(1, end < 0 ? undefined : end)
   if (name.some((it) => it.type === 'char' && it.quoted)) return units
   if (name.length > 0 || context.scope.variables.has('HOME'))
     return [{ type: 'hole', splits: false }, ...units.slice(1)]
   return [...quoted(context.home), ...units.slice(1)]
+}
+
+/** Some shells expand `~` in every word that looks like an assignment. */
+function tildesInside(units: readonly Unit[]): readonly Unit[] {
+  const plain = (unit: Unit | undefined, pattern: RegExp): boolean =>
+    unit?.type === 'char' && !unit.quoted && pattern.test(unit.char)
+  return units.map((unit, index) =>
+    plain(unit, /~/) && plain(units[index - 1], /[=:]/) ? { type: 'hole', splits: false } : unit,
+  )
 }
 
 function argumentsOf(units: readonly Unit[], text: string, context: WordContext): readonly Argument[] {
