@@ -30,7 +30,7 @@ const rules: ICruiseOptions = {
           path: '^packages/([^/]+)/src/',
           pathNot: [
             '^packages/$1/',
-            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index)\\.ts$',
+            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|permissions/index)\\.ts$',
           ],
         },
       },
