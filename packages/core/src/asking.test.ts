@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, call, eventsOf, ofType, resultsSent } from './core.fixture.ts'
-import { needsApproval, type ToolContext, type ToolDecision, tool } from './index.ts'
+import { needsApproval, type ToolContext, type ToolDecision, tool, turnResult } from './index.ts'
 
 type Seen = Pick<ToolContext, 'operationId' | 'attempt' | 'decision' | 'denyRules'>
 
@@ -43,7 +43,11 @@ describe('a tool that asks while it works', () => {
       { operationId, attempt: 2, denyRules: ['bash'], decision },
     ])
     expect(resultsSent(server.requests[1]!)).toEqual(['approved'])
-    assertWhole(await eventsOf(there))
+    const events = await eventsOf(there)
+    assertWhole(events)
+    // A decision ends the pause, also before a worker has come to it.
+    const upTo = events.findIndex((it) => it.type === 'approval.resolved') + 1
+    expect(turnResult('t1', events.slice(0, upTo))).toMatchObject({ status: 'running', reason: '', approvals: [] })
   })
 
   test('may ask again, and each question has its own answer', async () => {

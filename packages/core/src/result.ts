@@ -61,6 +61,7 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
   switch (event.type) {
     case 'turn.claimed':
     case 'turn.released':
+    case 'interrupt.requested':
       return { status: 'running', reason: '' }
     case 'model.finished': {
       const text = event.message.blocks.map((it) => (it.type === 'text' ? it.text : '')).join('')
@@ -70,7 +71,9 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       const { callId, tool } = event
       return { pending: [...result.pending, { callId, tool, arguments: event.arguments }] }
     }
+    // Whatever ends a pause ends it here, and not only when a worker has come to it.
     case 'external.resolved':
+      return { status: 'running', reason: '', pending: result.pending.filter((it) => it.callId !== event.callId) }
     case 'call.finished':
       return { pending: result.pending.filter((it) => it.callId !== event.callId) }
     case 'approval.requested': {
@@ -78,7 +81,11 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       return { approvals: [...result.approvals, approval] }
     }
     case 'approval.resolved':
-      return { approvals: result.approvals.filter((it) => it.approvalId !== event.approvalId) }
+      return {
+        status: 'running',
+        reason: '',
+        approvals: result.approvals.filter((it) => it.approvalId !== event.approvalId),
+      }
     case 'turn.paused':
       return { status: 'paused', reason: event.reason }
     case 'turn.finished':
