@@ -122,7 +122,7 @@ async function delegate(
     const task = await patience(() => remote.task(taskId))
     if (task === undefined)
       throw new OxbowError('remote_lost', `The remote agent ${options.name} does not know the task any more.`)
-    if (task.status === 'awaiting_confirm') {
+    if (task.status === 'awaiting_confirm' && task.waiting.length > 0) {
       const asks = await decide(options, remote, taskId, task.waiting, context)
       if (asks !== undefined) return asks
     } else if (isOver(task)) return resultOf(options.name, task)
