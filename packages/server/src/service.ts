@@ -159,7 +159,11 @@ export function createService(options: ServiceOptions): Service {
       errorHandler: () => errorResponse(badRequest),
     })
     const listening = createServer(
-      { maxHeaderSize: settings.maxHeaderBytes, requestTimeout: settings.requestTimeoutMs },
+      {
+        maxHeaderSize: settings.maxHeaderBytes,
+        requestTimeout: settings.requestTimeoutMs,
+        shouldUpgradeCallback: sockets.wanted,
+      },
       listener,
     )
     sockets.attach(listening, listener)

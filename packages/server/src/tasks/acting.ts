@@ -106,8 +106,9 @@ export function resumeTaskRoute(engine: Engine): Route {
       const place = await existingTask(engine, owner, taskId)
       const { decisions = [] } = body
       if (decisions.length === 0) await release(place, principal)
-      for (const it of decisions) {
-        const approvalId = it.approvalId ?? approvalOf(place, it.callId!)
+      // All are found before the first is decided.
+      const named = decisions.map((it) => ({ ...it, approvalId: it.approvalId ?? approvalOf(place, it.callId!) }))
+      for (const { approvalId, ...it } of named) {
         await place.session.decide(
           approvalId,
           {

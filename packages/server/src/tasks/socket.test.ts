@@ -1,4 +1,6 @@
 import { once } from 'node:events'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { gate } from '@oxbow/testing'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
@@ -72,6 +74,20 @@ test('an upgrade that is refused gets an ordinary answer', async () => {
   const [, answer] = await once(socket, 'unexpected-response')
   expect(answer.statusCode).toBe(200)
   expect((await rig.get('/agent/ws/x')).status).toBe(426)
+})
+
+test('a client that would like HTTP/2 is answered in HTTP/1.1, and its body is read', async () => {
+  const rig = await start({ replies: [{ text: 'Done.' }] })
+  const { hostname, port } = new URL(rig.url)
+  const body = JSON.stringify({ message: 'Go.' })
+  const socket = connect(Number(port), hostname)
+  socket.write(
+    `POST /agent/task?wait=30 HTTP/1.1\r\nhost: localhost\r\nconnection: Upgrade, HTTP2-Settings, close\r\nupgrade: h2c\r\n` +
+      `http2-settings: AAMAAABk\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+  )
+  const answer = await text(socket)
+  expect(answer).toMatch(/^HTTP\/1.1 200 /)
+  expect(answer).toContain('"result":"Done."')
 })
 
 test('a service that stops tells its sockets to come back, and does not wait for them', async () => {

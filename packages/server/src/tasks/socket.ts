@@ -23,6 +23,8 @@ const MAX_WAITING = 64 * 1024
 
 export interface Sockets {
   readonly route: Route
+  /** Which requests are upgraded: those for HTTP/2 are answered as if they had not asked. */
+  readonly wanted: (request: IncomingMessage) => boolean
   /**
    * Lets requests for an upgrade take the way of every other request: the same checks, the same log, and an ordinary
    * answer when they are refused.
@@ -44,6 +46,7 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
   beat.unref()
 
   return {
+    wanted: ({ method, headers }) => method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket',
     route: route({
       method: 'get',
       path: '/agent/ws/{taskId}',
@@ -101,7 +104,11 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
     socket.once('close', () => left.abort())
     socket.on('error', () => left.abort())
     const time = new AbortController()
-    const timer = setTimeout(() => time.abort(), deps.limitMs)
+    const timer = setTimeout(() => {
+      time.abort()
+      // Somebody who does not read does not notice either that it is over.
+      if (socket.bufferedAmount > MAX_WAITING) socket.terminate()
+    }, deps.limitMs)
     const write = (text: string): Promise<void> | undefined => {
       if (socket.readyState !== socket.OPEN) return undefined
       let sent: Promise<void> | undefined
