@@ -1,7 +1,15 @@
 // Turns that are killed at every point. Each tool writes what it really did into a log that the engine knows nothing of.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type AgentDefinition, externalTool, type FaultPoint, type JsonSchema, type Tool, tool } from '@oxbow/core'
+import {
+  type AgentDefinition,
+  externalTool,
+  type FaultPoint,
+  type JsonSchema,
+  needsApproval,
+  type Tool,
+  tool,
+} from '@oxbow/core'
 import type { Reply, ScriptedRequest } from '@oxbow/testing'
 
 export interface Scenario {
@@ -110,6 +118,25 @@ export const scenarios: Record<string, Scenario> = {
       },
       { text: 'Stored.' },
     ],
+  },
+  'a tool that asks while it works': {
+    tools: (it) => [
+      tool({
+        name: 'order',
+        description: 'Orders what a person approves.',
+        effects: ['write'],
+        input: word,
+        reconcile: async (operationId) =>
+          it.done(`order ${operationId}`) ? { status: 'done', result: 'ordered' } : { status: 'not_done' },
+        run: ({ word: what }, { operationId, decision }) => {
+          if (decision === undefined) return needsApproval({ arguments: { what }, reason: 'It costs money.' })
+          it.act(`order ${operationId}`)
+          return 'ordered'
+        },
+      }),
+    ],
+    allow: ['order'],
+    replies: [{ calls: [{ name: 'order', arguments: { word: 'paper' } }] }, { text: 'Ordered.' }],
   },
   'an external tool and a refused call': {
     tools: (it) => [

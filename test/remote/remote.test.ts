@@ -95,6 +95,18 @@ test('P10 each delegates to the other, and the answers come back', { timeout: 60
   model.assertDrained()
 })
 
+test('P10 a task is not sent to and fro for ever', { timeout: 60_000 }, async () => {
+  const passOn: Reply[] = [
+    ...Array.from({ length: 3 }, () => ask('You do it.')),
+    ...Array.from({ length: 3 }, () => ({ text: 'Done.' })),
+  ]
+  const { left, model } = await two({ left: passOn, right: passOn })
+  await post(`${left.url}/tasks`, { task_id: 't1', input: 'Go.' })
+  expect(await wait(left, 't1')).toMatchObject({ status: 'success', result: 'Done.' })
+  expect(JSON.stringify(model.requests[6]!.messages)).toContain('handed on 5 times already')
+  expect(model.requests).toHaveLength(12)
+})
+
 test('P10 a remote that is killed goes on when it is back, and so does the caller', { timeout: 60_000 }, async () => {
   const first = gate()
   const { left, right, model } = await two({

@@ -9,6 +9,7 @@ import { type RemoteCall, type RemoteEvent, type RemoteTask, type RemoteTasks, r
 /** Default of `timeoutMs`. The turn's own time limit ends it, too. */
 const TIMEOUT_MS = 10 * 60_000
 const PATIENCE_MS = 60_000
+const MAX_DEPTH = 5
 /** The first wait before a broken connection is tried again, and the longest. */
 const RETRY_MS = 200
 const MAX_RETRY_MS = 5_000
@@ -81,6 +82,10 @@ async function delegate(
   context: ToolContext,
 ): Promise<ToolResult> {
   const { operationId: taskId, principal, session, decision } = context
+  const depth = depthOf(context) + 1
+  const { maxDepth = MAX_DEPTH } = options
+  if (depth > maxDepth)
+    throw new OxbowError('remote_depth', `This task has been handed on ${maxDepth} times already. Do it yourself.`)
   const patience = patiently(options.patienceMs ?? PATIENCE_MS, context.signal)
   const attributes = await perCall(options.attributes, context)
   await patience(() =>
@@ -91,6 +96,7 @@ async function delegate(
       context: {
         user_id: principal.user,
         parent_session_id: session.session,
+        delegation_depth: depth,
         stream: true,
         detail: 'full',
         deny_rules: [...context.denyRules, ...(options.deny ?? [])].map((rule) => ({
@@ -190,6 +196,13 @@ async function decide(
     calls.map(({ toolCallId }, index) => ({ ...(given[index] ?? refuse), toolCallId })),
   )
   return undefined
+}
+
+/** How often a task has been handed on already, as the one who handed it on has told. */
+function depthOf({ attributes }: ToolContext): number {
+  const kept = attributes['agentprotocol.context'] as { context?: { delegation_depth?: unknown } } | undefined
+  const depth = kept?.context?.delegation_depth
+  return typeof depth === 'number' && depth > 0 ? depth : 0
 }
 
 /** What had been asked, as it stands in the journal. */

@@ -49,6 +49,8 @@ export interface RemoteAgentOptions {
   readonly timeoutMs?: number
   /** How long the service may be unreachable before the call fails. Default one minute. */
   readonly patienceMs?: number
+  /** How often a task may be handed on from agent to agent, so that two cannot send it to and fro for ever. Default 5. */
+  readonly maxDepth?: number
   readonly permission?: string
   readonly approver?: string
 }

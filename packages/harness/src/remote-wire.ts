@@ -46,6 +46,8 @@ export interface Decision {
 /** Whatever the server does, a request ends after this; the stream after as long without a byte. */
 const REQUEST_MS = 30_000
 const SILENCE_MS = 60_000
+/** One event; results of tools may be long. */
+const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 export interface RemoteTasks {
   /** Sending the same task again is no second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
@@ -65,17 +67,13 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
   const base = url.replace(/\/+$/, '')
   const at = (id: string, rest = ''): string => `/tasks/${encodeURIComponent(id)}${rest}`
 
-  async function request(
-    method: string,
-    path: string,
-    more: { body?: object; ms?: number; signal?: AbortSignal } = {},
-  ) {
-    const { body, ms = REQUEST_MS } = more
+  async function request(method: string, path: string, more: { body?: object; signal?: AbortSignal } = {}) {
+    const { body } = more
     try {
       return await fetch(`${base}${path}`, {
         method,
         redirect: 'error',
-        signal: AbortSignal.any([more.signal ?? signal, AbortSignal.timeout(ms)]),
+        signal: more.signal ?? AbortSignal.any([signal, AbortSignal.timeout(REQUEST_MS)]),
         headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })
@@ -134,7 +132,6 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
       try {
         const query = after > 0 ? `?from_seq=${after}` : ''
         const answer = await request('GET', at(id, `/events${query}`), {
-          ms: 2 ** 31 - 1,
           signal: AbortSignal.any([signal, left.signal]),
         })
         if (answer.status === 404 || answer.status === 405)
@@ -142,6 +139,12 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
         await accepted(answer)
         const received: RemoteEvent[] = []
         const parser = createParser({
+          maxBufferSize: MAX_EVENT_LENGTH,
+          onError({ type }) {
+            // What comes after it cannot be told apart any more.
+            if (type === 'max-buffer-size-exceeded')
+              throw new OxbowError('remote_failed', `The remote agent ${name} sent an event that is too long.`)
+          },
           onEvent({ id: number, data }) {
             const event = eventOf(data, number)
             if (event !== undefined) received.push(event)
