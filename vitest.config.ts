@@ -6,7 +6,7 @@ export default defineConfig({
   resolve: { conditions: source },
   ssr: { resolve: { conditions: source, externalConditions: source } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     // Children and worker threads of a test run from source, as the test does.
     execArgv: ['--conditions=oxbow-source'],
     testTimeout: 20_000,

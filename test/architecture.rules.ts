@@ -6,8 +6,9 @@ const arrows: Record<string, string[]> = {
   models: ['core'],
   backends: ['core'],
   testing: ['core'],
+  harness: ['core'],
   server: ['core', 'models', 'backends'],
-  oxbow: ['core', 'models', 'backends', 'server', 'testing'],
+  oxbow: ['core', 'models', 'backends', 'harness', 'server', 'testing'],
 }
 
 export const packages = Object.keys(arrows)
@@ -29,7 +30,7 @@ const rules: ICruiseOptions = {
           path: '^packages/([^/]+)/src/',
           pathNot: [
             '^packages/$1/',
-            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index)\\.ts$',
+            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|permissions/index)\\.ts$',
           ],
         },
       },

@@ -66,7 +66,8 @@ describe('TypeScript', () => {
         ['--conditions=oxbow-source', '--disable-warning=ExperimentalWarning', '--input-type=module', '-e', stripped],
         directory,
       )
-      expect(output).toContain(prints ?? '')
+      // Without a claim it is enough that it runs.
+      expect(prints === undefined ? undefined : output.trim()).toBe(prints)
     } finally {
       rmSync(directory, { recursive: true })
     }
@@ -105,7 +106,7 @@ describe('shell commands, against a running service', () => {
       const output = await run('bash', ['-ec', strict], directory)
       expect(output.length).toBeGreaterThan(0)
       expect(output).not.toContain('"error"')
-      if (prints !== undefined) expect(output).toContain(prints)
+      if (prints !== undefined) expect(output.trim()).toBe(prints)
     },
   )
 

@@ -1,12 +1,21 @@
 // Turns that are killed at every point. Each tool writes what it really did into a log that the engine knows nothing of.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type AgentDefinition, externalTool, type FaultPoint, type JsonSchema, type Tool, tool } from '@oxbow/core'
+import {
+  type AgentDefinition,
+  externalTool,
+  type FaultPoint,
+  type JsonSchema,
+  needsApproval,
+  type Tool,
+  tool,
+} from '@oxbow/core'
 import type { Reply, ScriptedRequest } from '@oxbow/testing'
 
 export interface Scenario {
   readonly tools: (world: World) => readonly Tool[]
   readonly allow?: readonly string[]
+  readonly deny?: readonly string[]
   readonly output?: JsonSchema
   /** The model's answer by the number of tool messages and answers that this turn has seen. */
   readonly replies: readonly Reply[]
@@ -110,12 +119,32 @@ export const scenarios: Record<string, Scenario> = {
       { text: 'Stored.' },
     ],
   },
+  'a tool that asks while it works': {
+    tools: (it) => [
+      tool({
+        name: 'order',
+        description: 'Orders what a person approves.',
+        effects: ['write'],
+        input: word,
+        reconcile: async (operationId) =>
+          it.done(`order ${operationId}`) ? { status: 'done', result: 'ordered' } : { status: 'not_done' },
+        run: ({ word: what }, { operationId, decision }) => {
+          if (decision === undefined) return needsApproval({ arguments: { what }, reason: 'It costs money.' })
+          it.act(`order ${operationId}`)
+          return 'ordered'
+        },
+      }),
+    ],
+    allow: ['order'],
+    replies: [{ calls: [{ name: 'order', arguments: { word: 'paper' } }] }, { text: 'Ordered.' }],
+  },
   'an external tool and a refused call': {
     tools: (it) => [
       read,
       externalTool({ name: 'ask_client', description: 'Runs in the client.', effects: ['read'], input: word }),
       send(it, {}),
     ],
+    deny: ['send'],
     replies: [
       {
         calls: [
@@ -173,7 +202,8 @@ export function replyTo(scenario: Scenario, request: ScriptedRequest): Reply | u
   return scenario.replies[answers]
 }
 
-export const definition = (scenario: Scenario, it: World): Pick<AgentDefinition, 'tools' | 'allow'> => ({
+export const definition = (scenario: Scenario, it: World): Pick<AgentDefinition, 'tools' | 'allow' | 'deny'> => ({
   tools: scenario.tools(it),
   allow: scenario.allow ?? [],
+  deny: scenario.deny ?? [],
 })

@@ -10,6 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Event } from '@oxbow/core'
 import { openFile } from '../src/sqlite/file.ts'
 import { sqliteJournal } from '../src/sqlite/journal.ts'
+import { placeOf } from '../src/sqlite/place.ts'
 import type { Write } from '../src/sqlite/protocol.ts'
 import { connect } from '../src/sqlite/schema.ts'
 import { openStore } from '../src/sqlite/store.ts'
@@ -53,7 +54,7 @@ async function measure(kind: string, concurrent: number, modelMs: number) {
   if (slow) await import('./slow-commit.ts')
   const writer =
     kind === 'thread'
-      ? startWriter(path, slow ? new URL('./slow-thread.ts', import.meta.url) : undefined)
+      ? startWriter(path, placeOf(path), slow ? new URL('./slow-thread.ts', import.meta.url) : undefined)
       : inlineWriter(path)
   const journal = sqliteJournal({ db, writer, path, guard: (run) => run() })
   const lag = monitorEventLoopDelay({ resolution: 1 })

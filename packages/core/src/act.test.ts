@@ -248,6 +248,56 @@ describe('B12: arguments', () => {
   })
 })
 
+describe('B2: retries', () => {
+  test('are for idempotent tools, keep the operation id, and are stored before they run', async () => {
+    const seen: [string, number][] = []
+    const flaky = tool({
+      name: 'flaky',
+      description: 'Fails once.',
+      effects: ['read'],
+      input: {},
+      retries: 2,
+      run: (_, { operationId, attempt }) => {
+        seen.push([operationId, attempt])
+        if (attempt === 1) throw new Error('hiccup')
+        return 'fine'
+      },
+    })
+    const { session, server } = await bench([call('flaky', {}), { text: 'ok' }], { tools: [flaky] })
+    await session.run('Go.')
+    expect(seen.map(([, attempt]) => attempt)).toEqual([1, 2])
+    expect(new Set(seen.map(([id]) => id)).size).toBe(1)
+    expect(ofType(await eventsOf(session), 'call.started').map((it) => it.attempt)).toEqual([1, 2])
+    expect(resultsSent(server.requests[1]!)).toEqual(['fine'])
+    const write = { name: 'w', description: 'w', effects: ['write'], input: {}, retries: 1, run: () => '' } as const
+    expect(() => tool(write)).toThrow('only an idempotent tool')
+  })
+
+  test('stop when the turn is interrupted', async () => {
+    const held = gate()
+    let ran = 0
+    const failing = tool({
+      name: 'failing',
+      description: 'Fails.',
+      effects: ['read'],
+      input: {},
+      retries: 50,
+      run: () => {
+        ran += 1
+        void held.pass()
+        throw new Error('no')
+      },
+    })
+    const { session } = await bench([call('failing', {})], { tools: [failing] })
+    const running = session.run('Go.')
+    await held.reached
+    await session.interrupt()
+    expect((await running).status).toBe('cancelled')
+    expect(ran).toBeLessThan(4)
+    assertWhole(await eventsOf(session))
+  })
+})
+
 describe('results', () => {
   test('H7: a long result is kept whole, and the model reads head, tail and pages', async () => {
     const long = Array.from({ length: 5_000 }, (_, n) => `line ${n} 😀`).join('\n')
@@ -312,23 +362,6 @@ describe('results', () => {
       }
     expect(seen).toEqual(['half'])
     expect(JSON.stringify(await eventsOf(session))).not.toContain('half')
-  })
-})
-
-describe('the provisional gate', () => {
-  test('denies what does more than read, unless the agent lists it; the reason is an event', async () => {
-    let written = 0
-    const write = tool({ name: 'write', description: 'Writes.', effects: ['write'], input: {}, run: () => ++written })
-    const denied = await bench([call('write', {}), { text: 'ok' }], { tools: [write] })
-    await denied.session.run('Go.')
-    expect(written).toBe(0)
-    const events = await eventsOf(denied.session)
-    expect(ofType(events, 'call.decided')[0]).toMatchObject({ decision: 'deny', rule: 'default:deny' })
-    expect(ofType(events, 'call.finished')[0]).toMatchObject({ status: 'denied' })
-    const allowed = await bench([call('write', {}), { text: 'ok' }], { tools: [write], allow: ['write'] })
-    await allowed.session.run('Go.')
-    expect(written).toBe(1)
-    expect(ofType(await eventsOf(allowed.session), 'call.decided')[0]).toMatchObject({ rule: 'allow:write' })
   })
 })
 

@@ -1,10 +1,13 @@
 import { hash } from 'node:crypto'
 import { readArtifact } from './artifacts.ts'
+import type { StateLimits } from './deadlines.ts'
 import type { Limits } from './decide.ts'
 import { OxbowError } from './errors.ts'
 import { assertId } from './ids.ts'
 import { compose, type Hooks, type Middleware } from './middleware.ts'
 import type { Model, ToolSpec } from './model.ts'
+import { MODES, type Mode, type Policy } from './permissions/gate.ts'
+import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
 import type { Tool } from './tool.ts'
 
 export interface AgentLimits extends Limits {
@@ -16,6 +19,14 @@ export interface AgentLimits extends Limits {
   readonly parallelReads: number
   /** Longer results are stored as artifacts; the model sees head, tail and a reference. In characters. */
   readonly maxResultLength: number
+  /** How long a person may take to decide on an approval. */
+  readonly approvalTimeoutMs: number
+  /**
+   * How long a turn may stay in one state before it fails with `state_timeout`, also when its worker does not answer.
+   * Default: an hour for `CREATED`, a minute more than the turn's total time for `RUNNING` and `WAITING_TOOL`, and 30
+   * days for whatever waits for people.
+   */
+  readonly stateTimeoutsMs: StateLimits['stateTimeoutsMs']
 }
 
 export const DEFAULT_LIMITS: AgentLimits = {
@@ -26,6 +37,10 @@ export const DEFAULT_LIMITS: AgentLimits = {
   idleTimeoutMs: 2 * 60_000,
   parallelReads: 4,
   maxResultLength: 16_000,
+  approvalTimeoutMs: 7 * 24 * 3_600_000,
+  stateTimeoutsMs: {},
+  whenDenied: 'tell',
+  budget: {},
 }
 
 export interface AgentDefinition {
@@ -35,8 +50,12 @@ export interface AgentDefinition {
   readonly model: Model
   readonly instructions: string
   readonly tools?: readonly Tool[]
-  /** Names of tools that may run although they do more than read. */
+  /** How calls are judged that no rule speaks of. Default `default`: what only reads runs, the rest asks. */
+  readonly mode?: Mode
+  /** Rules, as `tool`, `prefix*` or `tool(pattern)`. Deny is stronger than ask, ask than allow. */
   readonly allow?: readonly string[]
+  readonly ask?: readonly string[]
+  readonly deny?: readonly string[]
   readonly middleware?: readonly Middleware[]
   readonly limits?: Partial<AgentLimits>
   readonly temperature?: number
@@ -51,7 +70,7 @@ export interface Agent {
   readonly instructions: string
   readonly tools: ReadonlyMap<string, Tool>
   readonly specs: readonly ToolSpec[]
-  readonly allow: readonly string[]
+  readonly policy: Policy
   readonly hooks: Hooks
   readonly limits: AgentLimits
   readonly sampling: { readonly temperature?: number; readonly maxOutputTokens?: number }
@@ -63,21 +82,36 @@ export interface Agent {
  * @throws OxbowError `agent_invalid`, naming the field
  */
 export function agent(definition: AgentDefinition): Agent {
-  const { name, model, instructions, allow = [], middleware = [] } = definition
+  const { name, model, instructions, mode = 'default', middleware = [] } = definition
   assertId(name, 'agent name')
+  // For callers without a compiler.
+  if (typeof model?.generate !== 'function')
+    throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')
+  if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
   const own = definition.tools ?? []
   const tools = new Map<string, Tool>()
   for (const tool of own.length > 0 ? [...own, readArtifact] : own) {
+    if (tool?.jsonSchema === undefined) throw invalid(name, 'tools must be made with tool() or externalTool()')
     if (tools.has(tool.name)) throw invalid(name, `two tools are named ${tool.name}`)
     tools.set(tool.name, tool)
   }
-  for (const tool of allow)
-    if (!tools.has(tool))
-      throw invalid(name, `"allow" names ${tool}, which is not one of its tools (${[...tools.keys()].join(', ')})`)
+  if (!MODES.includes(mode)) throw invalid(name, `mode must be one of ${MODES.join(', ')}`)
+  const rules = (texts: readonly string[] = []): Rule[] =>
+    texts.map((text) => {
+      const rule = parseRule(text)
+      checkRule(rule, [...tools.values()])
+      return rule
+    })
+  const { allow, ask, deny } = definition
+  const policy: Policy = { mode, allow: rules(allow), ask: rules(ask), deny: rules(deny) }
 
-  const limits = { ...DEFAULT_LIMITS, ...definition.limits }
-  for (const [key, value] of Object.entries(limits))
-    if (!(typeof value === 'number' && value > 0)) throw invalid(name, `limits.${key} must be a number above 0`)
+  const { budget = {}, whenDenied = 'tell', stateTimeoutsMs = {}, ...numbers } = definition.limits ?? {}
+  for (const [key, value] of Object.entries({ ...numbers, ...budget, ...stateTimeoutsMs, price: undefined }))
+    if (value !== undefined && !(typeof value === 'number' && value > 0))
+      throw invalid(name, `limits.${key} must be a number above 0`)
+  if (budget.money !== undefined && budget.price === undefined)
+    throw invalid(name, 'limits.budget.money needs limits.budget.price, per million tokens')
+  const limits = { ...DEFAULT_LIMITS, ...numbers, budget, whenDenied, stateTimeoutsMs }
 
   const specs = [...tools.values()].map((tool) => ({
     name: tool.name,
@@ -88,12 +122,13 @@ export function agent(definition: AgentDefinition): Agent {
   return {
     name,
     version:
-      definition.version ?? hash('sha256', JSON.stringify([name, model.id, instructions, specs, allow])).slice(0, 12),
+      definition.version ??
+      hash('sha256', JSON.stringify([name, model.id, instructions, specs, mode, allow, ask, deny])).slice(0, 12),
     model,
     instructions,
     tools,
     specs,
-    allow,
+    policy,
     hooks: compose(middleware),
     limits,
     sampling: {

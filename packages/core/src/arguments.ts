@@ -14,8 +14,18 @@ export type ParsedArguments =
     }
   | { readonly ok: false; readonly message: string }
 
-// Some open models leave their template's end marker behind a complete value.
-const TEMPLATE_MARKER = /(?:\s*<\|[a-z_]{1,32}\|>)+\s*$/
+const TEMPLATE_MARKER = /^<\|[a-z_]{1,32}\|>$/
+
+/** Some open models leave their template's end markers behind a complete value. */
+function withoutMarkers(raw: string): string {
+  let text = raw.trim()
+  while (text.endsWith('|>')) {
+    const start = text.lastIndexOf('<|')
+    if (start === -1 || !TEMPLATE_MARKER.test(text.slice(start))) break
+    text = text.slice(0, start).trimEnd()
+  }
+  return text
+}
 
 /** Broken JSON is never repaired: what cannot be read as one object is refused, with the schema for the model to read. */
 export async function parseArguments(
@@ -32,7 +42,8 @@ export async function parseArguments(
     for (const error of errors) coerce(value, error)
     if (!validate(value)) return refuse(before, tool.jsonSchema)
   }
-  if (!isStandardSchema(tool.input)) return { ok: true, arguments: value, input: value }
+  // A copy: a tool that changes its input must not change what is stored.
+  if (!isStandardSchema(tool.input)) return { ok: true, arguments: value, input: structuredClone(value) }
 
   const outcome = await tool.input['~standard'].validate(value)
   if (outcome.issues === undefined) return { ok: true, arguments: value, input: outcome.value }
@@ -45,7 +56,7 @@ export async function parseArguments(
 
 /** The object, or what is wrong with the text. */
 function readObject(raw: string, schema: JsonSchema): Arguments | string {
-  const text = raw.replace(TEMPLATE_MARKER, '').trim()
+  const text = withoutMarkers(raw)
   if (text === '') {
     const required = Array.isArray(schema.required) ? schema.required : []
     return required.length === 0 ? {} : 'the arguments are empty'

@@ -18,7 +18,8 @@ export async function offload(
     .filter((it) => it.type === 'text')
     .map((it) => it.text)
     .join('\n')
-  if (text.length <= limit) return { content: [...content] }
+  const shown = await Promise.all(content.map((it, index) => showable(files, owner, `${id}.${index}`, it)))
+  if (text.length <= limit) return { content: shown }
 
   const data = Buffer.from(text)
   await files.put(owner, pathOf(id), data)
@@ -28,7 +29,7 @@ export async function offload(
     `[${text.length - head.length - tail.length} of ${text.length} characters left out. ` +
     `Read more with read_artifact: {"id":"${id}","offset":${head.length}}]`
   return {
-    content: [{ type: 'text', text: `${head}\n\n${notice}\n\n${tail}` }, ...content.filter((it) => it.type !== 'text')],
+    content: [{ type: 'text', text: `${head}\n\n${notice}\n\n${tail}` }, ...shown.filter((it) => it.type !== 'text')],
     artifact: { id, bytes: data.length },
   }
 }
@@ -36,6 +37,19 @@ export async function offload(
 export async function loadArtifact(files: Files, owner: SessionKey, id: string): Promise<string | undefined> {
   const file = await files.get(owner, pathOf(id))
   return file === undefined ? undefined : Buffer.from(file.data).toString('utf8')
+}
+
+/** Files above this many characters of base64 are kept beside the journal and only named. */
+const MAX_DATA = 4_000_000
+
+async function showable(files: Files, owner: SessionKey, id: string, block: InputBlock): Promise<InputBlock> {
+  if (block.type === 'text' || (block.data?.length ?? 0) <= MAX_DATA) return block
+  await files.put(owner, pathOf(id), Buffer.from(block.data!, 'base64'))
+  const bytes = Math.floor((block.data!.length * 3) / 4)
+  return {
+    type: 'text',
+    text: `[${block.name ?? block.mediaType}, ${bytes} bytes: too large to show; stored as artifact ${id}]`,
+  }
 }
 
 /** Never cuts a surrogate pair. */

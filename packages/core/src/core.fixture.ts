@@ -11,6 +11,7 @@ import {
   type Backend,
   createEngine,
   type Engine,
+  type EngineOptions,
   type Event,
   isEvent,
   type Session,
@@ -29,13 +30,13 @@ export interface Bench {
   another(): Engine
 }
 
-type Replies = readonly Reply[] | ((request: ScriptedRequest) => Reply | undefined)
+type Replies = readonly Reply[] | ((request: ScriptedRequest) => Reply | undefined | Promise<Reply | undefined>)
 
 /** An engine whose agent `helper` gets these replies. Everything is closed when the test ends. */
 export async function bench(
   replies: Replies,
   definition: Partial<AgentDefinition> = {},
-  options: { backend?: Backend } = {},
+  options: { backend?: Backend; currentPrincipal?: EngineOptions['currentPrincipal'] } = {},
 ): Promise<Bench> {
   const server = await scriptedModel({ scripts: { helper: replies } })
   const helper = agent({
@@ -48,7 +49,13 @@ export async function bench(
   const errors: unknown[] = []
   const engines: Engine[] = []
   const start = (): Engine => {
-    const engine = createEngine({ backend, agents: [helper], onError: (error) => errors.push(error) })
+    const { currentPrincipal } = options
+    const engine = createEngine({
+      backend,
+      agents: [helper],
+      onError: (error) => errors.push(error),
+      ...(currentPrincipal && { currentPrincipal }),
+    })
     engines.push(engine)
     return engine
   }

@@ -1,5 +1,5 @@
 // What to do next, as a pure function of the turn's state.
-import type { EventBody, Failure } from './events/types.ts'
+import type { Event, EventBody, Failure } from './events/types.ts'
 import type { CallState, TurnState } from './state.ts'
 
 export interface Limits {
@@ -9,7 +9,23 @@ export interface Limits {
   readonly outputAttempts: number
   /** Claims of one turn without any progress between them, after which it is parked. */
   readonly maxRecoveries: number
+  /** When every call of a step was refused by a person: `tell` the model, or `stop` the turn. */
+  readonly whenDenied: 'tell' | 'stop'
+  readonly budget: Budget
 }
+
+/** What one turn may use up; checked before each model call and each call of a tool. */
+export interface Budget {
+  /** Input and output of all model calls. */
+  readonly tokens?: number
+  readonly toolCalls?: number
+  /** In the currency of `price`. */
+  readonly money?: number
+  /** Per million tokens; needed for `money`. */
+  readonly price?: { readonly input: number; readonly output: number }
+}
+
+export type PauseReason = Event<'turn.paused'>['reason']
 
 export type Ending =
   | { readonly type: 'turn.finished'; readonly reason: 'completed' | 'max_steps' | 'length' | 'refusal' | 'filtered' }
@@ -23,7 +39,7 @@ export type Action =
   | { readonly type: 'act'; readonly calls: readonly CallState[] }
   /** Validate the structured answer. */
   | { readonly type: 'check' }
-  | { readonly type: 'wait'; readonly reason: 'external' | 'recovery_limit' }
+  | { readonly type: 'wait'; readonly reason: PauseReason }
   | { readonly type: 'finish'; readonly ending: Ending }
 
 export function decide(turn: TurnState, limits: Limits): Action {
@@ -31,11 +47,16 @@ export function decide(turn: TurnState, limits: Limits): Action {
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
 
+  if (turn.pauseRequested) return { type: 'wait', reason: 'manual' }
+
   const open = turn.calls.filter((call) => call.finished === undefined)
   if (open.length > 0) {
-    const ready = open.filter((call) => call.external === undefined || call.resolved !== undefined)
-    return ready.length > 0 ? { type: 'act', calls: ready } : { type: 'wait', reason: 'external' }
+    const ready = open.filter((call) => !awaitsApproval(call) && !awaitsResult(call))
+    if (ready.length > 0) return { type: 'act', calls: ready }
+    return { type: 'wait', reason: open.some(awaitsApproval) ? 'approval' : 'external' }
   }
+  if (limits.whenDenied === 'stop' && turn.calls.length > 0 && turn.calls.every(deniedByPerson))
+    return finish({ type: 'turn.cancelled', reason: 'every call was refused' })
 
   const maxSteps = turn.options.maxSteps ?? limits.maxSteps
   const { reply } = turn
@@ -44,13 +65,15 @@ export function decide(turn: TurnState, limits: Limits): Action {
   const next: Action = { type: 'think', step: turn.step + 1, toolsOffered: turn.step < maxSteps, begun: false }
   if (reply === undefined) return next
 
+  if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
+    return finish({ type: 'turn.finished', reason: reply.finishReason })
+  const spent = turn.calls.length > 0 ? overBudget(turn, limits.budget) : undefined
+  if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
   if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
   if (turn.calls.length > 0 && turn.toolsOffered) return next
   if (turn.steers.length > 0) return next
   if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
     return turn.emptyReplies < 2 ? next : finish({ type: 'turn.failed', error: emptyReply })
-  if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
-    return finish({ type: 'turn.finished', reason: reply.finishReason })
   if (turn.options.output !== undefined) {
     if (reply.rejected === undefined) return { type: 'check' }
     return turn.rejections < limits.outputAttempts ? next : finish({ type: 'turn.failed', error: outputInvalid(turn) })
@@ -58,6 +81,31 @@ export function decide(turn: TurnState, limits: Limits): Action {
   if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
 }
+
+export const awaitsApproval = ({ approval }: CallState): boolean =>
+  approval !== undefined && approval.resolved === undefined
+
+const awaitsResult = ({ external, resolved }: CallState): boolean => external === true && resolved === undefined
+
+const deniedByPerson = ({ approval }: CallState): boolean => approval?.resolved?.verdict === 'denied'
+
+/** Why nothing more may be spent on this turn. */
+export function overBudget(turn: TurnState, { tokens, toolCalls, money, price }: Budget): Failure | undefined {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = turn.usage
+  const input = inputTokens + cacheReadTokens + cacheWriteTokens
+  if (tokens !== undefined && input + outputTokens >= tokens)
+    return budgetSpent(`${input + outputTokens} of ${tokens} tokens are used`)
+  if (toolCalls !== undefined && turn.callCount >= toolCalls)
+    return budgetSpent(`${turn.callCount} of ${toolCalls} tool calls are used`)
+  if (money === undefined || price === undefined) return undefined
+  const cost = (input * price.input + outputTokens * price.output) / 1_000_000
+  return cost >= money ? budgetSpent(`${cost.toFixed(4)} of ${money} are spent`) : undefined
+}
+
+const budgetSpent = (what: string): Failure => ({
+  code: 'budget_exceeded',
+  message: `The turn was stopped by its budget: ${what}.`,
+})
 
 /** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
 export function consequence(turn: TurnState, action: Action): EventBody[] {

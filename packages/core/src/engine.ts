@@ -1,7 +1,9 @@
 // The engine of one process: which sessions live here, who works on them, and what is picked up after a crash.
 import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
+import type { SecretsOf } from './audit.ts'
 import { OxbowError } from './errors.ts'
+import type { Principal } from './events/types.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
 import type { Backend, SessionKey, SessionSummary } from './ports.ts'
@@ -9,6 +11,7 @@ import { type EngineInside, openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState } from './state.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn-run.ts'
+import { endIfStuck, type Watch } from './watchdog.ts'
 import { workOnTurn } from './work.ts'
 
 export interface EngineOptions {
@@ -17,6 +20,11 @@ export interface EngineOptions {
   readonly agents: readonly Agent[]
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
+  /**
+   * Asked when an approval is used: who is this principal now? Undefined: they may not act any more. Default: as they were
+   * when the turn began.
+   */
+  readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** Called at named places of the engine; used to kill the process there in tests. */
   readonly faultPoint?: FaultPoint
   /** Sessions without readers or work that stay in memory. Default 1,000. */
@@ -29,7 +37,7 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /** Takes up open turns whose worker is gone. Runs at `start` and every few seconds after it. Returns how many. */
+  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
@@ -40,6 +48,8 @@ export interface Engine {
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
+  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
+  readonly leftBehind: number
 }
 
 interface Entry {
@@ -57,21 +67,53 @@ interface Work {
 }
 
 const SWEEP_MS = 5_000
+/** Turns that are worked on at once while a crash is being recovered from. */
+const MAX_RECOVERING = 100
 
 export function createEngine(options: EngineOptions): Engine {
   const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
+  if (backend?.journal === undefined)
+    throw new OxbowError(
+      'engine_invalid',
+      "createEngine() needs a backend, for example memory() or sqlite({ path: '.oxbow/oxbow.db' })",
+    )
+  if (!(options.agents?.length > 0)) throw new OxbowError('engine_invalid', 'createEngine() needs at least one agent')
   const agents = new Map(options.agents.map((it) => [it.name, it]))
   if (agents.size !== options.agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
   const worker = `worker_${randomUUID()}`
   const entries = new Map<string, Entry>()
+  /** Agents that sessions in this store name and this engine does not have; each is reported once. */
+  const strangers = new Set<string>()
   const working = new Map<SessionLog, Work>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
+  /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
+  let lookAround: NodeJS.Timeout | undefined
+  /** Tools that were told to stop and did not. */
+  const leftBehind = new Set<Promise<unknown>>()
   let stopping = false
 
   const announce = () => {
-    announced ??= backend.workers.announce(worker)
+    announced ??= backend.workers.announce(worker).catch((error: unknown) => {
+      // The next one tries again: the store may have been busy.
+      announced = undefined
+      throw error
+    })
+    lookAround ??= setInterval(() => {
+      for (const { log } of entries.values()) if (log.watched && !working.has(log) && needsWork(log.state)) attend(log)
+    }, SWEEP_MS).unref()
     return announced
+  }
+
+  const secretsOf: SecretsOf = (agent, tool) => agents.get(agent)?.tools.get(tool)?.secrets ?? []
+
+  const limitsOf = (agent: string) => agents.get(agent)?.limits
+  const watch: Watch = {
+    worker,
+    startedAt: Date.now(),
+    alive: (it) => backend.workers.alive(it),
+    run: (log) => working.get(log)?.run,
+    report: (log, turnId, error) => report(log, turnId)(error),
   }
 
   /** The session's log in memory, being loaded if need be; most recently used last. */
@@ -79,7 +121,7 @@ export function createEngine(options: EngineOptions): Engine {
     const name = JSON.stringify([key.tenant, key.user, key.session])
     let entry = entries.get(name)
     if (entry === undefined) {
-      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint })
+      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
       entry = { log, loaded: log.load(), users: 0 }
       entry.loaded.catch(() => entries.delete(name))
     }
@@ -141,10 +183,16 @@ export function createEngine(options: EngineOptions): Engine {
       entry.again = false
       const { turn } = log.state
       if (stopping || turn === undefined || !needsWork(log.state)) return
+      const agent = agents.get(log.state.agent)
+      // Another engine on this store may have it: what cannot be run here is not claimed here.
+      if (agent === undefined) {
+        const error = unknownAgent(log.state.agent)
+        if (!strangers.has(log.state.agent)) report(log, turn.turnId)(error)
+        strangers.add(log.state.agent)
+        return
+      }
       epoch ??= await claim(log)
       if (epoch === undefined) return
-      const agent = agents.get(log.state.agent)
-      if (agent === undefined) throw unknownAgent(log.state.agent)
       let run: TurnRun
       try {
         run = turnRun({
@@ -156,6 +204,11 @@ export function createEngine(options: EngineOptions): Engine {
           epoch,
           faultPoint,
           report: report(log, turn.turnId),
+          leaveBehind: (work) => {
+            leftBehind.add(work)
+            void work.finally(() => leftBehind.delete(work))
+          },
+          currentPrincipal: options.currentPrincipal ?? (async (principal) => principal),
         })
       } catch (error) {
         if (error instanceof ClaimLost) return
@@ -186,6 +239,7 @@ export function createEngine(options: EngineOptions): Engine {
   const inside: EngineInside = {
     worker,
     announce,
+    files: backend.files,
     using,
     attend,
     agent(name) {
@@ -214,10 +268,34 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
+  async function expire(): Promise<void> {
+    const now = Date.now()
+    for (const { key } of await backend.journal.list({ dueBy: now }))
+      await using(key, async (log) => {
+        await log.catchUp()
+        await log.append((draft) => {
+          const { turn } = draft.state
+          for (const { approval } of turn?.calls ?? []) {
+            if (approval === undefined || approval.resolved !== undefined || approval.requested.expiresAt > now)
+              continue
+            const { turnId, approvalId } = approval.requested
+            draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
+          }
+        })
+        const limits = limitsOf(log.state.agent)
+        if (limits !== undefined) await endIfStuck(watch, log, limits, now)
+        attend(log)
+      }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
+  }
+
   async function recover(): Promise<number> {
+    await expire()
     let taken = 0
     for await (const key of openSessions()) {
       if (stopping) break
+      // The rest is taken up by the next sweep: a crash must not be followed by a storm.
+      if (working.size >= MAX_RECOVERING) break
       try {
         taken += await using(key, async (log) => {
           await log.catchUp()
@@ -237,8 +315,7 @@ export function createEngine(options: EngineOptions): Engine {
     backend,
     agents,
     session(key, { agent } = {}) {
-      const name = agent ?? options.agents[0]?.name
-      if (name === undefined) throw new OxbowError('unknown_agent', 'the engine has no agents')
+      const name = agent ?? options.agents[0]!.name
       inside.agent(name)
       const { tenant, user, session = randomUUID() } = key
       return openSession(inside, sessionKey({ tenant, user, session }), name)
@@ -256,6 +333,7 @@ export function createEngine(options: EngineOptions): Engine {
     async stop(graceMs = 10_000) {
       stopping = true
       clearInterval(sweep)
+      clearInterval(lookAround)
       const all = [...working.values()]
       const timer = setTimeout(() => {
         for (const it of all) it.run?.stop('shutdown')
@@ -263,13 +341,19 @@ export function createEngine(options: EngineOptions): Engine {
       await Promise.all(all.map((it) => it.done))
       clearTimeout(timer)
       for (const { log } of entries.values()) {
-        log.fail(
+        log.shutDown(
           new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
             retryable: true,
           }),
         )
       }
-      await (await announced)?.release()
+      const announcement = await announced?.catch(() => undefined)
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
+      if (leftBehind.size === 0) await announcement?.release()
+      else void Promise.allSettled(leftBehind).then(() => announcement?.release())
+    },
+    get leftBehind() {
+      return leftBehind.size
     },
     get running() {
       return [...working.values()].filter((it) => it.run !== undefined).length

@@ -21,18 +21,21 @@ export interface Follower extends AsyncIterableIterator<SessionItem> {
 
 /**
  * Delivers each event with `seq > after` once and in order, with fragments between them while the reader keeps up.
- * Without `fragments` only events are delivered.
+ * With `fragments: false` only events are delivered, with a `turnId` only what belongs to that turn.
  * `onClose` runs once, when the reader leaves or `fail` has been delivered.
  */
 export function follower(
   source: FollowerSource,
   after: number,
-  fragments: boolean,
+  only: { readonly fragments?: boolean; readonly turnId?: string | undefined },
   onClose: (self: Follower) => void,
 ): Follower {
   let cursor = after
   let behind = after < source.seq()
-  const soFar = fragments ? source.soFar : () => []
+  const { fragments = true, turnId } = only
+  const wanted = (item: SessionItem): boolean =>
+    (fragments || isEvent(item)) && (turnId === undefined || ('turnId' in item && item.turnId === turnId))
+  const soFar = (): SessionItem[] => source.soFar().filter(wanted)
   let waiting: SessionItem[] = behind ? [] : soFar()
   let next = 0
   let wake: (() => void) | undefined
@@ -64,7 +67,7 @@ export function follower(
   const self: Follower = {
     [Symbol.asyncIterator]: () => self,
     push(item) {
-      if (closed || behind || !(fragments || isEvent(item))) return
+      if (closed || behind || !wanted(item)) return
       if (waiting.length - next >= MAX_WAITING) {
         behind = true
         waiting = []
@@ -91,6 +94,7 @@ export function follower(
           if (!isEvent(item)) return { done: false, value: item }
           if (item.seq <= cursor) continue
           cursor = item.seq
+          if (!wanted(item)) continue
           return { done: false, value: item }
         }
         if (failure !== undefined) {

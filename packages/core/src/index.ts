@@ -1,4 +1,6 @@
 export { type Agent, type AgentDefinition, type AgentLimits, agent, DEFAULT_LIMITS } from './agent.ts'
+export { type ApprovalRequest, needsApproval, type ToolDecision } from './asking.ts'
+export type { StateLimits } from './deadlines.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
 export type * from './events/types.ts'
@@ -16,11 +18,33 @@ export {
   noUsage,
   type ToolSpec,
 } from './model.ts'
+export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
+export { mayDecide } from './permissions/may-decide.ts'
+export { grants } from './permissions/permission-ids.ts'
 export type * from './ports.ts'
-export { type PendingCall, type TurnResult, turnResult } from './result.ts'
-export type { Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
+export {
+  isEnd,
+  newResult,
+  type PendingApproval,
+  type PendingCall,
+  resultAfter,
+  type TurnResult,
+  turnResult,
+} from './result.ts'
+export type { ApprovalDecision, Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
 export { addUsage, emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
+export {
+  type DwellTimes,
+  dwellTimes,
+  isOver,
+  newTask,
+  TASK_STATES,
+  type Task,
+  type TaskState,
+  taskAfter,
+  taskOf,
+} from './task.ts'
 export {
   type Effect,
   externalTool,
@@ -29,5 +53,6 @@ export {
   type ToolContext,
   type ToolDefinition,
   type ToolResult,
+  type ToolVerdict,
   tool,
 } from './tool.ts'

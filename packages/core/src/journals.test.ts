@@ -45,7 +45,9 @@ describe.each(fixtures)('%s', (name) => {
     for (const it of events) expect(eventSchema.safeParse(it).error).toBeUndefined()
     const { oneOf } = eventJsonSchema() as { oneOf: { properties: { type: { const: string } } }[] }
     const missing = oneOf.map((it) => it.properties.type.const).filter((type) => !events.some((it) => it.type === type))
-    expect(missing).toEqual(['turn.released'])
+    // Parking needs a broken store; approvals and pauses came after 0.1.0.
+    const later = ['approval.requested', 'approval.resolved', 'pause.requested']
+    expect(missing.filter((it) => !later.includes(it))).toEqual(['turn.released'])
   })
 
   test('cut off after any event it is taken up and comes to its end', async () => {
@@ -58,7 +60,7 @@ describe.each(fixtures)('%s', (name) => {
       const structured = state.turn?.options.output !== undefined
       const { session, engine } = await bench(
         () => ({ text: structured ? '{"n":1}' : 'ok' }),
-        { version: '1', tools },
+        { version: '1', tools, deny: ['write'] },
         { backend },
       )
       await engine.start()

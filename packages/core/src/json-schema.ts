@@ -30,6 +30,9 @@ type Compile = (schema: JsonSchema) => ValidateFunction
 
 let compiler: Promise<Compile> | undefined
 const compiled = new WeakMap<JsonSchema, ValidateFunction>()
+/** By their text, because the schema of a structured answer is another object in every turn. Oldest first. */
+const byText = new Map<string, ValidateFunction>()
+const MAX_KEPT = 200
 
 /** The shared ajv (2020-12), with validators cached per schema object. */
 export async function validatorFor(schema: JsonSchema, where: string): Promise<ValidateFunction> {
@@ -38,7 +41,11 @@ export async function validatorFor(schema: JsonSchema, where: string): Promise<V
   compiler ??= loadAjv()
   const compile = await compiler
   try {
-    const validate = compile(schema)
+    const text = JSON.stringify(schema)
+    const validate = byText.get(text) ?? compile(schema)
+    byText.delete(text)
+    byText.set(text, validate)
+    if (byText.size > MAX_KEPT) byText.delete(byText.keys().next().value!)
     compiled.set(schema, validate)
     return validate
   } catch (cause) {
@@ -54,7 +61,12 @@ async function loadAjv(): Promise<Compile> {
   const addFormats = formats.default as unknown as (target: unknown) => void
   addFormats(ajv)
   // `$schema` is dropped because authors write other drafts' addresses above schemas that 2020-12 reads as well.
-  return ({ $schema: _, ...schema }) => ajv.compile(schema)
+  return ({ $schema: _, ...schema }) => {
+    const validate = ajv.compile(schema)
+    // ajv would hold on to every schema that it has ever seen.
+    ajv.removeSchema(schema)
+    return validate
+  }
 }
 
 /** The errors of a validator, as one line that a model can act upon. */

@@ -57,7 +57,7 @@ test('H3: onActing wraps each call: run, denied, unknown, broken and external', 
   const ask = externalTool({ name: 'ask', description: 'a', effects: ['read'], input: {} })
   const { session } = await bench(
     [call('echo', { text: 'x' }, 'write', {}, 'nothing', {}, 'echo', '{', 'ask', {}), { text: 'ok' }],
-    { tools: [echo, write, ask], middleware: [tracer('A', log)] },
+    { tools: [echo, write, ask], deny: ['write'], middleware: [tracer('A', log)] },
   )
   const { pending } = await session.run('Go.', { turnId: 't' })
   await session.resolve(pending[0]!.callId, { content: 'answer' })

@@ -1,4 +1,5 @@
 // Five hooks around a turn. They are composed once per turn, the first middleware outermost, and never run per delta.
+import { OxbowError } from './errors.ts'
 import type { EventBody, Principal } from './events/types.ts'
 import type { ModelReply, ModelRequest } from './model.ts'
 import type { SessionKey } from './ports.ts'
@@ -10,6 +11,8 @@ export interface TurnContext {
   readonly turnId: string
   readonly agent: string
   readonly principal: Principal
+  /** What came with the input, for tools and middleware only. */
+  readonly attributes: Readonly<Record<string, unknown>>
   readonly signal: AbortSignal
 }
 
@@ -65,9 +68,15 @@ export function compose(middleware: readonly Middleware[]): Hooks {
   const prompts = middleware.filter((it) => it.onSystemPrompt !== undefined)
   const models = middleware.filter((it) => it.onModelCall !== undefined)
   return {
-    agent: nest(middleware.map((it) => it.onAgent?.bind(it))),
+    agent: nest(
+      middleware.map((it) => it.onAgent?.bind(it)),
+      true,
+    ),
     reasoning: nest(middleware.map((it) => it.onReasoning?.bind(it))),
-    acting: nest(middleware.map((it) => it.onActing?.bind(it))),
+    acting: nest(
+      middleware.map((it) => it.onActing?.bind(it)),
+      true,
+    ),
     modelCall: (request, context, work) =>
       models.reduceRight<typeof work>(
         (next, it) => (changed) => it.onModelCall!(changed, context, next),
@@ -81,10 +90,25 @@ export function compose(middleware: readonly Middleware[]): Hooks {
   }
 }
 
-function nest<Context, Result>(hooks: readonly (Wrap<Context, Result> | undefined)[]): Wrap<Context, Result> {
+function nest<Context, Result>(
+  hooks: readonly (Wrap<Context, Result> | undefined)[],
+  once = false,
+): Wrap<Context, Result> {
   const present = hooks.filter((it) => it !== undefined)
   return present.reduceRight<Wrap<Context, Result>>(
-    (inner, hook) => (context, work) => hook(context, () => inner(context, work)),
+    (inner, hook) => (context, work) =>
+      hook(context, once ? onlyOnce(() => inner(context, work)) : () => inner(context, work)),
     (_context, work) => work(),
   )
+}
+
+/** A call that runs twice acts twice. */
+function onlyOnce<Result>(next: () => Promise<Result>): () => Promise<Result> {
+  let called = false
+  return () => {
+    if (called)
+      throw new OxbowError('middleware_invalid', 'A middleware called next() twice; onAgent and onActing may not.')
+    called = true
+    return next()
+  }
 }

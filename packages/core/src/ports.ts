@@ -1,5 +1,5 @@
 // What a back end must offer. Each implementation passes the conformance suite of @oxbow/backends.
-import type { Event } from './events/types.ts'
+import type { CallStatus, Event, Principal } from './events/types.ts'
 
 /** The key of a session. Always these three fields, never one joined string. */
 export interface SessionKey {
@@ -22,10 +22,55 @@ export interface SessionSummary {
   readonly updatedAt: number
 }
 
+/** What is stored with an append beside its events, in the same transaction. */
+export interface AppendNotes extends Pick<SessionSummary, 'status' | 'agent' | 'title'> {
+  /** When somebody should look at the session although nothing comes: a time limit. Milliseconds since 1970. */
+  readonly wakeAt?: number
+  readonly audit?: readonly AuditRecord[]
+}
+
+/** One line of the audit log: that a call was judged, that a person decided, or what became of it. */
+export interface AuditRecord {
+  readonly key: SessionKey
+  /** The event that it describes. */
+  readonly seq: number
+  readonly at: number
+  readonly event: 'call.decided' | 'approval.resolved' | 'call.finished'
+  readonly turnId: string
+  readonly callId: string
+  readonly tool: string
+  readonly principal: Principal
+  /** Without the values that the tool marks as secret. */
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly decision: 'allow' | 'ask' | 'deny' | 'approved' | 'denied' | 'expired' | undefined
+  readonly rule: string | undefined
+  readonly reason: string | undefined
+  /** Who decided on the approval. */
+  readonly approver: string | undefined
+  readonly operationId: string | undefined
+  /** Of `call.finished`. */
+  readonly status: CallStatus | undefined
+}
+
+export interface AuditQuery {
+  readonly tenant?: string
+  readonly user?: string
+  readonly session?: string
+  readonly tool?: string
+  readonly status?: CallStatus
+  /** Milliseconds since 1970, inclusive and exclusive. */
+  readonly from?: number
+  readonly to?: number
+  /** The cursor of the page before. */
+  readonly after?: number
+  /** Default 100. */
+  readonly limit?: number
+}
+
 export interface Journal {
   /**
    * Stores all of `events` or none, durably, if the journal still ends at `expectedSeq` (0: no journal yet).
-   * `events[i].seq` must be `expectedSeq + 1 + i`, else it rejects with `invalid_append`. `summary` is stored in the same
+   * `events[i].seq` must be `expectedSeq + 1 + i`, else it rejects with `invalid_append`. `notes` are stored in the same
    * transaction; `createdAt` and `updatedAt` are the `at` of the first and the last event. A stale `expectedSeq` is an
    * answer, not an error; a journal that cannot be read or written rejects.
    */
@@ -33,7 +78,7 @@ export interface Journal {
     key: SessionKey,
     expectedSeq: number,
     events: readonly Event[],
-    summary: Pick<SessionSummary, 'status' | 'agent' | 'title'>,
+    notes: AppendNotes,
   ): Promise<{ ok: true } | { ok: false; head: number }>
 
   /** Events with `seq > afterSeq`, in order, at most `limit` (default 500). Rejects with `journal_corrupt` on damage. */
@@ -47,6 +92,9 @@ export interface Journal {
    * to hold all rows that share its last millisecond.
    */
   list(query: SessionQuery): Promise<SessionSummary[]>
+
+  /** Audit records in the order in which they were stored. `cursor` continues after the page. */
+  audit(query: AuditQuery): Promise<{ records: AuditRecord[]; cursor: number }>
 
   /** A cache that may vanish. `data` is opaque text; `version` tells who can read it. An older one never replaces a newer. */
   getSnapshot(key: SessionKey): Promise<Snapshot | undefined>
@@ -65,6 +113,8 @@ export interface SessionQuery {
   readonly status?: SessionStatus
   readonly before?: number
   readonly limit?: number
+  /** Sessions whose `wakeAt` has come by this time. */
+  readonly dueBy?: number
 }
 
 export interface Snapshot {

@@ -8,11 +8,14 @@ export interface PendingCall {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
+/** A call that waits for a person. */
+export type PendingApproval = Omit<Event<'approval.requested'>, 'type' | 'seq' | 'at' | 'turnId'>
+
 /** What a turn came to, or has come to so far. */
 export interface TurnResult {
   readonly turnId: string
   readonly status: 'running' | 'paused' | 'finished' | 'failed' | 'cancelled'
-  /** Why it ended or paused: `completed`, `max_steps`, `length`, `refusal`, `filtered`, `external` … */
+  /** Why it ended or paused: `completed`, `max_steps`, `length`, `refusal`, `filtered`, `approval`, `external` … */
   readonly reason: string
   /** The text of the last answer. */
   readonly text: string
@@ -23,6 +26,8 @@ export interface TurnResult {
   readonly usage: Usage
   /** External calls whose results the caller has to bring. */
   readonly pending: readonly PendingCall[]
+  /** Calls that wait for somebody to approve or refuse them. */
+  readonly approvals: readonly PendingApproval[]
 }
 
 const start: TurnResult = {
@@ -35,20 +40,28 @@ const start: TurnResult = {
   steps: 0,
   usage: noUsage,
   pending: [],
+  approvals: [],
 }
 
 /** Folds the events of one turn; events of other turns are passed over. */
 export function turnResult(turnId: string, events: readonly Event[]): TurnResult {
-  let result: TurnResult = { ...start, turnId }
+  let result = newResult(turnId)
   for (const event of events)
-    if (event.type !== 'session.opened' && event.turnId === turnId) result = { ...result, ...change(result, event) }
+    if (event.type !== 'session.opened' && event.turnId === turnId) result = resultAfter(result, event)
   return result
 }
+
+/** Before anything has happened in the turn. */
+export const newResult = (turnId: string): TurnResult => ({ ...start, turnId })
+
+/** After an event of the turn. */
+export const resultAfter = (result: TurnResult, event: Event): TurnResult => ({ ...result, ...change(result, event) })
 
 function change(result: TurnResult, event: Event): Partial<TurnResult> {
   switch (event.type) {
     case 'turn.claimed':
     case 'turn.released':
+    case 'interrupt.requested':
       return { status: 'running', reason: '' }
     case 'model.finished': {
       const text = event.message.blocks.map((it) => (it.type === 'text' ? it.text : '')).join('')
@@ -58,9 +71,21 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       const { callId, tool } = event
       return { pending: [...result.pending, { callId, tool, arguments: event.arguments }] }
     }
+    // Whatever ends a pause ends it here, and not only when a worker has come to it.
     case 'external.resolved':
+      return { status: 'running', reason: '', pending: result.pending.filter((it) => it.callId !== event.callId) }
     case 'call.finished':
       return { pending: result.pending.filter((it) => it.callId !== event.callId) }
+    case 'approval.requested': {
+      const { type: _, seq: __, at: ___, turnId: ____, ...approval } = event
+      return { approvals: [...result.approvals, approval] }
+    }
+    case 'approval.resolved':
+      return {
+        status: 'running',
+        reason: '',
+        approvals: result.approvals.filter((it) => it.approvalId !== event.approvalId),
+      }
     case 'turn.paused':
       return { status: 'paused', reason: event.reason }
     case 'turn.finished':

@@ -1,21 +1,29 @@
 // A session in this process: the folded state, the only way to append, and those who follow.
+
+import { auditOf, type SecretsOf } from './audit.ts'
+import { nextDeadline, type StateLimits } from './deadlines.ts'
 import type { Event, EventBody, SessionItem } from './events/types.ts'
 import { type Follower, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
-import type { Journal, SessionKey } from './ports.ts'
-import { emptyState, evolve, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+import type { AppendNotes, AuditRecord, Journal, SessionKey } from './ports.ts'
+import { emptyState, evolve, evolveAll, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 
 /** Events that are about to be stored, and the state as it will be. */
 export class Draft {
   readonly events: Event[] = []
+  readonly audit: AuditRecord[] = []
   state: SessionState
+  readonly #key: SessionKey
   readonly #at: number
+  readonly #secrets: SecretsOf
 
-  constructor(state: SessionState, at: number) {
+  constructor(state: SessionState, key: SessionKey, at: number, secrets: SecretsOf) {
     this.state = state
+    this.#key = key
     this.#at = at
+    this.#secrets = secrets
   }
 
   add(...bodies: readonly EventBody[]): void {
@@ -23,6 +31,8 @@ export class Draft {
       const event: Event = { ...body, seq: this.state.seq + 1, at: this.#at }
       this.events.push(event)
       this.state = evolve(this.state, event)
+      const record = auditOf(this.#key, this.state, event, this.#secrets)
+      if (record !== undefined) this.audit.push(record)
     }
   }
 }
@@ -53,6 +63,8 @@ export class SessionLog {
   readonly #journal: Journal
   readonly #now: () => number
   readonly #faultPoint: FaultPoint | undefined
+  readonly #secretsOf: SecretsOf
+  readonly #limitsOf: (agent: string) => StateLimits | undefined
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
   #waiting: Waiting[] = []
@@ -60,13 +72,26 @@ export class SessionLog {
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
   #users = 0
+  #holding: NodeJS.Timeout | undefined
+  #failure: { error: unknown } | undefined
   #stopWatching: (() => void) | undefined
 
-  constructor(key: SessionKey, journal: Journal, options: { now: () => number; faultPoint: FaultPoint | undefined }) {
+  constructor(
+    key: SessionKey,
+    journal: Journal,
+    options: {
+      now: () => number
+      faultPoint: FaultPoint | undefined
+      secretsOf: SecretsOf
+      limitsOf: (agent: string) => StateLimits | undefined
+    },
+  ) {
     this.key = key
     this.#journal = journal
     this.#now = options.now
     this.#faultPoint = options.faultPoint
+    this.#secretsOf = options.secretsOf
+    this.#limitsOf = options.limitsOf
   }
 
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
@@ -95,6 +120,8 @@ export class SessionLog {
       const events = await this.#journal.read(this.key, this.state.seq)
       if (events.length === 0) return
       this.#stored(events)
+      // A long session is read in many pages; others may have their turn between them.
+      if (events.length >= 500) await new Promise(setImmediate)
     }
   }
 
@@ -120,14 +147,15 @@ export class SessionLog {
   }
 
   async #write(batch: readonly Waiting[]): Promise<void> {
-    const draft = new Draft(this.state, this.#now())
+    const draft = new Draft(this.state, this.key, this.#now(), this.#secretsOf)
     const built: { waiting: Waiting; value: unknown }[] = []
     for (const waiting of batch) {
-      const before = { events: draft.events.length, state: draft.state }
+      const before = { events: draft.events.length, audit: draft.audit.length, state: draft.state }
       try {
         built.push({ waiting, value: waiting.build(draft) })
       } catch (error) {
         draft.events.length = before.events
+        draft.audit.length = before.audit
         draft.state = before.state
         waiting.reject(error)
       }
@@ -135,7 +163,12 @@ export class SessionLog {
     try {
       if (draft.events.length > 0) {
         this.#faultPoint?.('append.before')
-        const outcome = await this.#journal.append(this.key, this.state.seq, draft.events, this.#summary(draft.state))
+        const outcome = await this.#journal.append(
+          this.key,
+          this.state.seq,
+          draft.events,
+          notesOf(draft, this.#limitsOf),
+        )
         this.#faultPoint?.('append.after')
         if (!outcome.ok) {
           await this.catchUp()
@@ -150,15 +183,11 @@ export class SessionLog {
     }
   }
 
-  #summary(state: SessionState): { status: ReturnType<typeof statusOf>; agent: string; title: string } {
-    return { status: statusOf(state), agent: state.agent, title: state.title }
-  }
-
   /** Folds and shows stored events, once each: our own may have been read back before their append has returned. */
   #stored(events: readonly Event[], folded?: SessionState): void {
     const fresh = events.filter((it) => it.seq > this.state.seq)
     if (fresh.length === 0) return
-    this.state = folded !== undefined && fresh.length === events.length ? folded : fresh.reduce(evolve, this.state)
+    this.state = folded !== undefined && fresh.length === events.length ? folded : evolveAll(this.state, fresh)
     this.#recent = [...this.#recent, ...fresh].slice(-RECENT)
     this.onStored?.()
     for (const event of fresh) {
@@ -180,7 +209,7 @@ export class SessionLog {
   }
 
   /** Everything after `after`, then whatever comes, until the reader leaves. */
-  follow(after = this.state.seq, fragments = true): Follower {
+  follow(after = this.state.seq, only: { fragments?: boolean; turnId?: string } = {}): Follower {
     const reader = follower(
       {
         seq: () => this.state.seq,
@@ -188,13 +217,14 @@ export class SessionLog {
         soFar: () => this.live?.soFar() ?? [],
       },
       after,
-      fragments,
+      only,
       (self) => {
         if (this.#followers.delete(self)) this.release()
       },
     )
     this.#followers.add(reader)
     this.retain()
+    if (this.#failure !== undefined) reader.fail(this.#failure.error)
     return reader
   }
 
@@ -206,6 +236,8 @@ export class SessionLog {
   /** While somebody works or reads here, appends of other processes are noticed. */
   retain(): void {
     this.#users += 1
+    // Nothing else need hold the process: the store's thread and the sweep do not.
+    this.#holding ??= setInterval(() => {}, 2 ** 30)
     this.#stopWatching ??= this.#journal.watch(this.key, () => {
       this.catchUp().catch((error: unknown) => this.fail(error))
     })
@@ -214,12 +246,25 @@ export class SessionLog {
   release(): void {
     this.#users -= 1
     if (this.#users > 0) return
+    clearInterval(this.#holding)
+    this.#holding = undefined
     this.#stopWatching?.()
     this.#stopWatching = undefined
   }
 
   get idle(): boolean {
     return this.#users === 0 && !this.#flushing
+  }
+
+  /** Somebody here waits for what becomes of this session. */
+  get watched(): boolean {
+    return this.#followers.size > 0
+  }
+
+  /** Like `fail`, and for everybody who comes later. */
+  shutDown(error: unknown): void {
+    this.#failure = { error }
+    this.fail(error)
   }
 
   /** Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event. */
@@ -231,9 +276,26 @@ export class SessionLog {
   }
 }
 
+function notesOf({ state, audit }: Draft, limitsOf: (agent: string) => StateLimits | undefined): AppendNotes {
+  const wakeAt = nextDeadline(state, limitsOf(state.agent))
+  return {
+    status: statusOf(state),
+    agent: state.agent,
+    title: state.title,
+    audit,
+    ...(wakeAt !== undefined && { wakeAt }),
+  }
+}
+
+/** The state of a snapshot, if it has the form of one: a cache may be damaged, and must not damage anything else. */
 function parseSnapshot(data: string): SessionState | undefined {
   try {
-    return JSON.parse(data) as SessionState
+    const state = JSON.parse(data) as SessionState
+    const whole = Object.entries(emptyState).every(([name, empty]) => {
+      const value = state[name as keyof SessionState]
+      return typeof value === typeof empty && Array.isArray(value) === Array.isArray(empty)
+    })
+    return whole ? state : undefined
   } catch {
     return undefined
   }

@@ -5,6 +5,7 @@ import { OxbowError } from './errors.ts'
 import {
   type Event,
   type EventBody,
+  type Failure,
   type InputBlock,
   isEvent,
   type Principal,
@@ -13,7 +14,11 @@ import {
 } from './events/types.ts'
 import { assertId, newId } from './ids.ts'
 import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
-import type { SessionKey } from './ports.ts'
+import { MODES, type Mode } from './permissions/gate.ts'
+import { mayDecide } from './permissions/may-decide.ts'
+import { remember } from './permissions/remembered.ts'
+import { matchesCall, parseRule } from './permissions/rules.ts'
+import type { Files, SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
 import type { Build, Draft, SessionLog } from './session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
@@ -35,8 +40,29 @@ export interface RunOptions {
   readonly maxSteps?: number
   readonly totalTimeoutMs?: number
   readonly idleTimeoutMs?: number
+  /** Another mode than the agent's, for this turn. */
+  readonly mode?: Mode
+  /** Further deny rules for this turn. */
+  readonly deny?: readonly string[]
+  /** For tools and middleware, as `attributes`; they never enter the prompt. */
+  readonly attributes?: Readonly<Record<string, unknown>>
+  /** The input is kept, and the turn fails at once: for a surface that has to accept what nobody can work on. */
+  readonly failure?: Failure
   /** Aborting it interrupts the turn. */
   readonly signal?: AbortSignal
+}
+
+export interface ApprovalDecision {
+  readonly verdict: 'approved' | 'denied'
+  readonly reason?: string
+  /** Instead of the arguments that the model gave. */
+  readonly arguments?: Readonly<Record<string, unknown>>
+  /** Accept a rule (one of the suggestions, or a narrower one) for calls like this one from now on. */
+  readonly remember?: {
+    readonly rule: string
+    readonly scope: 'session' | 'user' | 'project'
+    readonly expiresAt?: number
+  }
 }
 
 export interface Submitted {
@@ -81,7 +107,17 @@ export interface Session {
     result: { status?: 'success' | 'error'; content: Input },
     options?: { principal?: Principal },
   ): Promise<Submitted>
-  /** Lets a turn go on that was parked after too many recoveries. */
+  /**
+   * Decides on an approval, once. Without `approver` on the approval the session's own user decides; with it, whoever holds
+   * that permission. Edited arguments are validated and judged again before they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`
+   */
+  decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
+  /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
+  fail(turnId: string, failure: Failure): Promise<boolean>
+  /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
+  pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
+  /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
   follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
@@ -89,6 +125,9 @@ export interface Session {
   events(after?: number): Promise<Event[]>
   state(): Promise<SessionState>
 }
+
+/** Where to look for what becomes of a turn. */
+type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
 
 /** What sessions need of the engine. */
 export interface EngineInside {
@@ -100,6 +139,7 @@ export interface EngineInside {
   readonly worker: string
   /** Makes this worker known as alive, once; before its first claim is stored. */
   announce(): Promise<unknown>
+  readonly files: Files
   readonly stopping: boolean
 }
 
@@ -137,13 +177,12 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       const agent = engine.agent(draft.state.agent || agentName)
       if (draft.state.seq === 0) draft.add(opened(key, agent))
       const known = findTurn(draft.state, turnId)
-      if (known !== undefined) return { turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
+      if (known !== undefined) return { turnId: known.turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
       const busy = draft.state.turn
-      if (busy !== undefined && options.whenBusy === 'refuse')
+      if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined))
         throw new OxbowError('session_busy', `Turn ${busy.turnId} is running in this session.`, { retryable: true })
       if (busy !== undefined && options.whenBusy === 'steer') {
-        if (busy.steers.every((it) => it.id !== turnId))
-          draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
+        draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
       }
       draft.add({
@@ -156,6 +195,10 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         options: turnOptions,
       })
       if (busy !== undefined) return { turnId, accepted: 'queued', after }
+      if (options.failure !== undefined) {
+        draft.add({ type: 'turn.failed', turnId, error: options.failure })
+        return { turnId, accepted: 'started', after }
+      }
       // Nobody can hold a turn that begins here: claim it in the same append.
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
@@ -182,15 +225,14 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   }
 
   /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  async function* itemsOf(
-    submitting: Promise<Pick<Submitted, 'turnId' | 'after'>>,
-    fragments: boolean,
-  ): AsyncGenerator<SessionItem, void> {
+  async function* itemsOf(submitting: Promise<Place>, fragments: boolean): AsyncGenerator<SessionItem, void> {
     const { turnId, after } = await submitting
-    const { log, reader } = await engine.using(key, (it) => ({ log: it, reader: it.follow(after, fragments) }))
+    const { log, reader } = await engine.using(key, (it) => ({
+      log: it,
+      reader: it.follow(after, { fragments, turnId }),
+    }))
     try {
       for await (const item of reader) {
-        if (!('turnId' in item) || item.turnId !== turnId) continue
         yield item
         if (!isEvent(item)) continue
         if (isEnd(item)) return
@@ -201,12 +243,11 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     }
   }
 
-  async function resultOf(
-    submitting: Promise<Pick<Submitted, 'turnId' | 'after'>>,
-    options: RunOptions,
-  ): Promise<TurnResult> {
-    const { turnId } = await submitting
-    const stop = onAbort(options.signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
+  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
+    const { turnId, accepted } = await submitting
+    // Who only steered a turn of somebody else may leave, but not stop it.
+    const signal = accepted === 'steered' ? undefined : options.signal
+    const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
     const events: Event[] = []
     try {
       for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
@@ -215,8 +256,8 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     }
     const result = turnResult(turnId, events)
     if (result.status === 'failed') {
-      const { code, message, reference } = result.error!
-      throw new OxbowError(code, message, { details: { turnId, reference } })
+      const { code, message, reference, retryable = false } = result.error!
+      throw new OxbowError(code, message, { retryable, details: { turnId, reference } })
     }
     const { output } = options
     if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
@@ -242,6 +283,65 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       })
       return turnId
     })
+  }
+
+  async function decideApproval(
+    approvalId: string,
+    decision: ApprovalDecision,
+    principal: Principal,
+  ): Promise<Submitted> {
+    const { verdict, reason, arguments: edited, remember: rule } = decision
+    const build = (draft: Draft): Submitted | undefined => {
+      const { turn, seq } = draft.state
+      const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+      const approval = call?.approval
+      if (turn === undefined || approval === undefined)
+        throw new OxbowError(
+          'unknown_approval',
+          `No approval ${JSON.stringify(approvalId)} is waiting in this session.`,
+        )
+      if (approval.resolved !== undefined || call?.finished !== undefined)
+        throw new OxbowError('approval_resolved', 'This approval has been decided already.', {
+          details: { verdict: approval.resolved?.verdict },
+        })
+      if (!mayDecide(approval.requested, principal, key))
+        throw new OxbowError(
+          'approval_forbidden',
+          approval.requested.approver === undefined
+            ? `Only ${key.user} may decide on this.`
+            : `Deciding on this needs the permission ${approval.requested.approver}.`,
+        )
+      if (approval.requested.expiresAt <= Date.now()) {
+        // Nobody has swept it up yet; that must not lengthen the time.
+        draft.add({ type: 'approval.resolved', turnId: turn.turnId, approvalId, verdict: 'expired' })
+        return undefined
+      }
+      if (approval.attempt !== undefined && (rule !== undefined || edited !== undefined))
+        throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
+      if (rule !== undefined) checkRemembered(rule.rule, approval.requested, engine.agent(draft.state.agent))
+      draft.add({
+        type: 'approval.resolved',
+        turnId: turn.turnId,
+        approvalId,
+        verdict,
+        principal,
+        ...(reason !== undefined && { reason }),
+        ...(edited !== undefined && { arguments: { ...edited } }),
+        ...(rule !== undefined && { remember: { ...rule } }),
+      })
+      return { turnId: turn.turnId, accepted: 'started', after: seq }
+    }
+    const submitted = await bring(build)
+    if (submitted === undefined)
+      throw new OxbowError('approval_expired', 'The time to decide on this has run out.', {
+        details: { verdict: 'expired' },
+      })
+    if (rule !== undefined && rule.scope !== 'session') {
+      const { expiresAt } = rule
+      const kept = { rule: rule.rule, author: principal.user, ...(expiresAt !== undefined && { expiresAt }) }
+      await remember(engine.files, rule.scope, key.tenant, key.user, kept)
+    }
+    return submitted
   }
 
   return {
@@ -291,17 +391,53 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         return { turnId, accepted: 'started', after: seq }
       })
     },
+    decide: (approvalId, decision, options = {}) => decideApproval(approvalId, decision, self(options.principal)),
+    fail: (turnId, error) =>
+      bring((draft) => {
+        const { turn } = draft.state
+        if (turn?.turnId !== turnId) return false
+        draft.add(...consequence(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
+        return true
+      }),
+    pause: (options = {}) =>
+      bring((draft) => {
+        const { turn } = draft.state
+        if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
+        if (turn.pauseRequested) return turn.turnId
+        const { turnId } = turn
+        const { reason } = options
+        draft.add({
+          type: 'pause.requested',
+          turnId,
+          principal: self(options.principal),
+          ...(reason !== undefined && { reason }),
+        })
+        return turnId
+      }),
     release: (options = {}) =>
       bring((draft) => {
         const { turn } = draft.state
-        if (turn?.paused?.reason !== 'recovery_limit')
-          throw new OxbowError('not_parked', 'No turn of this session is parked.')
+        if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
+          throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
       }),
     follow: (options = {}) => follow(options.after, options.signal),
     events: (after = 0) => current((log) => log.read(after)),
     state: () => current((log) => log.state),
   }
+}
+
+/** A rule may be accepted only if it covers the call at hand, and no more tools than its own. */
+function checkRemembered(text: string, requested: Event<'approval.requested'>, agent: Agent): void {
+  const rule = parseRule(text)
+  const tool = agent.tools.get(requested.tool)
+  if (tool === undefined || rule.tool !== tool.name || !matchesCall(rule, 'allow', tool, requested.arguments))
+    throw new OxbowError(
+      'rule_invalid',
+      `permission rule ${JSON.stringify(text)}: it does not cover this call of ${requested.tool}`,
+    )
+  if (tool.approval === 'always')
+    throw new OxbowError('rule_invalid', `${tool.name} needs an approval each time; no rule can take its place`)
 }
 
 const opened = (key: SessionKey, agent: Agent): EventBody => ({
@@ -317,7 +453,13 @@ function toInput(input: Input): InputBlock[] {
   throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
 }
 
-function toTurnOptions({ output, maxSteps, totalTimeoutMs, idleTimeoutMs }: RunOptions): TurnOptions {
+function toTurnOptions(options: RunOptions): TurnOptions {
+  const { output, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
+  for (const [name, value] of Object.entries({ maxSteps, totalTimeoutMs, idleTimeoutMs }))
+    if (value !== undefined && !(value > 0))
+      throw new OxbowError('invalid_option', `${name} must be a number above 0; got ${String(value)}`)
+  if (mode !== undefined && !MODES.includes(mode))
+    throw new OxbowError('invalid_option', `mode must be one of ${MODES.join(', ')}; got ${String(mode)}`)
   return {
     ...(output !== undefined && {
       output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },
@@ -325,6 +467,9 @@ function toTurnOptions({ output, maxSteps, totalTimeoutMs, idleTimeoutMs }: RunO
     ...(maxSteps !== undefined && { maxSteps }),
     ...(totalTimeoutMs !== undefined && { totalTimeoutMs }),
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
+    ...(mode !== undefined && { mode }),
+    ...(deny !== undefined && { deny: deny.map((it) => parseRule(it).text) }),
+    ...(attributes !== undefined && { attributes: { ...attributes } }),
   }
 }
 

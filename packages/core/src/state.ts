@@ -1,4 +1,5 @@
 // The fold. `evolve` is the only place where the state of a session changes; it is pure and total over stored events.
+import { OxbowError } from './errors.ts'
 import type {
   CallStatus,
   Event,
@@ -12,9 +13,10 @@ import type {
 } from './events/types.ts'
 import { noUsage } from './model.ts'
 import type { SessionStatus } from './ports.ts'
+import { newTask, type Task, taskAfter } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 1
+export const STATE_VERSION = 4
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -27,9 +29,24 @@ export interface CallState {
   readonly decided?: Event<'call.decided'>
   readonly started?: { readonly operationId: string; readonly attempt: number }
   readonly external?: true
+  readonly approval?: ApprovalState
   readonly resolved?: Pick<Event<'external.resolved'>, 'status' | 'content'>
   readonly finished?: CallStatus
   readonly result?: ResultBlock
+}
+
+export interface ApprovalState {
+  readonly requested: Event<'approval.requested'>
+  readonly resolved?: Event<'approval.resolved'>
+  /** The attempt of the running tool that asked. Missing when the gate did, before the first. */
+  readonly attempt?: number
+}
+
+/** A rule that somebody accepted for the rest of this session. */
+export interface SessionRule {
+  readonly rule: string
+  readonly author: string
+  readonly expiresAt?: number
 }
 
 export interface StepReply {
@@ -63,10 +80,15 @@ export interface TurnState {
   /** Steering inputs that wait for the next step. */
   readonly steers: readonly Message[]
   readonly interrupt?: { readonly reason: string }
-  readonly paused?: { readonly reason: 'external' | 'recovery_limit'; readonly seq: number }
+  readonly paused?: { readonly reason: Event<'turn.paused'>['reason']; readonly seq: number; readonly at: number }
+  readonly pauseRequested?: true
+  /** Calls that the model has asked for in this turn. */
+  readonly callCount: number
   readonly emptyReplies: number
   readonly rejections: number
   readonly usage: Usage
+  /** What it is doing, in one word, and since when. */
+  readonly task: Task
 }
 
 export interface TurnRecord {
@@ -86,6 +108,9 @@ export interface SessionState {
   readonly queue: readonly QueuedTurn[]
   readonly finished: readonly TurnRecord[]
   readonly usage: Usage
+  readonly rules: readonly SessionRule[]
+  /** Steering inputs that were accepted, so that a retry of one is the same input. */
+  readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
 }
 
 export interface QueuedTurn {
@@ -101,16 +126,41 @@ export const emptyState: SessionState = {
   queue: [],
   finished: [],
   usage: noUsage,
+  rules: [],
+  steered: [],
 }
 
 export function evolve(state: SessionState, event: Event): SessionState {
   const next = apply(state, event)
-  return { ...next, seq: event.seq }
+  const { turn } = next
+  if (turn === undefined || event.type === 'session.opened' || event.turnId !== turn.turnId)
+    return { ...next, seq: event.seq }
+  return { ...next, turn: { ...turn, task: taskAfter(turn.task, event) }, seq: event.seq }
+}
+
+/**
+ * Folds many events at once. The growing lists are copied once and then written in place, so that reading a long session is
+ * linear; nobody has seen the copies yet.
+ */
+export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
+  if (events.length < 50) return events.reduce(evolve, state)
+  const messages = [...state.messages]
+  const finished = [...state.finished]
+  let result = state
+  for (const event of events) {
+    const before = result
+    const next = evolve({ ...before, messages: [], finished: [] }, event)
+    messages.push(...next.messages)
+    finished.push(...next.finished)
+    result = next
+  }
+  return { ...result, messages, finished }
 }
 
 function apply(state: SessionState, event: Event): SessionState {
   switch (event.type) {
     case 'session.opened':
+      if (event.schemaVersion > SCHEMA_VERSION) throw newer(`its schema is ${event.schemaVersion}`)
       return { ...state, agent: event.agent.name }
     case 'turn.started': {
       const titled = state.title === '' ? { ...state, title: titleOf(event.input) } : state
@@ -131,6 +181,7 @@ function apply(state: SessionState, event: Event): SessionState {
     case 'turn.cancelled':
       return endTurn(state, event)
     default: {
+      if (!TURN_EVENTS.has(event.type)) throw newer(`it holds an event "${(event as Event).type}"`)
       if (state.turn?.turnId !== event.turnId) return state
       return applyToTurn(state, state.turn, event)
     }
@@ -144,6 +195,33 @@ type TurnEvent = Exclude<
   }
 >
 
+/** The compiler sees to it that none is missing. */
+const TURN_EVENTS: ReadonlySet<string> = new Set(
+  Object.keys({
+    'turn.claimed': 0,
+    'turn.steered': 0,
+    'step.started': 0,
+    'model.finished': 0,
+    'call.decided': 0,
+    'call.started': 0,
+    'call.finished': 0,
+    'external.requested': 0,
+    'external.resolved': 0,
+    'approval.requested': 0,
+    'approval.resolved': 0,
+    'pause.requested': 0,
+    'output.rejected': 0,
+    'turn.paused': 0,
+    'turn.released': 0,
+  } satisfies Record<TurnEvent['type'], 0>),
+)
+
+const newer = (what: string): OxbowError =>
+  new OxbowError(
+    'journal_newer',
+    `This session was written by a newer Oxbow: ${what}. Use that version, or a newer one.`,
+  )
+
 function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): SessionState {
   const withTurn = (change: Partial<TurnState>): SessionState => ({ ...state, turn: { ...turn, ...change } })
   const withCall = (callId: string, change: Partial<CallState>, more: Partial<TurnState> = {}): SessionState =>
@@ -154,7 +232,8 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return withTurn({ claim: { worker: event.worker, epoch: event.epoch }, recoveries: turn.recoveries + 1 })
     case 'turn.steered': {
       const steer: Message = { id: event.inputId, role: 'user', blocks: event.input }
-      return withTurn({ steers: [...turn.steers, steer] })
+      const { inputId, turnId } = event
+      return { ...withTurn({ steers: [...turn.steers, steer] }), steered: [...state.steered, { inputId, turnId }] }
     }
     case 'step.started': {
       const { reply: _, ...rest } = turn
@@ -202,14 +281,41 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     }
     case 'turn.paused':
       return withTurn({
-        paused: { reason: event.reason, seq: event.seq },
+        paused: { reason: event.reason, seq: event.seq, at: event.at },
         ...(turn.claim && { claim: { epoch: turn.claim.epoch } }),
       })
-    case 'turn.released': {
+    case 'pause.requested':
+      return withTurn({ pauseRequested: true })
+    case 'approval.requested':
+      return withCall(event.callId, { approval: asked(turn, event) })
+    case 'approval.resolved': {
       const { paused: _, ...rest } = turn
+      const calls = turn.calls.map((call) =>
+        call.approval?.requested.approvalId === event.approvalId && call.approval.resolved === undefined
+          ? { ...call, approval: { ...call.approval, resolved: event } }
+          : call,
+      )
+      return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, event) }
+    }
+    case 'turn.released': {
+      const { paused: _, pauseRequested: __, ...rest } = turn
       return { ...state, turn: { ...rest, recoveries: 0 } }
     }
   }
+}
+
+function asked({ calls }: TurnState, requested: Event<'approval.requested'>): ApprovalState {
+  const started = calls.find((it) => it.callId === requested.callId)?.started
+  return { requested, ...(started && { attempt: started.attempt }) }
+}
+
+function withRule(
+  rules: readonly SessionRule[],
+  { remember, principal }: Event<'approval.resolved'>,
+): readonly SessionRule[] {
+  if (remember?.scope !== 'session') return rules
+  const { rule, expiresAt } = remember
+  return [...rules, { rule, author: principal?.user ?? '', ...(expiresAt !== undefined && { expiresAt }) }]
 }
 
 function modelFinished(state: SessionState, turn: TurnState, event: Event<'model.finished'>): SessionState {
@@ -233,6 +339,7 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
       reply,
       calls,
       recoveries: 0,
+      callCount: turn.callCount + calls.length,
       emptyReplies: empty ? turn.emptyReplies + 1 : 0,
       usage: addUsage(turn.usage, event.usage),
     },
@@ -253,7 +360,7 @@ function callFinished(state: SessionState, turn: TurnState, event: Event<'call.f
   }
   const calls = turn.calls.map((call) => (call === finishing ? { ...call, finished: event.status, result } : call))
   const failed = event.status !== 'success' && event.status !== 'cancelled'
-  const failures = { ...turn.failures, [tool]: failed ? (turn.failures[tool] ?? 0) + 1 : 0 }
+  const failures = { ...turn.failures, [tool]: failed ? failuresOf(turn, tool) + 1 : 0 }
   const results = calls.map((call) => call.result)
   const messages = results.every((it) => it !== undefined)
     ? [...state.messages, { id: `${turn.turnId}.${turn.step}.results`, role: 'tool' as const, blocks: results }]
@@ -284,6 +391,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       principal: started.principal,
       options: started.options,
       recoveries: 0,
+      callCount: 0,
       step: 0,
       toolsOffered: true,
       calls: [],
@@ -292,6 +400,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       emptyReplies: 0,
       rejections: 0,
       usage: noUsage,
+      task: newTask(started),
       ...(interrupt && { interrupt }),
     },
   }
@@ -312,8 +421,14 @@ export function statusOf(state: SessionState): SessionStatus {
   return state.turn.paused === undefined ? 'running' : 'waiting'
 }
 
+/** Consecutive failures of a tool in this turn. Names come from a model: `constructor` is one like any other. */
+export const failuresOf = ({ failures }: TurnState, tool: string): number =>
+  Object.hasOwn(failures, tool) ? failures[tool]! : 0
+
 /** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
-export function findTurn(state: SessionState, turnId: string): (TurnRecord & { ended: boolean }) | undefined {
+export function findTurn(state: SessionState, id: string): (TurnRecord & { ended: boolean }) | undefined {
+  // A steering input has no turn of its own: it stands for the one that it joined.
+  const turnId = state.steered.find((it) => it.inputId === id)?.turnId ?? id
   const finished = state.finished.find((it) => it.turnId === turnId)
   if (finished !== undefined) return { ...finished, ended: true }
   const queued = state.queue.find((it) => it.started.turnId === turnId)?.started.seq

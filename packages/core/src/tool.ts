@@ -1,3 +1,4 @@
+import type { ToolDecision } from './asking.ts'
 import { OxbowError } from './errors.ts'
 import type { InputBlock, Principal } from './events/types.ts'
 import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
@@ -7,10 +8,17 @@ import type { SessionKey } from './ports.ts'
  * What a call can do to the world. `read` only looks (at own data or a fixed service); `write` changes data; `exec` runs
  * programs; `net` reaches addresses that the arguments choose; `ask` needs a person; `delegate` starts another agent.
  */
-export type Effect = 'read' | 'write' | 'exec' | 'net' | 'ask' | 'delegate'
+export const EFFECTS = ['read', 'write', 'exec', 'net', 'ask', 'delegate'] as const
+export type Effect = (typeof EFFECTS)[number]
 
 export interface ToolContext {
   readonly principal: Principal
+  /** What came with the input, for tools and middleware only: the model sees nothing of it. */
+  readonly attributes: Readonly<Record<string, unknown>>
+  /** Rules that deny in this turn: an agent that the tool starts must keep to them, too. */
+  readonly denyRules: readonly string[]
+  /** What a person said to what this call had asked with `needsApproval`. */
+  readonly decision?: ToolDecision
   readonly session: SessionKey
   readonly turnId: string
   readonly callId: string
@@ -26,7 +34,7 @@ export interface ToolContext {
   artifact(id: string): Promise<string | undefined>
 }
 
-/** Text, data blocks, or any JSON value (shown to the model as JSON). */
+/** Text, data blocks, any JSON value (shown to the model as JSON), or what `needsApproval` returns. */
 export type ToolResult = unknown
 
 /** What became of an operation whose process stopped in the middle. */
@@ -54,10 +62,40 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly timeoutMs?: number
   /** May run twice with the same operation id. Default: true for tools that only read. */
   readonly idempotent?: boolean
+  /** How often a call that failed or timed out is tried again, with the same operation id. Only for idempotent tools. */
+  readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
+  /** Told when a turn ends while a call waits for what it had asked with `needsApproval`: nobody will take it up. */
+  readonly withdraw?: (operationId: string, context: ToolContext) => void | Promise<void>
   readonly tests?: readonly ToolSelfTest[]
+  /** A permission id such as `biz:order:query`; whoever lacks it is refused, in every mode. */
+  readonly permission?: string
+  /** `always`: each call needs an approval, in every mode. */
+  readonly approval?: 'always'
+  /** The permission id that a person needs to decide on its approvals. Default: the user decides. */
+  readonly approver?: string
+  /** The tool edits files of the workspace: the mode `accept-edits` lets it run. */
+  readonly edits?: boolean
+  /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
+  readonly check?: (input: Readonly<Record<string, unknown>>) => ToolVerdict | undefined
+  /**
+   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches; for
+   * `allow` all of it must.
+   */
+  readonly matches?: (pattern: string, input: Readonly<Record<string, unknown>>, kind: RuleKind) => boolean
+  /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
+  readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[]
+  /** Names of arguments that the audit log must not hold. */
+  readonly secrets?: readonly string[]
   readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
+}
+
+export type RuleKind = 'allow' | 'ask' | 'deny'
+
+export interface ToolVerdict {
+  readonly decision: RuleKind
+  readonly reason: string
 }
 
 /** A tool as the engine uses it: checked, with its JSON Schema at hand. */
@@ -70,8 +108,18 @@ export interface Tool {
   readonly effects: readonly Effect[]
   readonly timeoutMs: number
   readonly idempotent: boolean
+  readonly retries: number
   readonly reconcile: ToolDefinition['reconcile']
+  readonly withdraw: ToolDefinition['withdraw']
   readonly tests: readonly ToolSelfTest[]
+  readonly permission: string | undefined
+  readonly approval: 'always' | undefined
+  readonly approver: string | undefined
+  readonly edits: boolean
+  readonly check: ToolDefinition['check']
+  readonly matches: ToolDefinition['matches']
+  readonly suggest: ToolDefinition['suggest']
+  readonly secrets: readonly string[]
   /** Missing for external tools: the caller runs them. */
   readonly run: ((input: never, context: ToolContext) => ToolResult | Promise<ToolResult>) | undefined
 }
@@ -91,54 +139,88 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
  * @throws OxbowError `tool_invalid` or `schema_unsupported`
  */
 export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
-  const { name, effects, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
+  const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
+  const shared = common(definition as Common)
+  const { effects } = shared
+  if (typeof definition.run !== 'function')
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: run must be a function; a tool that runs elsewhere is an externalTool()`,
+    )
   if (!(timeoutMs > 0)) throw new OxbowError('tool_invalid', `tool ${name}: timeoutMs must be above 0`)
+  const { idempotent = effects.every((it) => it === 'read'), retries = 0 } = definition
+  if (retries > 0 && !idempotent)
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: only an idempotent tool may be tried again; drop retries or set idempotent`,
+    )
   return {
-    ...common(definition),
+    ...shared,
     timeoutMs,
-    idempotent: definition.idempotent ?? effects.every((it) => it === 'read'),
+    idempotent,
+    retries,
     reconcile: definition.reconcile as ToolDefinition['reconcile'],
+    withdraw: definition.withdraw,
     tests: definition.tests ?? [],
     run: definition.run as Tool['run'],
   }
 }
 
 /** Defines a tool that the caller runs: the turn pauses, and the result comes back by call id. */
-export function externalTool(
-  definition: Pick<ToolDefinition, 'name' | 'description' | 'input' | 'output' | 'effects'>,
-): Tool {
+export function externalTool(definition: Common): Tool {
   return {
     ...common(definition),
     timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
     idempotent: false,
+    retries: 0,
     reconcile: undefined,
+    withdraw: undefined,
     tests: [],
     run: undefined,
   }
 }
 
-function common(definition: Pick<ToolDefinition, 'name' | 'description' | 'input' | 'output' | 'effects'>) {
+type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'reconcile' | 'tests' | 'run'>
+
+function common(definition: Common) {
   const { name, description, input, output, effects } = definition
   if (!NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
-  if (effects.length === 0)
-    throw new OxbowError('tool_invalid', `tool ${name}: name at least one effect (a tool that only looks has ['read'])`)
+  const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
+  if (typeof description !== 'string' || description.trim() === '')
+    throw fault('describe for the model what it does and when to use it')
+  if (typeof input !== 'object' || input === null)
+    throw fault('input must be a schema; {} for a tool without parameters')
+  if (!Array.isArray(effects) || effects.length === 0)
+    throw fault("effects must be a list with at least one effect (a tool that only looks has ['read'])")
+  for (const it of effects)
+    if (!EFFECTS.includes(it)) throw fault(`${JSON.stringify(it)} is no effect; there are ${EFFECTS.join(', ')}`)
   const given = toJsonSchema(input, `tool ${name}, input`)
   if (given.type !== undefined && given.type !== 'object')
     throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)
   // Providers insist on the type; authors of a tool without parameters write `{}`.
   const jsonSchema = given.type === undefined ? { type: 'object', ...given } : given
-  return { name, description, input, output, effects, jsonSchema }
+  const { permission, approval, approver, edits = false, check, matches, suggest, secrets = [] } = definition
+  const judged = { permission, approval, approver, edits, check, matches, suggest, secrets }
+  return { name, description, input, output, effects, jsonSchema, ...judged }
 }
 
 export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')
 
 /** A tool's result as blocks for the model. */
 export function toBlocks(result: ToolResult): InputBlock[] {
-  if (result === undefined || result === null) return [{ type: 'text', text: 'Done.' }]
+  if (result === undefined) return [{ type: 'text', text: 'Done.' }]
   if (typeof result === 'string') return [{ type: 'text', text: result }]
-  if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result
+  if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result.map(cleanBlock)
   return [{ type: 'text', text: JSON.stringify(result) ?? String(result) }]
+}
+
+/** The fields that a block has, and nothing else that a tool may have hung onto it. */
+function cleanBlock(block: InputBlock): InputBlock {
+  if (block.type === 'text') return { type: 'text', text: block.text }
+  const { mediaType, data, url, name } = block
+  const texts = Object.entries({ data, url, name }).filter(([, it]) => typeof it === 'string')
+  return { type: 'data', mediaType, ...Object.fromEntries(texts) }
 }
 
 function isInputBlock(value: unknown): value is InputBlock {

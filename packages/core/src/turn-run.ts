@@ -1,9 +1,12 @@
 // One worker's right to write one turn, and what its steps share.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from './agent.ts'
 import { type Action, consequence, decide } from './decide.ts'
 import { OxbowError } from './errors.ts'
-import type { EventBody, Failure } from './events/types.ts'
+import type { EventBody, Failure, Principal } from './events/types.ts'
 import type { TurnContext } from './middleware.ts'
+import { rulesFor } from './permissions/remembered.ts'
+import type { Rule } from './permissions/rules.ts'
 import type { Files } from './ports.ts'
 import type { Draft, FaultPoint, SessionLog } from './session-log.ts'
 import type { TurnState } from './state.ts'
@@ -33,9 +36,17 @@ export interface TurnRun {
   write(build: (turn: TurnState) => readonly EventBody[]): Promise<void>
   /** Something came: an event or a fragment. Resets the idle clock. */
   touch(): void
+  /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
+  suspendIdle(): () => void
+  /** Work that did not stop when it was told to, and may still act: until it ends this worker must look alive. */
+  leaveBehind(work: Promise<unknown>): void
   stop(reason: StopReason, failure?: Failure): void
   /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
   readonly inFlight: Set<string>
+  /** Who the principal is now, according to the host; undefined when they may not act any more. */
+  currentPrincipal(principal: Principal): Promise<Principal | undefined>
+  /** Allow rules that people accepted for this session, this user or everybody. */
+  rememberedRules(principal: Principal): Promise<Rule[]>
   /** Logs the full error and returns the reference under which a person finds it. */
   report(error: unknown): string
   close(): void
@@ -50,8 +61,10 @@ export function turnRun(options: {
   epoch: number
   faultPoint: FaultPoint | undefined
   report: (error: unknown) => string
+  currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
+  leaveBehind: (work: Promise<unknown>) => void
 }): TurnRun {
-  const { log, agent, files, turnId, worker, epoch, faultPoint, report } = options
+  const { log, agent, files, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } = options
   const controller = new AbortController()
   let stopped: StopReason | undefined
   let failure: Failure | undefined
@@ -88,43 +101,85 @@ export function turnRun(options: {
     turnId,
     faultPoint,
     signal: controller.signal,
-    context: { session: log.key, turnId, agent: agent.name, principal: first.principal, signal: controller.signal },
+    context: {
+      session: log.key,
+      turnId,
+      agent: agent.name,
+      principal: first.principal,
+      attributes: first.options.attributes ?? {},
+      signal: controller.signal,
+    },
     get stopped() {
       return stopped
     },
     inFlight,
     report,
+    currentPrincipal,
+    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
     turn: () => mine(log.state.turn),
     next: () => next(mine(log.state.turn)),
     async write(build) {
-      await log.append((draft: Draft) => {
-        draft.add(...build(mine(draft.state.turn)))
-        const after = draft.state.turn
-        if (after?.turnId !== turnId) return
-        if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
-        draft.add(...consequence(after, next(after)))
-      })
+      await persistently(
+        () => stopped === 'shutdown',
+        () =>
+          log.append((draft: Draft) => {
+            draft.add(...build(mine(draft.state.turn)))
+            const after = draft.state.turn
+            if (after?.turnId !== turnId) return
+            if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
+            draft.add(...consequence(after, next(after)))
+          }),
+      )
       clock.touch()
     },
     touch: clock.touch,
+    suspendIdle: clock.suspend,
+    leaveBehind,
     stop,
     close: clock.close,
   }
 }
 
+/** How long a result is held on to while the store cannot take it: locked by somebody, or full. */
+const STORE_PATIENCE_MS = 30_000
+
+async function persistently(givenUp: () => boolean, append: () => Promise<void>): Promise<void> {
+  const until = performance.now() + STORE_PATIENCE_MS
+  for (let wait = 100; ; wait = Math.min(wait * 2, 2_000)) {
+    try {
+      return await append()
+    } catch (error) {
+      const hopeless = !(error instanceof OxbowError && error.retryable && error.code.startsWith('storage_'))
+      if (hopeless || givenUp() || performance.now() > until) throw error
+      await delay(wait)
+    }
+  }
+}
+
+/** Node's timers fire at once beyond 24.8 days, also for Infinity. */
+export const timerMs = (ms: number): number => Math.min(ms, 2 ** 31 - 1)
+
 /** Two limits with two timers; `touch` is cheap enough to be called per fragment. */
 function clocks(totalMs: number, idleMs: number, expire: (code: 'total_timeout' | 'idle_timeout', ms: number) => void) {
   let touched = performance.now()
-  const total = setTimeout(() => expire('total_timeout', totalMs), totalMs)
-  let idle = setTimeout(checkIdle, idleMs)
+  let suspended = 0
+  const total = setTimeout(() => expire('total_timeout', totalMs), timerMs(totalMs))
+  let idle = setTimeout(checkIdle, timerMs(idleMs))
   function checkIdle(): void {
-    const left = idleMs - (performance.now() - touched)
-    if (left > 0) idle = setTimeout(checkIdle, left)
+    const left = suspended > 0 ? idleMs : idleMs - (performance.now() - touched)
+    if (left > 0) idle = setTimeout(checkIdle, timerMs(left))
     else expire('idle_timeout', idleMs)
   }
   return {
     touch(): void {
       touched = performance.now()
+    },
+    suspend(): () => void {
+      suspended += 1
+      return () => {
+        suspended -= 1
+        touched = performance.now()
+      }
     },
     close(): void {
       clearTimeout(total)

@@ -73,7 +73,7 @@ describe('a turn', () => {
     await held.reached
     const steered = await session.submit('Make it blue.', { whenBusy: 'steer', turnId: 'in1' })
     expect(steered.accepted).toBe('steered')
-    expect((await session.submit('Make it blue.', { whenBusy: 'steer', turnId: 'in1' })).accepted).toBe('steered')
+    expect((await session.submit('Make it blue.', { whenBusy: 'steer', turnId: 'in1' })).accepted).toBe('duplicate')
     held.open()
     expect((await running).text).toBe('Blue, then.')
     expect(server.requests[1]?.messages.at(-1)).toMatchObject({ role: 'user', content: 'Make it blue.' })

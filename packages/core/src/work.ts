@@ -2,7 +2,7 @@
 import type { Agent } from './agent.ts'
 import type { Action } from './decide.ts'
 import { OxbowError } from './errors.ts'
-import { act } from './perform/act.ts'
+import { act, withdrawQuestions } from './perform/act.ts'
 import { check } from './perform/check.ts'
 import { think } from './perform/think.ts'
 import { ClaimLost, type TurnRun } from './turn-run.ts'
@@ -12,7 +12,9 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
   run.log.onStored = () => watchOver(run)
   watchOver(run)
   try {
-    await agent.hooks.agent(run.context, async () => {
+    let worked = false
+    const work = agent.hooks.agent(run.context, async () => {
+      worked = true
       for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
         if (run.stopped === 'shutdown') return
         await perform(run, action)
@@ -21,6 +23,9 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
       // Pauses that did not follow from another event, for example after too many recoveries.
       await run.write(() => [])
     })
+    await Promise.race([work, deafness(run)])
+    if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
+    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.write(() => [])
   } catch (error) {
     if (error instanceof ClaimLost || run.stopped === 'shutdown') return
     if (isStorageError(error)) throw error
@@ -29,6 +34,21 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
     run.log.onStored = undefined
     run.close()
   }
+}
+
+/** How long hooks and tools may take to come back once the turn is to stop. */
+const STOP_GRACE_MS = 5_000
+
+/** Resolves when the turn was told to stop and a hook still has not come back: it is left behind. */
+function deafness(run: TurnRun): Promise<void> {
+  return new Promise((resolve) => {
+    const wait = (): void => {
+      const timer = setTimeout(resolve, STOP_GRACE_MS)
+      timer.unref()
+    }
+    if (run.signal.aborted) wait()
+    else run.signal.addEventListener('abort', wait, { once: true })
+  })
 }
 
 function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
@@ -41,7 +61,7 @@ function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promi
     case 'check':
       return check(run)
     case 'finish':
-      return run.write(() => [])
+      return withdrawQuestions(run).then(() => run.write(() => []))
   }
 }
 

@@ -1,6 +1,6 @@
 // How providers stream tool calls, each as the fragments in which they come.
 import { expect, test } from 'vitest'
-import { calls, frame, read } from './asking.fixture.ts'
+import { askInVain, calls, frame, modelAt, read, serve, sse } from './asking.fixture.ts'
 
 type Fragment = Record<string, unknown> | null
 const fn = (name?: string, args?: unknown) => ({
@@ -211,4 +211,60 @@ test('text between calls has a block of its own', async () => {
     frame({ tool_calls: [{ index: 1, id: 'b', ...fn('g', '{}') }] }),
   ])
   expect(reply.blocks.map((block) => block.type)).toEqual(['text', 'call', 'text', 'call'])
+})
+
+test.each([
+  [
+    ['{"x":"}\\"}', '"}', '{"y":1}'],
+    ['{"x":"}\\"}"}', '{"y":1}'],
+  ],
+  [
+    [' {"x": [{}]', ' } ', '{"y":1}'],
+    [' {"x": [{}] } ', '{"y":1}'],
+  ],
+  [
+    ['{}', '{', '}'],
+    ['{}', '{}'],
+  ],
+  [['{"x":?', '}', '{}'], ['{"x":?}{}']],
+  [['[', '{}]', '{}'], ['[{}]{}']],
+  [['nul', 'l', '{}'], ['null{}']],
+  [['"{', '}"', '{}'], ['"{}"{}']],
+  [['}', '{}', '{}'], ['}{}{}']],
+  [['{"x":{', '}', '{}'], ['{"x":{}{}']],
+])('a name that comes with each of %j opens a new call only after a whole object', async (pieces, expected) => {
+  const args = await assembled(...pieces.map((piece) => [{ index: 0, ...fn('f', piece) }]))
+  expect(args.map(([, text]) => text)).toEqual(expected)
+})
+
+test('a name on each of many fragments costs no more than a name on one', async () => {
+  const time = async (name: string | undefined) => {
+    const pieces = ['{"x":"', ...Array.from({ length: 20_000 }, () => '}'.repeat(20)), '"}']
+    const frames = pieces.map((piece, i) => frame({ tool_calls: [{ index: 0, ...fn(i === 0 ? 'f' : name, piece) }] }))
+    const start = performance.now()
+    const { reply } = await read([...frames, frame({}, 'tool_calls')])
+    expect(calls(reply)).toEqual([['f', pieces.join('')]])
+    return performance.now() - start
+  }
+  const plain = await time(undefined)
+  expect(await time('f')).toBeLessThan(4 * plain + 200)
+})
+
+test.each([
+  ['in one frame', (all: Fragment[]) => [frame({ tool_calls: all })]],
+  ['in many frames', (all: Fragment[]) => all.map((one) => frame({ tool_calls: [one] }))],
+  ['in one document', (all: Fragment[]) => [{ choices: [{ message: { tool_calls: all } }] }]],
+])('more calls than an answer may hold, %s, are an error that keeps the first ones', async (_, framesOf) => {
+  const all = (count: number) =>
+    Array.from({ length: count }, (_it, index) => ({ index, id: `c${index}`, ...fn('f', '{}') }))
+  expect(calls((await read([...framesOf(all(512)), frame({}, 'stop')])).reply)).toHaveLength(512)
+  const { error } = await askInVain(modelAt(await serve({ raw: sse(framesOf(all(30_000))) })))
+  expect(error).toMatchObject({
+    code: 'provider_error',
+    retryable: false,
+    message: expect.stringMatching(/more than 512 calls .* raise limits\.calls/),
+  })
+  expect(error.partial?.blocks).toHaveLength(512)
+  const model = modelAt(await serve({ raw: sse([...framesOf(all(3)), frame({}, 'stop')]) }), { limits: { calls: 2 } })
+  expect((await askInVain(model)).error.message).toContain('more than 2 calls')
 })

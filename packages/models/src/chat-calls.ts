@@ -14,17 +14,22 @@ export interface OpenCall {
   id: string | undefined
   tool: string
   readonly parts: string[]
+  readonly objectEnd: ObjectEnd
   /** The place in the reply's blocks, undefined until the call has been announced. */
   block: number | undefined
 }
 
 export interface CallAssembler {
   readonly calls: readonly OpenCall[]
-  /** Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. */
-  push(fragments: unknown): void
+  /**
+   * Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. False when one
+   * fragment opens more calls than an answer may hold.
+   */
+  push(fragments: unknown): boolean
 }
 
-export function assembleCalls(changed: (call: OpenCall, piece: string) => void): CallAssembler {
+/** With more, the answer is broken, and each fragment would be compared with all of them. */
+export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece: string) => void): CallAssembler {
   const calls: OpenCall[] = []
 
   const find = (
@@ -46,13 +51,13 @@ export function assembleCalls(changed: (call: OpenCall, piece: string) => void):
     if (id !== undefined && last.id !== undefined) return undefined
     if (last.tool === '') return last
     // A name without an id: providers that repeat it on every fragment against providers that reuse one index.
-    return last.tool === name && !(isComplete(last) && piece !== '') ? last : undefined
+    return last.tool === name && !(piece !== '' && last.objectEnd.reached(last.parts)) ? last : undefined
   }
 
   return {
     calls,
     push(fragments) {
-      if (!Array.isArray(fragments)) return
+      if (!Array.isArray(fragments)) return true
       for (let i = 0; i < fragments.length; i++) {
         const fragment = fragments[i] as CallFragment | null
         if (typeof fragment !== 'object' || fragment === null) continue
@@ -64,7 +69,8 @@ export function assembleCalls(changed: (call: OpenCall, piece: string) => void):
         if (id === undefined && name === '' && piece === '') continue
         let call = find(id, index, name, piece, fragments.length > 1 ? i : undefined)
         if (!call) {
-          call = { index, id, tool: name, parts: [], block: undefined }
+          if (calls.length === maxCalls) return false
+          call = { index, id, tool: name, parts: [], objectEnd: objectEnd(), block: undefined }
           calls.push(call)
         }
         call.id ??= id
@@ -72,6 +78,7 @@ export function assembleCalls(changed: (call: OpenCall, piece: string) => void):
         if (piece !== '') call.parts.push(piece)
         changed(call, piece)
       }
+      return true
     },
   }
 }
@@ -81,8 +88,47 @@ const realId = (id: unknown): string | undefined =>
 
 const jsonText = (value: unknown): string => (value === undefined || value === null ? '' : JSON.stringify(value))
 
-function isComplete(call: OpenCall): boolean {
-  const text = call.parts.join('')
+interface ObjectEnd {
+  /** Whether the parts so far are one whole JSON object. Reads each part once, and only when it is asked. */
+  reached(parts: readonly string[]): boolean
+}
+
+function objectEnd(): ObjectEnd {
+  let read = 0
+  let depth = 0
+  let inString = false
+  let escaped = false
+  /** Undefined until the first value has ended; only white space may follow. */
+  let whole: boolean | undefined
+
+  /** Where the first value ends, -1 when it goes on. */
+  const endIn = (part: string): number => {
+    for (let at = 0; at < part.length; at++) {
+      const code = part.charCodeAt(at)
+      if (escaped) escaped = false
+      else if (inString && code === 92) escaped = true
+      else if (code === 34) inString = !inString
+      else if (inString || code <= 32) continue
+      else if (code === 123 || code === 91) depth++
+      else if (code === 125 || code === 93) depth--
+      if (depth <= 0 && !inString) return at + 1
+    }
+    return -1
+  }
+  return {
+    reached(parts) {
+      for (; read < parts.length && whole !== false; read++) {
+        const part = parts[read]!
+        const end = whole ? 0 : endIn(part)
+        if (end === -1) continue
+        whole = part.slice(end).trim() === '' && (whole ?? isObject(parts.slice(0, read + 1).join('')))
+      }
+      return whole === true
+    },
+  }
+}
+
+function isObject(text: string): boolean {
   if (!text.trimEnd().endsWith('}')) return false
   try {
     JSON.parse(text)

@@ -9,6 +9,7 @@ import {
   httpError,
   nativeFormatError,
   networkError,
+  redirectError,
 } from './provider-errors.ts'
 import { sseReader } from './sse.ts'
 
@@ -17,10 +18,24 @@ export interface Endpoint {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly timeouts: Timeouts
+  readonly limits: Required<Limits>
   readonly fetch: typeof globalThis.fetch | undefined
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>
+/** What one answer may hold before it is given up as broken. */
+export interface Limits {
+  /** Of its body, uncompressed, with all that the format adds to each word. Default 32 MiB. */
+  readonly answerBytes?: number
+  /** How many tools it may call. Default 512. */
+  readonly calls?: number
+}
+
+export const defaultLimits: Required<Limits> = { answerBytes: 32 * 1024 * 1024, calls: 512 }
+
+interface Reader {
+  /** The next bytes, undefined at the end. Rejects with `tooLong`. */
+  read(): Promise<Uint8Array | undefined>
+}
 
 /** After the reason to end has come, so long is waited for the figures and the end of the stream. */
 const closingMs = 5_000
@@ -32,7 +47,7 @@ export function exchange(
   assembler: ReplyAssembler,
   signal: AbortSignal,
 ): Promise<ModelReply> {
-  const { context } = endpoint
+  const { context, limits } = endpoint
   const { promise, resolve, reject } = Promise.withResolvers<ModelReply>()
   const abort = new AbortController()
   let settled = false
@@ -41,6 +56,7 @@ export function exchange(
 
   const settle = () => {
     settled = true
+    clearTimeout(endOfBody)
     clock.stop()
     signal.removeEventListener('abort', cancel)
   }
@@ -66,20 +82,28 @@ export function exchange(
     abort.abort()
   })
 
+  let endOfBody: NodeJS.Timeout | undefined
   const frame = (value: WireFrame) => {
     clock.progress()
     const wasComplete = assembler.complete
     const fault = assembler.frame(value)
     if (fault?.type === 'native') fail(nativeFormatError(context))
-    else if (fault) fail(frameError(context, fault.error, partial()))
+    else if (fault?.type === 'calls') fail(limitError(endpoint, 'calls', 'calls of tools', partial()))
+    else if (fault?.type === 'error') fail(frameError(context, fault.error, partial()))
     else if (assembler.complete && !wasComplete) clock.closing(closingMs)
   }
 
   const readEvents = async (start: Uint8Array, reader: Reader) => {
     let bytesEnded = false
+    let whole = false
     const events = sseReader((data) => {
       if (settled) return
-      if (data === '[DONE]') return succeed()
+      if (data === '[DONE]') {
+        // The connection can be used again once the body has ended, which is at once: a next call need not open another.
+        whole = true
+        endOfBody = setTimeout(succeed, END_OF_BODY_MS)
+        return
+      }
       // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
       if (data.charCodeAt(0) !== openingBrace) return
       let value: WireFrame
@@ -95,14 +119,15 @@ export function exchange(
     })
     events.push(start)
     while (!settled) {
-      const { done, value } = await reader.read()
+      const bytes = await reader.read()
       if (settled) break
-      if (done) {
+      if (bytes === undefined) {
         bytesEnded = true
         events.end()
+        if (whole) return succeed()
         return ended(() => cutError(context, partial()))
       }
-      events.push(value)
+      events.push(bytes)
     }
     void drain(reader, abort)
   }
@@ -129,31 +154,47 @@ export function exchange(
       headers: endpoint.headers,
       body,
       signal: abort.signal,
+      // Followed, it would take the conversation, and with 307 the key in a header of its own, to whoever it names.
+      redirect: 'manual',
     })
-    if (!response.ok) {
-      return fail(httpError(context, response.status, response.headers, await response.text()))
+    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
+      return fail(redirectError(context, response.headers.get('location')))
     }
-    const reader = response.body?.getReader()
-    const first = await reader?.read()
+    if (!response.ok) {
+      return fail(httpError(context, response.status, response.headers, await readError(response)))
+    }
+    const reader = boundedReader(response, limits.answerBytes)
+    const first = await reader.read()
     if (settled) return
     clock.firstByte()
-    if (!reader || !first || first.done) return fail(cutError(context, {}))
-    const character = firstCharacter(first.value)
+    if (first === undefined) return fail(cutError(context, {}))
+    const character = firstCharacter(first)
     const isDocument = character === '{' || character === '[' || character === '<'
-    await (isDocument ? readDocument(first.value, reader) : readEvents(first.value, reader))
+    await (isDocument ? readDocument(first, reader) : readEvents(first, reader))
   }
 
   if (signal.aborted) cancel()
   else {
     signal.addEventListener('abort', cancel)
     run().catch((error: unknown) => {
-      if (!settled) ended(() => (response ? cutError(context, partial(), error) : networkError(context, error)))
+      if (settled) return
+      ended(() => {
+        if (error === tooLong) return limitError(endpoint, 'answerBytes', 'bytes', partial())
+        return response ? cutError(context, partial(), error) : networkError(context, error)
+      })
+      abort.abort()
     })
   }
   return promise
 }
 
 const openingBrace = 123
+/** How long the end of a body may take after its `[DONE]`. */
+const END_OF_BODY_MS = 25
+
+/** Of the body of an error nobody reads more. */
+const errorBytes = 64 * 1024
+const tooLong = new Error('The body is longer than an answer may be.')
 
 type Partial = { readonly partial?: ModelReply }
 
@@ -163,6 +204,14 @@ function cutError(context: ErrorContext, partial: Partial, cause?: unknown): Mod
     ...partial,
     ...(cause === undefined ? {} : { cause }),
   })
+}
+
+/** Another attempt would bring the same. */
+function limitError({ context, limits }: Endpoint, limit: keyof Limits, what: string, partial: Partial): ModelError {
+  const message =
+    `${context.provider} sent more than ${limits[limit]} ${what} in one answer. ` +
+    `If that can be right, raise limits.${limit} of the model.`
+  return new ModelError('provider_error', message, partial)
 }
 
 function timeoutError(context: ErrorContext, code: TimeoutCode, limitMs: number, partial: Partial): ModelError {
@@ -184,10 +233,36 @@ const firstCharacter = (bytes: Uint8Array): string =>
 async function readRest(start: Uint8Array, reader: Reader): Promise<string> {
   const parts = [start]
   for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return new TextDecoder().decode(Buffer.concat(parts))
-    parts.push(value)
+    const bytes = await reader.read()
+    if (bytes === undefined) return new TextDecoder().decode(Buffer.concat(parts))
+    parts.push(bytes)
   }
+}
+
+/** Counts what comes, after it was unpacked: a few kilobytes can unpack to gigabytes. */
+function boundedReader({ body }: Response, limit: number): Reader {
+  const reader = body?.getReader()
+  let total = 0
+  return {
+    async read() {
+      const bytes = (await reader?.read())?.value
+      total += bytes?.length ?? 0
+      if (total > limit) throw tooLong
+      return bytes
+    },
+  }
+}
+
+/** The beginning of an error's body; the rest is not waited for. */
+async function readError({ body }: Response): Promise<string> {
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of body ?? []) {
+    parts.push(part)
+    bytes += part.length
+    if (bytes > errorBytes) break
+  }
+  return new TextDecoder().decode(Buffer.concat(parts).subarray(0, errorBytes))
 }
 
 /** Reads a stream to its end after `[DONE]`, so that the connection can be used again; gives it a second for that. */
@@ -195,9 +270,10 @@ async function drain(reader: Reader, abort: AbortController): Promise<void> {
   const timer = setTimeout(() => abort.abort(), 1_000)
   timer.unref()
   try {
-    while (!(await reader.read()).done) {}
+    while ((await reader.read()) !== undefined) {}
   } catch {
-    // The answer is complete; how its connection ends is nobody's concern.
+    // The answer is complete; how its connection ends is nobody's concern. One that goes on for too long is closed.
+    abort.abort()
   } finally {
     clearTimeout(timer)
   }

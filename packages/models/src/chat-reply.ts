@@ -8,8 +8,8 @@ import { normaliseUsage, tellsUsage } from './usage.ts'
 
 export interface ReplyAssembler {
   /**
-   * Takes one parsed frame. Returns the frame's error object, or `native` for DashScope's own format, or undefined when
-   * all is well.
+   * Takes one parsed frame. Returns the frame's error object, or `native` for DashScope's own format, or `calls` when it
+   * opens one call too many, or undefined when all is well.
    */
   frame(frame: WireFrame): WireFault | undefined
   /** The provider gave a reason to end, so what is there is whole. */
@@ -20,7 +20,7 @@ export interface ReplyAssembler {
   reply(finishReason?: FinishReason): ModelReply
 }
 
-export type WireFault = { readonly type: 'error'; readonly error: unknown } | { readonly type: 'native' }
+export type WireFault = { readonly type: 'error'; readonly error: unknown } | { readonly type: 'native' | 'calls' }
 
 /** A frame, or a whole non-streamed answer. Any field may be missing, null or of another type. */
 export interface WireFrame {
@@ -62,6 +62,7 @@ export function assembleReply(
   model: string,
   quirks: Quirks,
   onDelta: (delta: ModelDelta) => void,
+  maxCalls = Number.POSITIVE_INFINITY,
 ): ReplyAssembler {
   const blocks: OpenBlock[] = []
   let current: (OpenBlock & { type: 'text' | 'thinking' }) | undefined
@@ -89,7 +90,7 @@ export function assembleReply(
     onDelta({ type: 'call', block: call.block, tool: call.tool })
     if (call.parts.length > 0) onDelta({ type: 'arguments', block: call.block, text: call.parts.join('') })
   }
-  const calls = assembleCalls((call, piece) => {
+  const calls = assembleCalls(maxCalls, (call, piece) => {
     if (call.block !== undefined) {
       if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
     } else if (call.tool !== '') announce(call)
@@ -169,12 +170,12 @@ export function assembleReply(
   }
 
   /** A whole message repeats what was streamed; only what has not come yet is taken from it. */
-  const wholeMessage = (message: WireMessage) => {
+  const wholeMessage = (message: WireMessage): boolean => {
     const seen = (type: OpenBlock['type']) => blocks.some((block) => block.type === type)
     const [text, thinking, call] = [seen('text'), seen('thinking'), seen('call')]
     if (!thinking) reasoning(message)
     if (!text && !(tags && thinking)) content(message)
-    if (!call && message.tool_calls) calls.push(message.tool_calls)
+    return call || calls.push(message.tool_calls)
   }
 
   return {
@@ -192,11 +193,12 @@ export function assembleReply(
       if (!choice) return withoutChoice(frame)
       const { delta, message, finish_reason: reason, error } = choice
       if (error) return { type: 'error', error }
-      if (message && (!delta || frame.object === 'chat.completion')) wholeMessage(message)
-      else if (delta) {
+      if (message && (!delta || frame.object === 'chat.completion')) {
+        if (!wholeMessage(message)) return { type: 'calls' }
+      } else if (delta) {
         reasoning(delta)
         content(delta)
-        if (delta.tool_calls) calls.push(delta.tool_calls)
+        if (delta.tool_calls && !calls.push(delta.tool_calls)) return { type: 'calls' }
       }
       if (answeredBy === undefined) noteModel(frame)
       return reason ? noteEnd(reason, frame, choice) : undefined

@@ -153,6 +153,46 @@ describe('messages', () => {
     expect(await ids('turn-1', { callIds: 'nine' })).toMatch(/^[a-zA-Z0-9]{9}$/)
   })
 
+  test.each([
+    ['functions.get_weather', 'functions_get_weather'],
+    ['get weather 天气 🌤', 'get_weather_____'],
+    ['half \ud83d', 'half__'],
+    ['', '_'],
+    ['x'.repeat(80), 'x'.repeat(64)],
+    ['get_weather-2', 'get_weather-2'],
+  ])('a call name that no tool could have (%j) is sent as one that could (%j)', async (tool, wire) => {
+    const history = [
+      userMessage('hi'),
+      message('assistant', { ...call('c'), tool }),
+      message('tool', result('c', text('no such tool'))),
+    ]
+    expect(await messages(history)).toMatchObject([{}, { tool_calls: [{ function: { name: wire } }] }, {}])
+  })
+
+  test('a lone surrogate is sent as U+FFFD wherever it stands, and whole characters stay', async () => {
+    const half = 'half \ud83d, whole 🌤'
+    const args = (escaped: string) => `{"raw":"${half}","${escaped}":"\\\\ud83d \\ud83C\\uDF24 \\u00e9"}`
+    const server = await serve({ text: 'ok' })
+    await ask(modelAt(server), {
+      system: half,
+      messages: [
+        message('user', text(half), { ...image, mediaType: 'application/pdf', name: half }),
+        message('assistant', text(half), { type: 'thinking', text: half }, call('c', args('\\uD83d\\ud83d\\uDC00'))),
+        message('tool', result('c', text(half))),
+      ],
+      tools: [{ name: 'add', description: half, input: { title: half } }],
+      options: { [half]: half },
+    })
+    const { body } = server.requests[0]!
+    expect(JSON.stringify(body)).not.toMatch(/(?<!\\)\\ud/i)
+    expect(JSON.stringify(body).match(/half \ufffd, whole 🌤/g)).toHaveLength(10)
+    const sentCall = (body.messages as { tool_calls: { function: { arguments: string } }[] }[])[2]!.tool_calls[0]!
+    expect(JSON.parse(sentCall.function.arguments)).toEqual({
+      raw: 'half \ufffd, whole 🌤',
+      '\ufffd\ud83d\udc00': '\\ud83d 🌤 é',
+    })
+  })
+
   test('reasoning goes back only where the provider wants it', async () => {
     const thought = { type: 'thinking' as const, text: 'hm' }
     const history = [

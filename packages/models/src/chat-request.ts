@@ -15,7 +15,7 @@ export function chatRequestWriter(model: string, quirks: Quirks): (request: Mode
   const textOf = (message: Message): string => {
     let text = messageText.get(message)
     if (text === undefined) {
-      const wire = wireMessages(message, quirks).map((part) => JSON.stringify(part))
+      const wire = wireMessages(message, quirks).map(wireJson)
       text = wire.join(',')
       messageText.set(message, text)
     }
@@ -25,13 +25,13 @@ export function chatRequestWriter(model: string, quirks: Quirks): (request: Mode
   return (request) => {
     const parts: string[] = []
     const system = systemText(request, quirks)
-    if (system !== '') parts.push(JSON.stringify({ role: 'system', content: system }))
+    if (system !== '') parts.push(wireJson({ role: 'system', content: system }))
     const { messages } = repairHistory(request.messages, quirks)
     for (const message of messages) {
       const text = textOf(message)
       if (text !== '') parts.push(text)
     }
-    const head = JSON.stringify({ model, stream: true, ...settings(request, quirks) })
+    const head = wireJson({ model, stream: true, ...settings(request, quirks) })
     const tools = request.tools.length === 0 ? '' : `,"tools":[${toolTexts(request.tools, toolText).join(',')}]`
     return `${head.slice(0, -1)}${tools},"messages":[${parts.join(',')}]}`
   }
@@ -70,7 +70,7 @@ function toolTexts(tools: readonly ToolSpec[], cache: WeakMap<ToolSpec, string>)
   return sorted.map((tool) => {
     let text = cache.get(tool)
     if (text === undefined) {
-      text = JSON.stringify({
+      text = wireJson({
         type: 'function',
         function: { name: tool.name, description: tool.description, parameters: tool.input },
       })
@@ -125,11 +125,15 @@ function assistantMessage(message: Message, quirks: Quirks): object[] {
 }
 
 function wireCall(block: CallBlock, quirks: Quirks): object {
-  // A provider refuses the whole history for one call whose arguments are no object. Such a call was never run, and its
-  // result tells the model why.
-  const args = isJsonObject(block.arguments) ? block.arguments : '{}'
-  return { id: wireCallId(block.callId, quirks), type: 'function', function: { name: block.tool, arguments: args } }
+  // A provider refuses the whole history for one call whose arguments are no object or whose name no tool could have.
+  // Such a call was never run, and its result tells the model why.
+  const args = isJsonObject(block.arguments) ? wellFormed(block.arguments) : '{}'
+  const name = wireToolName(block.tool)
+  return { id: wireCallId(block.callId, quirks), type: 'function', function: { name, arguments: args } }
 }
+
+/** The same name always becomes the same text; a valid one stays as it is. */
+const wireToolName = (name: string): string => name.replace(/[^\w-]/gu, '_').slice(0, 64) || '_'
 
 function toolMessages(message: Message, quirks: Quirks): object[] {
   const results = message.blocks.filter((block) => block.type === 'result')
@@ -156,6 +160,18 @@ function wireCallId(callId: string, quirks: Quirks): string {
   if (quirks.callIds === 'nine') return createHash('sha256').update(callId).digest('hex').slice(0, 9)
   if (/^[\w-]{1,40}$/.test(callId)) return callId
   return createHash('sha256').update(callId).digest('hex').slice(0, 40)
+}
+
+/** Providers refuse a whole request for one lone surrogate, which a cut through a character leaves. */
+const wireJson = (value: unknown): string => wellFormed(JSON.stringify(value))
+
+/** JSON text with U+FFFD in the place of each lone surrogate, whether it stands there or is written as an escape. */
+function wellFormed(json: string): string {
+  const text = json.toWellFormed()
+  if (!/\\ud/i.test(text)) return text
+  return text.replace(/(\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w)|\\u[dD][89a-fA-F]\w\w|\\./g, (found, pair) =>
+    pair === undefined && found.length > 2 ? '\\ufffd' : found,
+  )
 }
 
 function isJsonObject(text: string): boolean {

@@ -5,7 +5,7 @@ import { type OpenAiChatOptions, openaiChat } from './openai-chat.ts'
 import { type Provider, providers } from './providers.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
-export type ModelOptions = Pick<OpenAiChatOptions, 'timeouts' | 'fetch'>
+export type ModelOptions = Pick<OpenAiChatOptions, 'timeouts' | 'limits' | 'fetch'>
 
 /**
  * The model that the environment asks for: `OXBOW_MODEL` (`provider:model`, or a provider that has a default model),

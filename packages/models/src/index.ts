@@ -1,3 +1,4 @@
+export type { Limits } from './chat-exchange.ts'
 export type { Timeouts } from './clock.ts'
 export { type Environment, type ModelOptions, modelFromEnvironment, resolveModel } from './environment.ts'
 export { estimateRequestTokens, estimateTokens } from './estimate.ts'

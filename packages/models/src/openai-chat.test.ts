@@ -1,8 +1,10 @@
 // The driver over real HTTP: how an answer ends, well or not.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { gzipSync } from 'node:zlib'
 import { gate, scriptedModel } from '@oxbow/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ask, askInVain, frame, modelAt, request, serve, sse, text } from './asking.fixture.ts'
 import { openaiChat } from './index.ts'
 
@@ -47,6 +49,7 @@ test.each([
   [{ baseUrl: 'http://user:sk-a@127.0.0.1/v1' }, /password/],
   [{ apiKey: 'sk-a\nb' }, /the key of p/],
   [{ apiKey: '', keyVariable: 'P_API_KEY' }, /P_API_KEY/],
+  [{ headers: { 'x-key': 'sk-a\nb' } }, /"x-key"/],
 ])('an address or a key that cannot be right is told before any request: %j', (options, message) => {
   const make = () => openaiChat({ provider: 'p', model: 'm', baseUrl: 'http://127.0.0.1/v1', ...options })
   expect(make).toThrow(expect.objectContaining({ code: 'model_config', message: expect.stringMatching(message) }))
@@ -317,6 +320,68 @@ describe('streams that break', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('compatible-mode/v1') })
     const whole = await askInVain(modelAt(await serve({ raw: JSON.stringify(native) })))
     expect(whole.error.code).toBe('invalid_request')
+  })
+})
+
+describe('answers without end', () => {
+  const limits = { answerBytes: 100_000 }
+  const pieceOf = (text: string) => Buffer.from(text.repeat(1_000))
+  /** Serves these pieces for as long as they are taken; tells when the client has left. */
+  async function pour(pieces: Iterable<Buffer>, status = 200, headers = {}) {
+    const left = Promise.withResolvers<void>()
+    const server = createServer((_, response) => {
+      response.writeHead(status, headers).on('close', left.resolve)
+      Readable.from(pieces).on('error', left.reject).pipe(response)
+    })
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return { url: await listening(server), left: left.promise }
+  }
+  function* endless(first: string, then: string): Generator<Buffer> {
+    yield Buffer.from(first)
+    for (const piece = pieceOf(then); ; ) yield piece
+  }
+  const word = sse([frame({ content: 'word ' })], '')
+
+  test.each([
+    ['one line', '', 'data: x'],
+    ['one event', '', 'data: x\n'],
+    ['signs of life', word, ': alive\n\n'],
+    ['words', word, word],
+    ['one document', '{"choices":', ' '],
+  ])('%s without end is given up, with what had come', async (_, first, then) => {
+    const { url, left } = await pour(endless(first, then))
+    const { error } = await askInVain(modelAt({ url }, { limits }))
+    expect(error).toMatchObject({
+      code: 'provider_error',
+      retryable: false,
+      message: expect.stringContaining('limits.answerBytes'),
+    })
+    if (first === word) expect(error.partial?.blocks).toMatchObject([{ type: 'text' }])
+    await left
+  })
+
+  test('bytes are counted after they were unpacked', async () => {
+    const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
+    expect(bomb.length).toBeLessThan(limits.answerBytes)
+    const { url, left } = await pour([bomb], 200, { 'content-encoding': 'gzip' })
+    const { error } = await askInVain(modelAt({ url }, { limits }))
+    expect(error.message).toContain('more than 100000 bytes')
+    await left
+  })
+
+  test('of an error only the beginning is read', async () => {
+    const { url, left } = await pour(endless('', 'no '), 500)
+    expect((await askInVain(modelAt({ url }))).error).toMatchObject({ code: 'provider_error', status: 500 })
+    await left
+  })
+
+  test('an answer that was whole stays so, whatever comes after it', async () => {
+    const { url, left } = await pour(endless(sse([frame({ content: 'one' }, 'stop')], ''), ': alive\n\n'))
+    expect(text((await ask(modelAt({ url }, { limits }))).reply)).toBe('one')
+    await left
   })
 })
 

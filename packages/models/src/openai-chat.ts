@@ -1,6 +1,6 @@
 // The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
 import { type Model, OxbowError } from '@oxbow/core'
-import { exchange } from './chat-exchange.ts'
+import { defaultLimits, exchange, type Limits } from './chat-exchange.ts'
 import { assembleReply } from './chat-reply.ts'
 import { chatRequestWriter } from './chat-request.ts'
 import type { Timeouts } from './clock.ts'
@@ -20,6 +20,7 @@ export interface OpenAiChatOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly quirks?: Quirks
   readonly timeouts?: Timeouts
+  readonly limits?: Limits
   readonly fetch?: typeof globalThis.fetch
 }
 
@@ -37,6 +38,7 @@ export interface OpenAiChatOptions {
  */
 export function openaiChat(options: OpenAiChatOptions): Model {
   const { provider, model, baseUrl, apiKey, keyVariable, quirks = {}, timeouts = {} } = options
+  const limits = { ...defaultLimits, ...options.limits }
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
@@ -48,8 +50,14 @@ export function openaiChat(options: OpenAiChatOptions): Model {
     const name = keyVariable ?? `the key of ${provider}`
     throw new OxbowError('model_config', `Check ${name}: it is empty, or has spaces or letters that no key has.`)
   }
+  const own = Object.entries(options.headers ?? {})
+  for (const [header, value] of own) {
+    if (isHeader(header, value)) continue
+    throw new OxbowError('model_config', `The header ${JSON.stringify(header)} for ${provider} is not valid.`)
+  }
+  const secrets = secretsOf(apiKey, own)
   const endpoint = {
-    context: { provider, model, baseUrl, apiKey, keyVariable },
+    context: { provider, model, baseUrl, secrets, keyVariable },
     url: `${baseUrl.replace(/\/+$/, '')}/chat/completions`,
     headers: {
       'content-type': 'application/json',
@@ -58,12 +66,30 @@ export function openaiChat(options: OpenAiChatOptions): Model {
       ...options.headers,
     },
     timeouts,
+    limits,
     fetch: options.fetch,
   }
   const writeRequest = chatRequestWriter(model, quirks)
   return {
     id: options.id ?? `${provider}:${model}`,
     generate: async (request, { signal, onDelta }) =>
-      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta), signal),
+      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta, limits.calls), signal),
   }
+}
+
+function isHeader(name: string, value: string): boolean {
+  try {
+    new Headers([[name, value]])
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Any header may hold a secret: its value, the part after `Bearer`, and both as they stand in JSON. Longer ones first. */
+function secretsOf(apiKey: string | undefined, headers: readonly [string, string][]): string[] {
+  const values = headers.flatMap(([, value]) => [value.trim(), ...value.split(/\s+/)]).filter((it) => it.length >= 8)
+  const all = [...(apiKey === undefined ? [] : [apiKey]), ...values]
+  const escaped = all.map((it) => JSON.stringify(it).slice(1, -1))
+  return [...new Set([...all, ...escaped])].sort((a, b) => b.length - a.length)
 }

@@ -109,6 +109,29 @@ describe('what a message says', () => {
     expect(error.message).toMatch(/^acme refused the request \(HTTP 400\)\..* It says: no such field: \[key\]$/)
   })
 
+  test.each([
+    ['as it is', 'x-api-key', 'header-secret', 'header-secret'],
+    ['without its scheme', 'authorization', 'Token header-secret', 'header-secret'],
+    ['escaped in JSON', 'x-api-key', 'header-"secret"', 'header-"secret"'],
+    ['one within the other', 'x-api-key', 'sk-secret-header', 'sk-secret-header'],
+  ])('the value of a header of our own that comes back %s is left out too', async (_, header, value, echo) => {
+    const replies = [
+      {
+        status: 400,
+        body: { error: { message: `no such key: ${echo}` } },
+        headers: { 'x-request-id': 'header-secret' },
+      },
+      { raw: `data: ${JSON.stringify({ error: { message: `no such key: ${echo}` } })}\n\n` },
+      { raw: `data: {"broken": ${JSON.stringify(echo)}\n\n` },
+    ]
+    const model = modelAt(await serve(...replies), { headers: { [header]: value, 'x-second': 'header-secret' } })
+    for (const _reply of replies) {
+      const { error } = await askInVain(model)
+      expect(JSON.stringify([error.message, error.details])).toContain('[key]')
+      expect(JSON.stringify([error.message, error.details, String(error.stack)])).not.toMatch(/secret|header/)
+    }
+  })
+
   test('a web page is never shown; it is in the details, clipped', async () => {
     const error = await refused(502, `<html>${'x'.repeat(10_000)}</html>`)
     expect(error.message).toBe('acme failed (HTTP 502). Try again.')
@@ -130,6 +153,34 @@ describe('what a message says', () => {
     expect(error.message).toMatch(
       /acme knows no any at http:\/\/127\.0\.0\.1:\d+\/v1 \(HTTP 404\)\. Check the model's name/,
     )
+  })
+})
+
+describe('a redirect', () => {
+  const redirected = async (status: number, location: string | undefined) => {
+    const headers: Record<string, string> = location === undefined ? {} : { location }
+    const from = await serve({ status, body: {}, headers })
+    return (await askInVain(modelAt(from, { headers: { 'x-api-key': 'header-secret' } }))).error
+  }
+
+  test.each([301, 302, 303, 307, 308])('of status %d is not followed, and is told with its goal', async (status) => {
+    const elsewhere = await serve({ text: 'stolen' })
+    const error = await redirected(status, `${elsewhere.url}/chat/completions?token=abc#d`)
+    expect(error).toMatchObject({ code: 'invalid_request', retryable: false })
+    expect(error.message).toMatch(/^test redirects http:\/\/127\.0\.0\.1:\d+\/v1 to http:\/\/127\.0\.0\.1:\d+\/v1\. /)
+    expect(error.message).toContain(elsewhere.url)
+    expect(elsewhere.requests).toHaveLength(0)
+  })
+
+  test.each([
+    ['/v2/chat/completions', /\/v1 to http:\/\/127\.0\.0\.1:\d+\/v2\. /],
+    ['https://user:sk-secret@example.com/a?key=sk-secret', /to https:\/\/example\.com\/a\. /],
+    ['http://[', /elsewhere/],
+    [undefined, /elsewhere/],
+  ])('to %j is told as far as it is an address', async (location, message) => {
+    const error = await redirected(308, location)
+    expect(error.message).toMatch(message)
+    expect(error.message).not.toMatch(/secret/)
   })
 })
 

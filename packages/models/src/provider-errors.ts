@@ -6,7 +6,8 @@ export interface ErrorContext {
   readonly provider: string
   readonly model: string
   readonly baseUrl: string
-  readonly apiKey: string | undefined
+  /** What must not be shown when a provider repeats it, longer texts first. */
+  readonly secrets: readonly string[]
   /** The environment variable that holds the key, where one is known. */
   readonly keyVariable?: string | undefined
 }
@@ -62,6 +63,18 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
     'provider_error',
     `Could not reach ${context.provider} at ${origin(context.baseUrl)} (${reason}). Check the base URL and the network.`,
     { retryable: true, cause },
+  )
+}
+
+/** The endpoint sent us elsewhere. `location` as it came, relative or not. */
+export function redirectError(context: ErrorContext, location: string | null): ModelError {
+  const from = `${context.baseUrl.replace(/\/+$/, '')}/chat/completions`
+  const to = location !== null && URL.canParse(location, from) ? origin(new URL(location, from).href) : undefined
+  const where =
+    to === undefined ? 'elsewhere' : `to ${clip(scrub(context, to.replace(/\/chat\/completions$/, '')), 300)}`
+  return new ModelError(
+    'invalid_request',
+    `${context.provider} redirects ${origin(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
   )
 }
 
@@ -132,13 +145,16 @@ function build(
 ): ModelError {
   const text = `${error.type} ${error.message}`
   const { code, retryable } = classify(status, text, extra.body)
-  const said = code === 'auth' || error.message === '' ? '' : ` It says: ${clip(scrub(context, error.message), 300)}`
+  const said = code === 'auth' ? '' : clip(scrub(context, error.message), 300)
+  const saying = said === '' ? '' : ` It says: ${said}`
   const http = status === undefined ? '' : ` (HTTP ${status})`
-  return new ModelError(code, advice(context, code, retryable, http, status) + said, {
+  return new ModelError(code, advice(context, code, retryable, http, status) + saying, {
     retryable,
     details: {
       body: clip(scrub(context, extra.body), 2000),
-      ...(extra.requestId === undefined ? {} : { requestId: extra.requestId }),
+      // Once more by itself: what logs it may not want to quote a provider, who may quote the conversation.
+      ...(said === '' ? {} : { said }),
+      ...(extra.requestId === undefined ? {} : { requestId: scrub(context, extra.requestId) }),
     },
     ...(status === undefined ? {} : { status }),
     ...(extra.retryAfterMs === undefined ? {} : { retryAfterMs: extra.retryAfterMs }),
@@ -221,8 +237,8 @@ const clip = (text: string, length: number): string => {
   return line.length <= length ? line : `${line.slice(0, length)}…`
 }
 
-const scrub = (context: ErrorContext, text: string): string =>
-  context.apiKey ? text.replaceAll(context.apiKey, '[key]') : text
+const scrub = ({ secrets }: ErrorContext, text: string): string =>
+  secrets.reduce((clean, secret) => clean.replaceAll(secret, '[key]'), text)
 
 /** The base URL without what could be secret in it. */
 function origin(baseUrl: string): string {

@@ -39,7 +39,9 @@ if (recent && existsSync(built) && !existsSync(source)) {
     process.exit(2)
   })
   child.on('exit', (code, signal) => {
-    if (signal !== null) process.kill(process.pid, signal === 'SIGKILL' ? 'SIGTERM' : signal)
-    process.exit(code === null ? 1 : code)
+    if (signal === null) process.exit(code)
+    // Ends as the child did, so that whoever waits is told the same. Our own listener would catch it.
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
   })
 }

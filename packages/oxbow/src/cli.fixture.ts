@@ -1,10 +1,11 @@
 // The command line as a person starts it: a real process in a directory of its own.
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { type ScriptedModel, type ScriptedModelOptions, scriptedModel, until } from '@oxbow/testing'
 import { onTestFinished } from 'vitest'
 
@@ -18,6 +19,8 @@ export interface Ended {
 
 export interface Command {
   readonly child: ChildProcessWithoutNullStreams
+  /** Sends a signal to the process that the launcher has started. */
+  inner(signal: NodeJS.Signals): void
   /** What it has written so far. */
   output(): string
   /** Resolves when the output contains this. */
@@ -60,6 +63,10 @@ export function place(): Place {
     ]).then(([code, stdout, stderr]) => ({ code, stdout, stderr }))
     return {
       child,
+      inner(signal) {
+        const found = execFileSync('pgrep', ['-P', String(child.pid)])
+        process.kill(Number(found.toString().trim()), signal)
+      },
       output: () => seen,
       shows: async (what) => {
         await until(() => (typeof what === 'string' ? seen.includes(what) : what.test(seen)), {
@@ -72,6 +79,38 @@ export function place(): Place {
     }
   }
   return { directory, start, run: (args, options) => start(args, options).ended }
+}
+
+interface TerminalCommand {
+  type(text: string): void
+  /** Resolves when this is on the screen, below what was waited for before. */
+  shows(what: string): Promise<void>
+  readonly closed: Promise<unknown>
+}
+
+/** The command on a terminal, which util-linux's `script` makes. */
+export function terminal({ directory }: Place, args: readonly string[], env: Record<string, string>): TerminalCommand {
+  const child = spawn('/usr/bin/script', ['-qfc', [process.execPath, BIN, ...args].join(' '), '/dev/null'], {
+    cwd: directory,
+    env: { PATH: process.env.PATH ?? '', HOME: directory, TERM: 'xterm', NO_COLOR: '1', ...env },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  let seen = ''
+  let from = 0
+  child.stdout.on('data', (it: Buffer) => {
+    // Cursor movements of the line editor are no text.
+    seen += stripVTControlCharacters(it.toString())
+  })
+  return {
+    type: (text) => void child.stdin.write(text),
+    async shows(what) {
+      await until(() => seen.includes(what, from), { deadlineMs: 15_000 }).catch(() => {
+        throw new Error(`no ${what} in:\n${seen.slice(from)}\nafter:\n${seen.slice(0, from)}`)
+      })
+      from = seen.indexOf(what, from) + what.length
+    },
+    closed: new Promise((resolve) => child.once('close', resolve)),
+  }
 }
 
 /** A scripted model, and the environment that chooses it. */

@@ -1,9 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { BIN, place, scripted } from './cli.fixture.ts'
+import { BIN, type Place, place, scripted } from './cli.fixture.ts'
 
 describe('oxbow run', () => {
   test('answers without any key, and prints nothing but the answer', async () => {
@@ -41,7 +41,9 @@ describe('oxbow run', () => {
 
   test.each([
     [['run'], /required option '-p/],
-    [['run', '-p', '  '], /input is empty/],
+    [['run', '-p', '  '], /input is empty: give some text with -p/],
+    [['run', '-p', 'x', '--fly'], /\(oxbow run --help shows/],
+    [['sessions', 'list', '--fly'], /\(oxbow sessions list --help shows/],
     [['run', '-p', 'x', '--session', '../etc'], /session must be 1 to 64/],
     [['run', '-p', 'x', '--model', 'nonsense:x'], /no provider "nonsense"/],
     [['run', '-p', 'x', '--model', 'openai:gpt-5'], /OPENAI_API_KEY/],
@@ -60,13 +62,9 @@ describe('oxbow run', () => {
     const at = place()
     const command = at.start(['run', '-p', 'Go.', '--session', 's1'], { env })
     await (await server.nextRequest()).headers
-    const { child } = command
     await until(async () => (await at.run(['sessions', 'list'])).stdout.includes('running'), { deadlineMs: 15_000 })
     // The launcher ignores SIGINT, because a terminal sends it to the whole group: so do we.
-    const inner = execFileSync('pgrep', ['-P', String(child.pid)])
-      .toString()
-      .trim()
-    process.kill(Number(inner), 'SIGINT')
+    command.inner('SIGINT')
     expect((await command.ended).code).toBe(130)
     const { stdout } = await at.run(['sessions', 'export', 's1'])
     expect(stdout).toContain('"turn.cancelled"')
@@ -97,10 +95,7 @@ describe('X2: kill -9 in the middle', () => {
       body: JSON.stringify({ sessionId: 's1', message: 'Note: only once' }),
     }).catch(() => 'the connection broke')
     await held.reached
-    const inner = execFileSync('pgrep', ['-P', String(first.child.pid)])
-      .toString()
-      .trim()
-    process.kill(Number(inner), 'SIGKILL')
+    first.inner('SIGKILL')
     expect(await ask).toBe('the connection broke')
     await first.ended
 
@@ -124,7 +119,7 @@ describe('oxbow sessions', () => {
     const at = place()
     expect((await at.run(['sessions', 'list'])).stdout).toContain('no sessions yet')
     await at.run(['run', '-p', 'What is 2 + 2?', '--session', 's1'])
-    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +idle .* What is 2 \+ 2\?\n$/)
+    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +idle .*T\d\d:\d\dZ .* What is 2 \+ 2\?\n$/)
     expect((await at.run(['sessions', 'show', 's1'])).stdout).toMatch(
       /> What is 2 \+ 2\?\n→ calculate [^\n]*\n← calculate 2/,
     )
@@ -149,7 +144,61 @@ describe('oxbow sessions', () => {
   })
 })
 
+describe('a store that is not there', () => {
+  test('is told to who only looks, and not made', async () => {
+    const at = place()
+    const list = await at.run(['sessions', 'list', '--store', 'typo/oxbow.db'])
+    expect(list).toMatchObject({ code: 0, stderr: '' })
+    expect(list.stdout).toContain('no store at typo/oxbow.db')
+    for (const command of ['show', 'export', 'release'])
+      expect((await at.run(['sessions', command, 's1', '--store', 'typo/oxbow.db'])).stderr).toContain('Check --store')
+    expect(existsSync(join(at.directory, 'typo'))).toBe(false)
+  })
+})
+
 describe('oxbow chat', () => {
+  test('of piped lines exits with 1 when a turn failed', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ status: 401, body: {} }] } })
+    const { code, stdout } = await place().run(['chat'], { env, input: 'Hi\n' })
+    expect(code).toBe(1)
+    expect(stdout).toContain('failed:')
+  })
+
+  test.skipIf(!existsSync('/usr/bin/script'))(
+    'on a terminal a named session tells what it holds, and / commands are not for the model',
+    async () => {
+      const { server, env } = await scripted({ scripts: { '*': { always: { text: 'fine' } } } })
+      const at = place()
+      const terminal = async (session: string, ...typed: string[]): Promise<string> => {
+        const child = spawn(
+          '/usr/bin/script',
+          ['-qfc', `${process.execPath} ${BIN} chat --session ${session} --user ann`, '/dev/null'],
+          {
+            cwd: at.directory,
+            env: { PATH: process.env.PATH ?? '', HOME: at.directory, TERM: 'xterm', ...env },
+          },
+        )
+        onTestFinished(() => void child.kill('SIGKILL'))
+        let seen = ''
+        child.stdout.on('data', (it: Buffer) => {
+          seen += it.toString()
+        })
+        const closed = new Promise((resolve) => child.once('close', resolve))
+        await until(() => seen.includes('> '), { deadlineMs: 15_000 })
+        for (const line of typed) child.stdin.write(`${line}\r`)
+        await closed
+        return seen
+      }
+      const first = await terminal('s1', '/help', '/exit')
+      expect(first).toContain('(a new session)')
+      expect(first).toContain('lets a turn go on')
+      expect(first).toContain('continue with: oxbow chat --session s1 --user ann')
+      expect(server.requests).toHaveLength(0)
+      await at.run(['run', '-p', 'Hi', '--session', 's1', '--user', 'ann'], { env })
+      expect(await terminal('s1', '/exit')).toContain('(goes on after 2 messages)')
+    },
+  )
+
   test('answers piped lines one after the other, and shows the calls', async () => {
     const { stdout, code } = await place().run(['chat'], { input: 'What is 2 + 2?\n\nWhat is 3 * 3?\n' })
     expect(code).toBe(0)
@@ -208,5 +257,109 @@ describe('two services on one store', () => {
     await request.waitForAbort()
     const text = await stream.text()
     expect(text).toMatch(/"type":"RUN_ERROR"[^\n]*INTERRUPTED_ERROR[^\n]*\n*$/)
+  })
+})
+
+describe('a turn that is set aside', () => {
+  const parked = async (at: Place): Promise<void> => {
+    const { server, env } = await scripted({ scripts: { '*': { always: { text: 'x', silentAfterChunks: 0 } } } })
+    // Each attempt dies in the midst of the model's answer.
+    for (let n = 0; n < 5; n++) {
+      const command = at.start(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })
+      await server.nextRequest()
+      command.inner('SIGKILL')
+      await command.ended
+    }
+  }
+
+  test('says how it goes on, and goes on when it is released', { timeout: 60_000 }, async () => {
+    const at = place()
+    await parked(at)
+    const { env } = await scripted({ scripts: { '*': { always: { text: 'at last' } } } })
+    const sixth = await at.run(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })
+    expect(sixth).toMatchObject({ code: 5, stdout: '' })
+    expect(sixth.stderr).toContain('broken off too often')
+    expect(sixth.stderr).toContain('It goes on with: oxbow sessions release s1')
+    expect(await at.run(['sessions', 'release', 's1'], { env })).toMatchObject({ code: 0, stdout: 'at last\n' })
+    const again = await at.run(['sessions', 'release', 's1'], { env })
+    expect(again.code).toBe(1)
+    expect(again.stderr).toContain('paused by hand or parked')
+    expect((await at.run(['sessions', 'release', 'none'], { env })).stderr).toContain('oxbow sessions list')
+  })
+})
+
+describe('oxbow run in scripts', () => {
+  test('a turn id alone is enough to run a command once', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'once' }] } })
+    const at = place()
+    expect((await at.run(['run', '-p', 'Go.', '--turn', 't1'], { env })).stdout).toBe('once\n')
+    expect((await at.run(['run', '-p', 'Go.', '--turn', 't1'], { env })).stdout).toBe('once\n')
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('--json tells the session and the turn of a failure', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ status: 401, body: {} }] } })
+    const { code, stdout } = await place().run(['run', '--json', '-p', 'Go.', '--session', 's1', '--turn', 't1'], {
+      env,
+    })
+    expect(code).toBe(3)
+    expect(JSON.parse(stdout)).toMatchObject({
+      session: 's1',
+      status: 'failed',
+      error: { code: 'auth', turnId: 't1', message: expect.any(String) },
+    })
+  })
+
+  test('an answer that was cut off is printed with a warning', async () => {
+    const { env } = await scripted({ scripts: { '*': [{ text: 'half an', finishReason: 'length' }] } })
+    const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.'], { env })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'half an\n' })
+    expect(stderr).toMatch(/ended early: the answer was cut off/)
+  })
+
+  test('a turn that ends early without an answer is a failure', async () => {
+    const { env } = await scripted({ scripts: { '*': { always: { text: '', finishReason: 'content_filter' } } } })
+    const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.'], { env })
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/content filter/)
+  })
+
+  test('SIGTERM ends it as SIGTERM does, and leaves the turn open', async () => {
+    const { server, env } = await scripted({ scripts: { '*': [{ text: 'x', silentAfterChunks: 0 }] } })
+    const at = place()
+    const command = at.start(['run', '-p', 'Go.', '--session', 's1'], { env })
+    await server.nextRequest()
+    command.child.kill('SIGTERM')
+    await command.ended
+    expect(command.child.signalCode).toBe('SIGTERM')
+    expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +running/)
+  })
+
+  test('a port that is no number is told as it was given', async () => {
+    expect((await place().run(['serve', '--port', 'abc'])).stderr).toContain('got "abc"')
+  })
+})
+
+describe('oxbow keys', () => {
+  test('a key that was made is what a service with that record lets in, as its user', async () => {
+    const at = place()
+    const { stdout, stderr, code } = await at.run(['keys', 'create', '--user', 'ann', '--permission', 'biz:*'])
+    expect(code).toBe(0)
+    const key = stdout.trim()
+    expect(stderr).not.toContain(key)
+    writeFileSync(join(at.directory, 'keys.toml'), stderr.slice(stderr.indexOf('[[')))
+    writeFileSync(join(at.directory, 'oxbow.toml'), '[identity]\nmode = "api-keys"\nkeysFile = "keys.toml"\n')
+    const service = at.start(['serve', '--port', '0'], { input: null })
+    await service.shows(/listens on (http:\S+)/)
+    const url = /listens on (http:\S+)/.exec(service.output())![1]!
+    const ask = (headers: Record<string, string>) =>
+      fetch(`${url}/api/chat`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify({ sessionId: 's1', message: 'What is 2 + 2?' }),
+      })
+    expect((await ask({})).status).toBe(401)
+    expect((await ask({ authorization: `Bearer ${key}` })).status).toBe(200)
+    expect((await at.run(['sessions', 'list', '--user', 'ann'])).stdout).toContain('s1')
   })
 })

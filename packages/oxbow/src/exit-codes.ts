@@ -26,7 +26,14 @@ const MODEL_CODES = new Set([
   'provider_error',
   'empty_reply',
 ])
-const USAGE_CODES = new Set(['config_invalid', 'model_config', 'invalid_id', 'identity_missing', 'empty_input'])
+const USAGE_CODES = new Set([
+  'config_invalid',
+  'rule_invalid',
+  'model_config',
+  'invalid_id',
+  'identity_missing',
+  'empty_input',
+])
 
 export function exitCodeOf(code: string | undefined): number {
   if (code === undefined) return EXIT.failed

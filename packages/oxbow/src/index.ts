@@ -2,6 +2,17 @@
 
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'
+export * from '@oxbow/harness'
 export { modelFromEnvironment, offline, openaiChat, resolveModel } from '@oxbow/models'
-export { createService, loadConfig } from '@oxbow/server'
+export {
+  type AgentProtocolHost,
+  createIdentity,
+  createLogger,
+  createMetrics,
+  createService,
+  engineErrors,
+  loadConfig,
+  loggingMiddleware,
+  promoteAttributes,
+} from '@oxbow/server'
 export { defaultAgent } from './agent/agent.ts'

@@ -15,7 +15,6 @@ const userOption = new Option('--user <id>', 'whose sessions').default('default'
 const program = new Command('oxbow')
   .description('An agent harness: nothing lost in a crash, nothing done twice, everything visible afterwards.')
   .version('0.1.0')
-  .showHelpAfterError('(oxbow --help shows what there is)')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
 
 program
@@ -49,7 +48,7 @@ program
   .addHelpText('after', exitCodeHelp())
   .action(async (options) => (await import('./commands/run.ts')).run(options))
 
-const sessions = program.command('sessions').description('Look at stored sessions.')
+const sessions = program.command('sessions').description('Look at stored sessions, and let parked turns go on.')
 sessions
   .command('list')
   .description('List sessions, the newest first.')
@@ -66,23 +65,52 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).show(session, options))
 sessions
+  .command('release <session>')
+  .description('Let a turn go on that was set aside after it had been broken off too often; prints its answer.')
+  .option('--json', 'print one JSON object instead of the text')
+  .addOption(userOption)
+  .addOption(modelOption)
+  .addOption(storeOption)
+  .action(async (session, options) => (await import('./commands/run.ts')).release(session, options))
+sessions
   .command('export <session>')
   .description('Print the journal of a session: one event a line, as JSON.')
   .addOption(userOption)
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
 
+const keys = program.command('keys').description('Make API keys for the HTTP service.')
+const collect = (value: string, all: readonly string[]): string[] => [...all, value]
+keys
+  .command('create')
+  .description('Print a new key, once, and its record for the file of keys, which holds only a hash.')
+  .requiredOption('--user <id>', 'whose key it is')
+  .option('--tenant <id>', 'default: the default tenant')
+  .option('--department <id>', 'where the user belongs')
+  .option('--role <name>', 'may be given several times', collect, [])
+  .option('--permission <id>', 'such as biz:order:query or biz:*; may be given several times', collect, [])
+  .option('--expires <date>', 'such as 2030-01-01')
+  .action(async (options) => (await import('./commands/keys.ts')).create(options))
+
 function exitCodeHelp(): string {
   return `
 Exit codes:
-  ${EXIT.ok}    the turn finished
-  ${EXIT.failed}    it failed
+  ${EXIT.ok}    the turn finished; with a line on standard error when it ended early
+  ${EXIT.failed}    it failed, or ended without an answer
   ${EXIT.usage}    the command line or the configuration is wrong
   ${EXIT.model}    the model's provider failed (key, limits, network, overload)
   ${EXIT.stopped}    it was cancelled or ran out of time
   ${EXIT.waiting}    it waits for somebody
-  ${EXIT.interrupted}  interrupted by Ctrl-C`
+  ${EXIT.interrupted}  interrupted by Ctrl-C
+  143  stopped by SIGTERM: the turn stays open, and goes on when its session is opened again`
 }
+
+/** After a mistake each command points to its own help. */
+function pointToHelp(command: Command, path: string): void {
+  command.showHelpAfterError(`(${path} --help shows what there is)`)
+  for (const it of command.commands) pointToHelp(it, `${path} ${it.name()}`)
+}
+pointToHelp(program, 'oxbow')
 
 // A reader that has seen enough (`oxbow sessions export … | head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -93,9 +121,11 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await program.parseAsync()
 } catch (error) {
-  const { message, code, details } = error as { message?: string; code?: string; details?: { reference?: string } }
-  const reference = details?.reference === undefined ? '' : ` (reference ${details.reference})`
-  console.error(`oxbow: ${message ?? String(error)}${reference}`)
-  if (code === undefined) console.error((error as Error).stack)
+  const { message, code } = error as { message?: string; code?: string }
+  // Only now: most commands end well, and need not load it.
+  const { printable } = await import('./transcript.ts')
+  const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
+  say(`oxbow: ${message ?? String(error)}`)
+  if (code === undefined) say(String((error as Error).stack))
   process.exitCode = exitCodeOf(code)
 }

@@ -1,6 +1,7 @@
 // What every command needs: configuration, store, model, agent, engine.
+import { existsSync } from 'node:fs'
 import { memory, sqlite } from '@oxbow/backends'
-import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware } from '@oxbow/core'
+import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware, OxbowError } from '@oxbow/core'
 import { modelFromEnvironment, resolveModel } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent } from './agent/agent.ts'
@@ -19,11 +20,24 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
       ...(model !== undefined && { model }),
       ...(store !== undefined && { store: { path: store } }),
       ...((host !== undefined || port !== undefined) && {
-        server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: Number(port) }) },
+        server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: numeral(port) }) },
       }),
     },
   })
 }
+
+/** What is no number is told as it was given. */
+const numeral = (text: string): number | string =>
+  text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
+
+/** Who only looks must not make an empty store where the path was mistyped. */
+export const hasStore = ({ store }: Config): boolean => store.path === ':memory:' || existsSync(store.path)
+
+export const noStore = ({ store }: Config): OxbowError =>
+  new OxbowError(
+    'no_store',
+    `There is no store at ${store.path}, so there are no sessions. Check --store and store.path.`,
+  )
 
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })
@@ -32,19 +46,26 @@ export const openBackend = ({ store }: Config): Backend =>
 export function openEngine(
   config: Config,
   backend: Backend,
-  options: { middleware?: readonly Middleware[]; onError?: EngineOptions['onError'] } = {},
+  options: { middleware?: readonly Middleware[] } & Pick<EngineOptions, 'onError' | 'currentPrincipal'> = {},
 ): Engine {
-  const { instructions, temperature, maxOutputTokens, maxSteps, totalTimeoutMs, idleTimeoutMs } = config.agent
+  const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, ...limits } = config.agent
   const agent = defaultAgent({
     model: config.model === undefined ? modelFromEnvironment(process.env) : resolveModel(config.model, process.env),
     backend,
     instructions,
     middleware: options.middleware ?? [],
-    limits: { maxSteps, totalTimeoutMs, idleTimeoutMs },
+    limits,
+    rules: { mode, allow, ask, deny },
     temperature,
     maxOutputTokens,
   })
-  return createEngine({ backend, agents: [agent], ...(options.onError && { onError: options.onError }) })
+  const { onError, currentPrincipal } = options
+  return createEngine({
+    backend,
+    agents: [agent],
+    ...(onError && { onError }),
+    ...(currentPrincipal && { currentPrincipal }),
+  })
 }
 
 export const modelOf = (engine: Engine): string => [...engine.agents.values()][0]?.model.id ?? 'none'

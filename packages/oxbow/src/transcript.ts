@@ -1,5 +1,6 @@
 // A turn as lines of text for a terminal: pure, from events and fragments.
 import { type Event, isEvent, type SessionItem } from '@oxbow/core'
+import { reasonInWords } from './words.ts'
 
 export interface Transcript {
   /** What to write for this item; the empty string for most stored events. */
@@ -69,8 +70,13 @@ export function transcript(style: Style): Transcript {
         const line = `${mark} ${printable(tools.get(event.callId) ?? '')} ${clip(text)}`
         return `${event.status === 'success' ? style.dim(line) : style.red(line)}\n`
       }
+      case 'approval.resolved': {
+        const by = event.principal === undefined ? '' : ` by ${printable(event.principal.user)}`
+        const why = event.reason === undefined ? '' : `: ${printable(event.reason)}`
+        return `${close()}${style.dim(`(${event.verdict}${by}${why})`)}\n`
+      }
       case 'turn.paused':
-        return `${close()}${style.dim(`(waiting: ${event.reason})`)}\n`
+        return `${close()}${style.dim(`(waiting: ${reasonInWords(event.reason)})`)}\n`
       case 'turn.failed': {
         const reference = event.error.reference === undefined ? '' : ` (reference ${event.error.reference})`
         return `${close()}${style.red(`failed: ${printable(event.error.message)}${reference}`)}\n`
@@ -78,7 +84,7 @@ export function transcript(style: Style): Transcript {
       case 'turn.cancelled':
         return `${close()}${style.dim(`(stopped: ${printable(event.reason)})`)}\n`
       case 'turn.finished':
-        return event.reason === 'completed' ? '' : `${style.dim(`(ended: ${event.reason})`)}\n`
+        return event.reason === 'completed' ? '' : `${style.dim(`(ended early: ${reasonInWords(event.reason)})`)}\n`
       default:
         return ''
     }
@@ -93,6 +99,19 @@ export function transcript(style: Style): Transcript {
       return ''
     },
   }
+}
+
+/** What somebody has to know to decide: the arguments whole, however long they are. */
+export function approvalCard(
+  { tool, arguments: given, reason, rule, expiresAt }: Event<'approval.requested'>,
+  style: Style,
+): string {
+  const lines = Object.entries(given).map(([name, value]) => `    ${name}: ${JSON.stringify(value)}`)
+  return [
+    style.bold(`? ${printable(tool)}`),
+    ...lines.map(printable),
+    style.dim(`  ${printable(reason)} (${printable(rule)}; until ${new Date(expiresAt).toISOString()})`),
+  ].join('\n')
 }
 
 /** Text of a model or a tool must not steer the terminal: control and direction characters are shown, not sent. */

@@ -1,4 +1,5 @@
-import { externalTool } from '@oxbow/core'
+import { memory } from '@oxbow/backends/memory'
+import { externalTool, OxbowError } from '@oxbow/core'
 import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs } from './test.fixture.ts'
@@ -247,9 +248,25 @@ test('Y6 a client that leaves stops the turn', async () => {
     overrides: { 'server.disconnectGrace': '0ms' },
   })
   const leaving = new AbortController()
-  const answer = post('/api/chat', { message: 'Hi' }, { signal: leaving.signal })
+  const message = { message: 'Hi', turnId: 't' }
+  const answer = post('/api/chat', message, { signal: leaving.signal })
   await held.reached
   leaving.abort()
   await expect(answer).rejects.toThrow(/abort/)
   await model.requests[0]?.waitForAbort()
+  const again = await post('/api/chat', message)
+  expect(again.status).toBe(409)
+  expect((await json(again)).error.message).toMatch(/everybody who waited for it had left .*new id/)
+})
+
+test('a damaged store is told as what it is, not as a passing trouble', async () => {
+  const backend = memory()
+  const read = () => Promise.reject(new OxbowError('journal_corrupt', 'the file is damaged'))
+  const { post } = await start({ backend: { ...backend, journal: { ...backend.journal, read } } })
+  const answer = await post('/api/chat', { message: 'Hi', sessionId: 's' })
+  expect(answer.status).toBe(503)
+  expect((await json(answer)).error).toMatchObject({
+    code: 'journal_corrupt',
+    message: expect.stringMatching(/damaged, and trying again will not help/),
+  })
 })

@@ -1,16 +1,26 @@
 // POST /api/chat: one message in, one answer out.
 import { hash, randomUUID } from 'node:crypto'
-import { type Engine, isId } from '@oxbow/core'
+import { type Engine, type Event, isId } from '@oxbow/core'
 import { z } from 'zod'
-import { failureOf } from './failures.ts'
+import { openApprovals } from './approvals/find.ts'
+import { approvalView, viewOf } from './approvals/view.ts'
+import { failureOf, failureOfStop } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
 import { type Route, route } from './http/route.ts'
-import { errorAnswer, given, messageText, optionalId } from './http/schemas.ts'
-import { principalOf } from './principal.ts'
+import { errorAnswer, given, messageText, optionalId, whose } from './http/schemas.ts'
+import type { TurnSlots } from './identity/turn-slots.ts'
+import { callerOf } from './principal.ts'
 import type { Audience } from './stream/audience.ts'
 import { findTurn } from './stream/turn-stream.ts'
 
-export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessageLength: number }): Route {
+type PauseReason = Event<'turn.paused'>['reason']
+
+export function chatRoute(
+  engine: Engine,
+  audience: Audience,
+  limits: { maxMessageLength: number },
+  slots: TurnSlots,
+): Route {
   return route({
     method: 'post',
     path: '/api/chat',
@@ -20,7 +30,8 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
       'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key is the same turn.'),
     }),
     body: z.object({
-      userId: optionalId.describe('Default: `default`.'),
+      ...whose,
+      userId: optionalId.describe('With identity on your own; else by default `default`.'),
       sessionId: optionalId.describe('Default: a new session.'),
       message: messageText(limits.maxMessageLength),
       turnId: optionalId.describe('Makes a retry safe: the same id is the same turn.'),
@@ -28,7 +39,7 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
     answers: {
       200: { description: 'The answer.', schema: z.object({ sessionId: z.string(), reply: z.string() }) },
       202: {
-        description: 'The turn waits for results of external calls.',
+        description: 'The turn waits: for approvals, for results of external calls, or to be released.',
         schema: z.object({
           sessionId: z.string(),
           reply: z.string(),
@@ -36,6 +47,7 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
           pending: z.array(
             z.object({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
           ),
+          approvals: z.array(approvalView).optional().describe('What waits for somebody to decide.'),
         }),
       },
       409: { description: 'The turn was stopped, or an earlier one waits for something.', schema: errorAnswer },
@@ -44,11 +56,12 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
       504: { description: 'The answer took too long.', schema: errorAnswer },
     },
     async handle({ body }, c) {
-      const principal = principalOf(given(body.userId))
+      const { owner, principal } = callerOf(c, body)
       const retryKey = given(body.turnId) ?? toId(c.req.header('idempotency-key'))
       const turnId = retryKey ?? randomUUID()
-      const sessionId = given(body.sessionId) ?? newSession(principal.user, retryKey)
-      const session = engine.session({ tenant: principal.tenant, user: principal.user, session: sessionId })
+      const sessionId =
+        given(body.sessionId) ?? (retryKey === undefined ? randomUUID() : sessionForRetry(owner.user, retryKey))
+      const session = engine.session({ ...owner, session: sessionId })
 
       const state = await session.state()
       if (state.turn?.paused !== undefined && findTurn(state, turnId) === undefined)
@@ -56,20 +69,30 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
           409,
           'session_waiting',
           `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
-            'Bring the result that it waits for, or interrupt it.',
+            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it.`,
         )
+      const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
       const leave = audience.enter(session, turnId)
       if (outgoing.destroyed) leave(false)
       outgoing.once('close', () => leave(false))
       // A turn that waits for an external call needs nobody who watches.
       const running = session.run(body.message, { turnId, principal, surface: 'http' })
-      const result = await running.finally(() => leave(true))
+      const result = await running.finally(() => {
+        leave(true)
+        release?.()
+      })
 
-      if (result.status === 'cancelled') return failureResponse(failureOf('cancelled'))
+      if (result.status === 'cancelled') return failureResponse(failureOfStop(result.reason))
       if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
       const reply = result.text
-      if (result.status === 'paused') return c.json({ sessionId, reply, turnId, pending: result.pending }, 202)
+      if (result.status === 'paused') {
+        const approvals = openApprovals(await session.state()).map((requested) =>
+          viewOf(session.key, { requested, resolved: undefined, finished: undefined, asker: principal }, principal),
+        )
+        const { pending } = result
+        return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)
+      }
       if (reply.trim() === '' && result.reason !== 'completed')
         throw new HttpError(422, result.reason, 'The language model gave no answer to this message.')
       return c.json({ sessionId, reply })
@@ -77,9 +100,17 @@ export function chatRoute(engine: Engine, audience: Audience, limits: { maxMessa
   })
 }
 
+/** How a turn that waits can go on. */
+const WAY_OUT: Readonly<Record<PauseReason, string>> = {
+  external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
+  approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
+  manual: 'Release it (POST /api/sessions/{sessionId}/release)',
+  recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
+}
+
 /** A retry that names no session must find the one that the first attempt opened. */
-const newSession = (user: string, retryKey: string | undefined): string =>
-  retryKey === undefined ? randomUUID() : `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
+export const sessionForRetry = (user: string, retryKey: string): string =>
+  `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
 
 /** Any text as an id: itself where it is one. */
 export function toId(text: string | undefined): string | undefined {

@@ -37,6 +37,11 @@ const unavailable: Told = {
   status: 503,
   message: 'The conversation cannot be read or written at the moment. Try again later.',
 }
+const damaged: Told = {
+  runError: 'INTERNAL_ERROR',
+  status: 503,
+  message: 'The stored conversation is damaged, and trying again will not help. Tell whoever runs this service.',
+}
 const internal: Told = {
   runError: 'INTERNAL_ERROR',
   status: 500,
@@ -55,6 +60,7 @@ const byCode: Readonly<Record<string, Told>> = {
   provider_error: modelFailed,
   empty_reply: modelFailed,
   output_invalid: modelFailed,
+  journal_corrupt: damaged,
   context_overflow: {
     runError: 'INVALID_INPUT_ERROR',
     status: 422,
@@ -71,10 +77,18 @@ const byCode: Readonly<Record<string, Told>> = {
     message:
       'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
   },
+  paused: {
+    runError: 'INTERRUPTED_ERROR',
+    status: 409,
+    message:
+      'The turn was paused by hand. It goes on when it is released (POST /api/sessions/{sessionId}/release); the same request takes it up again.',
+  },
   recovery_limit: {
     runError: 'INTERNAL_ERROR',
     status: 503,
-    message: 'The turn was set aside after it had been broken off too often. An operator can release it.',
+    message:
+      'The turn was set aside after it had been broken off too often. It goes on when it is released: ' +
+      'POST /api/sessions/{sessionId}/release, or "oxbow sessions release".',
   },
 }
 
@@ -83,8 +97,16 @@ const refusals: Readonly<Record<string, number>> = {
   invalid_id: 400,
   empty_input: 400,
   session_busy: 409,
+  rule_invalid: 400,
+  decision_invalid: 400,
+  resume_invalid: 400,
+  approval_forbidden: 403,
   unknown_call: 404,
+  unknown_approval: 404,
   call_resolved: 409,
+  not_parked: 409,
+  approval_resolved: 409,
+  approval_expired: 409,
 }
 
 /** By the code that a turn or an error carries. */
@@ -92,6 +114,20 @@ export function failureOf(code: string, reference?: string): Failure {
   const told = byCode[code] ?? (/^(storage|journal)_/.test(code) ? unavailable : internal)
   return { ...told, code: byCode[code] === undefined && told === internal ? 'internal_error' : code, reference }
 }
+
+/** Why the service itself stops a turn. */
+export const CLIENT_LEFT = 'the client left'
+
+/** Of a turn that was stopped. Who comes back must learn that it was their own leaving. */
+export const failureOfStop = (reason: string): Failure =>
+  reason === CLIENT_LEFT
+    ? {
+        ...failureOf('cancelled'),
+        message:
+          'The turn was stopped because everybody who waited for it had left (server.onDisconnect). What had been said is kept; ' +
+          'send the message again with a new id.',
+      }
+    : failureOf('cancelled')
 
 /** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
 export function failureOfError(error: unknown, log: (error: unknown) => string): Failure {

@@ -72,6 +72,22 @@ describe('/readyz', () => {
   })
 })
 
+test('/readyz is answered over new connections while running turns come to their end, and messages are refused', async () => {
+  const held = gate()
+  const { post, get, service, url } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
+  const running = post('/api/chat', { message: 'Hi' })
+  await held.reached
+  const closing = service.close()
+  const answer = await get('/readyz', { headers: { connection: 'close' } })
+  expect([answer.status, (await json(answer)).status]).toEqual([503, 'stopping'])
+  const refused = await post('/api/chat', { message: 'Hi' })
+  expect([refused.status, (await json(refused)).error.code]).toEqual([503, 'shutting_down'])
+  held.open()
+  expect((await running).status).toBe(200)
+  await closing
+  await expect(fetch(`${url}/readyz`)).rejects.toThrow(/fetch failed/)
+})
+
 test('/metrics counts requests, turns, model calls, tokens and tool calls', async () => {
   const { tool } = await import('@oxbow/core')
   const look = tool({

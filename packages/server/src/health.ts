@@ -2,6 +2,7 @@
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from './http/route.ts'
+import { isStranger } from './principal.ts'
 
 export type Phase = 'starting' | 'ready' | 'stopping'
 
@@ -16,13 +17,17 @@ export function healthRoutes(engine: Engine, phase: () => Phase): Route[] {
   const capability = z.object({ ok: z.boolean(), detail: z.string() })
   const readiness = z.object({
     status: z.enum(['ready', 'starting', 'stopping', 'degraded']),
-    capabilities: z.object({ store: capability, model: capability, agents: capability }),
+    capabilities: z
+      .object({ store: capability, model: capability, agents: capability })
+      .optional()
+      .describe('Not told to strangers when identity is on.'),
   })
   return [
     route({
       method: 'get',
       path: '/healthz',
       id: 'health',
+      access: 'open',
       summary: 'The process answers.',
       answers: { 200: { description: 'It does.', schema: z.object({ status: z.literal('ok') }) } },
       handle: (_request, c) => c.json({ status: 'ok' }),
@@ -31,6 +36,7 @@ export function healthRoutes(engine: Engine, phase: () => Phase): Route[] {
       method: 'get',
       path: '/readyz',
       id: 'readiness',
+      access: 'optional',
       summary: 'Whether the service can take requests, by capability.',
       answers: {
         200: { description: 'It can.', schema: readiness },
@@ -41,7 +47,7 @@ export function healthRoutes(engine: Engine, phase: () => Phase): Route[] {
         const allOk = Object.values(capabilities).every((it) => it.ok)
         const now = phase()
         const status = now === 'ready' && !allOk ? 'degraded' : now
-        return c.json({ status, capabilities }, status === 'ready' ? 200 : 503)
+        return c.json({ status, ...(!isStranger(c) && { capabilities }) }, status === 'ready' ? 200 : 503)
       },
     }),
   ]

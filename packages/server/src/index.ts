@@ -1,6 +1,19 @@
+export {
+  type AgentFactory,
+  type AgentRequest,
+  ATTRIBUTES_KEY,
+  type AttributeCustomizer,
+  promoteAttributes,
+} from './agent-protocol/factory.ts'
+export type { AgentProtocolHost } from './agent-protocol/options.ts'
+export { sessionForRetry } from './chat.ts'
 export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'
 export { describeConfig, type SettingRow } from './config/describe.ts'
+export type { IdentityConfig } from './config/identity-config.ts'
 export type { Profile } from './config/schema.ts'
+export { createApiKey, type NewApiKey } from './identity/api-key.ts'
+export type { Authentication, Credentials, Identity } from './identity/contract.ts'
+export { createIdentity, identityProblems } from './identity/identity.ts'
 export { createLogger, engineErrors, type LogOptions, loggingMiddleware } from './logging.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'

@@ -1,4 +1,5 @@
-import { tool } from '@oxbow/core'
+import { OxbowError, tool } from '@oxbow/core'
+import type { Reply } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { createLogger, type LogOptions } from './index.ts'
 import { rigs, runInput } from './test.fixture.ts'
@@ -66,6 +67,45 @@ test('an error is logged with its code, details, stack and cause, but without th
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
 })
 
+describe('what an error quotes', () => {
+  const cases: [string, Reply][] = [
+    ['a provider’s refusal', { status: 400, body: { error: { message: 'cannot read PRIVATE words' } } }],
+    ['a provider’s error page', { status: 502, body: '<html>PRIVATE' }],
+    ['an error within the stream', { error: { message: 'cannot read PRIVATE words' } }],
+    ['a broken frame', { raw: 'data: {"choices":[{"delta":{"content":"PRIVATE\n\n' }],
+    ['a document that is none', { raw: '{"choices":"PRIVATE"}' }],
+  ]
+  test.each(cases)('%s is logged only for debugging', async (_, reply) => {
+    const logs = async (level: string) => {
+      const { post, logged } = await start({ replies: { always: reply }, overrides: { 'log.level': level } })
+      await post('/api/chat', { message: 'Hi' })
+      return logged
+    }
+    const quiet = await logs('info')
+    expect(quiet.find((it) => it.msg === 'engine error')).toMatchObject({
+      err: { type: 'ModelError', message: expect.stringMatching(/scripted/), stack: expect.stringContaining('at ') },
+    })
+    expect(JSON.stringify(quiet)).not.toContain('PRIVATE')
+    expect(JSON.stringify(await logs('debug'))).toContain('PRIVATE')
+  })
+
+  test('the text that was no JSON is not logged, nor are details of unknown kind', () => {
+    const { log, text } = lines({})
+    let cause: unknown
+    try {
+      JSON.parse('PRIVATE text')
+    } catch (error) {
+      cause = error
+    }
+    const details = { path: '/data/oxbow.db', input: 'PRIVATE text' }
+    log.error({ err: new OxbowError('journal_corrupt', 'event 3 is not JSON', { cause, details }) }, 'failed')
+    expect(JSON.parse(text())).toMatchObject({
+      err: { message: 'event 3 is not JSON', details: { path: details.path } },
+    })
+    expect(text()).not.toContain('PRIVATE')
+  })
+})
+
 test('lines for people have the time, the level, the fields and the stack', () => {
   const { log, text } = lines({ format: 'pretty' })
   log.warn({ status: 500, route: '/x', err: new Error('it broke') }, 'request')
@@ -106,4 +146,15 @@ test('Y16 turns, steps, model calls and tool calls are timed, without what they 
     inputTokens: 10,
   })
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
+})
+
+test('the line of a refused request carries the code of the error', async () => {
+  const { post, get, logged } = await start()
+  await post('/api/chat', { message: ' ' })
+  await get('/nothing')
+  const requests = logged.filter((it) => it.msg === 'request')
+  expect(requests.map((it) => [it.status, it.code])).toEqual([
+    [400, 'invalid_request'],
+    [404, 'not_found'],
+  ])
 })

@@ -1,5 +1,5 @@
-// Logs: one JSON object a line, or one readable line. Never messages, arguments or outputs; secrets are taken out of the
-// finished line, at whatever depth they stand.
+// Logs: one JSON object a line, or one readable line. Never messages, arguments or outputs, unless debugging asks for what
+// errors quote; secrets are taken out of the finished line, at whatever depth they stand.
 import { randomUUID } from 'node:crypto'
 import type { Middleware, SessionKey } from '@oxbow/core'
 import { type Logger, pino } from 'pino'
@@ -28,7 +28,7 @@ export function createLogger(options: LogOptions): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      serializers: { err: describeError },
+      serializers: { err: level === 'debug' || level === 'trace' ? describeError : withoutQuotes },
     },
     { write },
   )
@@ -47,6 +47,37 @@ function describeError(error: unknown): unknown {
     details,
     stack,
     ...(cause !== undefined && { cause: describeError(cause) }),
+  }
+}
+
+/** Details that our errors carry and that name things; whatever else there is may hold a piece of a conversation. */
+const NAMES = [
+  'path',
+  'errcode',
+  'reason',
+  'what',
+  'problems',
+  'requestId',
+  'reference',
+  'turnId',
+  'expectedSeq',
+  'seqs',
+]
+const HIDDEN = '(not shown above log.level debug)'
+
+/** An error without what it may quote: the words of a provider, a broken frame, the text that was no JSON. */
+function withoutQuotes(error: unknown): unknown {
+  if (!(error instanceof Error)) return describeError(error)
+  const { message, stack = '', cause, details } = error as Error & { details?: Readonly<Record<string, unknown>> }
+  const quoted = error instanceof SyntaxError ? message : details?.said
+  const ends = typeof quoted === 'string' && message.endsWith(quoted)
+  const shown = ends ? `${message.slice(0, message.length - quoted.length)}${HIDDEN}` : message
+  return {
+    ...(describeError(error) as object),
+    message: shown,
+    stack: stack.replace(message, () => shown),
+    details: details && Object.fromEntries(Object.entries(details).filter(([name]) => NAMES.includes(name))),
+    ...(cause !== undefined && { cause: withoutQuotes(cause) }),
   }
 }
 

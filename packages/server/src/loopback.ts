@@ -15,7 +15,8 @@ export function assertMayListen(host: string, identity: string): void {
   throw new OxbowError(
     'identity_missing',
     `The service will not listen on ${JSON.stringify(host)}: no identity is configured (identity.mode is "none"), so ` +
-      'everybody who reaches it could read every conversation. Set server.host to 127.0.0.1, ::1 or localhost.',
+      'everybody who reaches it could read every conversation. Set identity.mode (see docs/identity.md), or server.host to ' +
+      '127.0.0.1, ::1 or localhost.',
   )
 }
 
@@ -27,4 +28,11 @@ export function hostAllowed(header: string | undefined, configured: string): boo
   if (header === undefined) return false
   const name = bare(header.replace(/:\d+$/, ''))
   return name === 'localhost' || name === '127.0.0.1' || name === '::1' || name === bare(configured)
+}
+
+/** Whether a Host header is one of these names; a name without a port stands for every port. */
+export function hostListed(header: string | undefined, names: readonly string[]): boolean {
+  if (header === undefined) return false
+  const full = header.toLowerCase()
+  return names.some((it) => it.toLowerCase() === full || bare(it) === bare(full.replace(/:\d+$/, '')))
 }

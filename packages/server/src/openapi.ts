@@ -3,17 +3,20 @@ import { z } from 'zod'
 import { type Route, route } from './http/route.ts'
 import { errorAnswer } from './http/schemas.ts'
 
+type SecuritySchemes = Readonly<Record<string, object>>
+
 /** `routes` may still grow until the document is asked for. */
-export function openApiRoute(routes: readonly Route[]): Route {
+export function openApiRoute(routes: readonly Route[], schemes: SecuritySchemes = {}): Route {
   let document: object | undefined
   return route({
     method: 'get',
     path: '/openapi.json',
     id: 'openApi',
+    access: 'open',
     summary: 'This document.',
     answers: { 200: { description: 'OpenAPI 3.1.', schema: z.looseObject({ openapi: z.string() }) } },
     handle(_request, c) {
-      document ??= openApi(routes)
+      document ??= openApi(routes, schemes)
       return c.json(document)
     },
   })
@@ -24,11 +27,12 @@ const jsonSchema = (schema: z.ZodType, io: 'input' | 'output'): object => {
   return json
 }
 
-export function openApi(routes: readonly Route[]): object {
+export function openApi(routes: readonly Route[], schemes: SecuritySchemes): object {
+  const secured = Object.keys(schemes).length > 0
   const paths: Record<string, Record<string, object>> = {}
   for (const it of routes) {
     paths[it.path] ??= {}
-    paths[it.path]![it.method] = operation(it)
+    paths[it.path]![it.method] = operation(it, secured)
   }
   return {
     openapi: '3.1.0',
@@ -38,11 +42,27 @@ export function openApi(routes: readonly Route[]): object {
       description: 'An agent harness. Errors have the form {"error": {"code", "message", "reference"?}}.',
     },
     paths,
-    components: { schemas: { Error: jsonSchema(errorAnswer, 'output') } },
+    components: {
+      schemas: { Error: jsonSchema(errorAnswer, 'output') },
+      ...(secured && { securitySchemes: schemes }),
+    },
+    // Each of them is enough.
+    ...(secured && { security: Object.keys(schemes).map((name) => ({ [name]: [] })) }),
   }
 }
 
-function operation({ id, summary, params, query, headers, body, bodyOptional, answers }: Route): object {
+const refusals = {
+  401: 'Who is asking is not known.',
+  403: 'They may not do this, or it names somebody else.',
+  429: 'Too many requests, turns or wrong credentials.',
+  503: 'It cannot be checked who is asking, or the service is not ready.',
+}
+
+function operation(
+  { id, summary, access = 'user', params, query, headers, body, bodyOptional, answers }: Route,
+  secured: boolean,
+): object {
+  const open = access === 'open' || access === 'optional'
   const parameters = [
     ...parametersIn('path', params),
     ...parametersIn('query', query),
@@ -55,6 +75,7 @@ function operation({ id, summary, params, query, headers, body, bodyOptional, an
   return {
     operationId: id,
     summary,
+    ...(secured && open && { security: [] }),
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
       requestBody: {
@@ -63,6 +84,11 @@ function operation({ id, summary, params, query, headers, body, bodyOptional, an
       },
     }),
     responses: {
+      ...(secured &&
+        !open &&
+        Object.fromEntries(
+          Object.entries(refusals).map(([status, description]) => [status, { ...error, description }]),
+        )),
       ...Object.fromEntries(
         Object.entries(answers).map(([status, { description, schema, contentType = 'application/json' }]) => [
           status,

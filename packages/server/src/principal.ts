@@ -1,10 +1,61 @@
-// The one place where a request becomes somebody. There is no identity yet: who asks is whoever the request names.
-import type { Principal } from '@oxbow/core'
+// The one place where a request becomes somebody: whose sessions it is about, and who acts.
+import { grants, type Principal } from '@oxbow/core'
+import { HttpError } from './http/errors.ts'
+import type { AppContext } from './http/route.ts'
+import { given } from './http/schemas.ts'
 
 export const DEFAULT_TENANT = 'default'
 export const DEFAULT_USER = 'default'
+/** Lets its holder see and act in sessions of other users of the same tenant, and read /metrics. */
+export const ADMIN = 'oxbow:admin'
+/** The same beyond the own tenant. */
+export const ADMIN_OF_TENANTS = 'oxbow:admin:tenants'
 
-/** A blank user id counts as not given. */
-export function principalOf(userId: string | undefined): Principal & { tenant: string } {
-  return { tenant: DEFAULT_TENANT, user: userId === undefined || userId.trim() === '' ? DEFAULT_USER : userId }
+export interface Caller {
+  /** Whose sessions the request is about: the first two parts of their keys. */
+  readonly owner: { readonly tenant: string; readonly user: string }
+  /** Who acts; with identity on nothing but the proven principal. */
+  readonly principal: Principal
 }
+
+/** Whom a request names, in its body or query. */
+export interface Named {
+  readonly userId?: string | null | undefined
+  readonly tenant?: string | null | undefined
+}
+
+/**
+ * Without identity who asks is whoever the request names. With identity it is the principal, and naming somebody else is
+ * refused, not ignored: it tells a mistake in the client.
+ *
+ * @throws HttpError 403 `user_mismatch`, `tenant_mismatch`
+ */
+export function callerOf(c: AppContext, named: Named = {}): Caller {
+  const user = given(named.userId)
+  const tenant = given(named.tenant)
+  const caller = c.get('caller')
+  if (caller === undefined) throw new Error('a route asked who is calling, and nothing had checked')
+  if (caller === 'anybody') {
+    const owner = { tenant: tenant ?? DEFAULT_TENANT, user: user ?? DEFAULT_USER }
+    return { owner, principal: owner }
+  }
+  const owner = { tenant: tenant ?? caller.tenant, user: user ?? caller.user }
+  const may = (permission: string): boolean => grants(caller.permissions ?? [], permission)
+  if (owner.tenant !== caller.tenant && !may(ADMIN_OF_TENANTS))
+    throw new HttpError(
+      403,
+      'tenant_mismatch',
+      'The tenant is not yours. Leave it out: it is known from your credentials.',
+    )
+  const other = owner.user !== caller.user || owner.tenant !== caller.tenant
+  if (other && !may(ADMIN))
+    throw new HttpError(
+      403,
+      'user_mismatch',
+      'The userId is not yours. Leave it out: it is known from your credentials.',
+    )
+  return { owner, principal: caller }
+}
+
+/** Somebody whom nothing is known of, on a route that is open. */
+export const isStranger = (c: AppContext): boolean => c.get('caller') === undefined

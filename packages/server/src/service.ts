@@ -3,34 +3,50 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
-import type { Engine } from '@oxbow/core'
+import { type Engine, OxbowError } from '@oxbow/core'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
 import { chatStreamRoute } from './ag-ui/route.ts'
+import type { AgentProtocolHost } from './agent-protocol/options.ts'
+import { agentProtocolRoutes } from './agent-protocol/routes.ts'
+import { decideRoute } from './approvals/deciding.ts'
+import { approvalList, approvalRoute } from './approvals/reading.ts'
+import { auditRoute } from './audit/route.ts'
 import { chatRoute } from './chat.ts'
 import type { Config } from './config/config.ts'
 import { failureOf, failureOfError } from './failures.ts'
 import { healthRoutes, type Phase } from './health.ts'
+import { cors } from './http/cors.ts'
 import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
 import { requestLog } from './http/request-log.ts'
 import { type AppEnv, type Route, register } from './http/route.ts'
-import { checkHost, securityHeaders } from './http/security.ts'
+import { checkConfiguredHost, checkLocalHost, securityHeaders } from './http/security.ts'
+import type { Identity } from './identity/contract.ts'
+import { guard } from './identity/guard.ts'
+import { openIdentity } from './identity/identity.ts'
+import { turnSlots } from './identity/turn-slots.ts'
 import { reporter } from './logging.ts'
 import { assertMayListen } from './loopback.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { openApiRoute } from './openapi.ts'
-import { callResultRoute, interruptRoute } from './sessions/acting.ts'
+import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { audience } from './stream/audience.ts'
 import { sseStreams } from './stream/sse.ts'
+import { taskRoutes } from './tasks/routes.ts'
+import { taskSockets } from './tasks/socket.ts'
 
 export interface ServiceOptions {
   readonly engine: Engine
-  readonly config: Pick<Config, 'server' | 'identity'>
+  readonly config: Pick<Config, 'server' | 'identity' | 'tasks' | 'agentProtocol'>
   readonly log: Logger
   /** The same that the agents' middleware reports to. Default: one that knows only of HTTP. */
   readonly metrics?: Metrics
+  /** From `createIdentity`; must be given, and of the configured mode, unless that is `none`. */
+  readonly identity?: Identity
+  /** Who runs the tasks of the Agent Protocol, and with which attributes. */
+  readonly agentProtocol?: AgentProtocolHost
 }
 
 export interface Service {
@@ -51,8 +67,25 @@ const FLUSH_MS = 1_000
 /** For requests that do not even become one: a broken request line, no Host header. */
 const badRequest = new HttpError(400, 'invalid_request', 'The request line or the Host header is not valid.')
 
-export function createService({ engine, config, log, metrics = createMetrics() }: ServiceOptions): Service {
-  const { server: settings, identity } = config
+function cannotListen({ host, port }: Config['server'], error: NodeJS.ErrnoException): OxbowError {
+  const advice: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'another program has it. Stop that, or choose another port (--port, server.port; 0 takes a free one).',
+    EACCES: 'this user may not. Choose a port above 1023 (--port, server.port).',
+    EADDRNOTAVAIL: 'this machine has no such address. Choose another host (--host, server.host).',
+  }
+  const why = advice[error.code ?? ''] ?? `${error.message}.`
+  return new OxbowError('cannot_listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
+}
+
+/** @throws OxbowError `identity_missing` */
+export function createService(options: ServiceOptions): Service {
+  const { engine, config, log, metrics = createMetrics(), identity = openIdentity() } = options
+  const { server: settings } = config
+  if (identity.mode !== config.identity.mode)
+    throw new OxbowError(
+      'identity_missing',
+      `identity.mode is "${config.identity.mode}", and the service was given "${identity.mode}". Give it createIdentity(config.identity).`,
+    )
   const report = reporter(log)
   let phase: Phase = 'starting'
   let server: Server | undefined
@@ -60,35 +93,63 @@ export function createService({ engine, config, log, metrics = createMetrics() }
 
   const streams = sseStreams(settings.heartbeatMs)
   const watchers = audience({ ...settings, onError: (error) => report(error) })
-  const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, report }
+  const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
+  const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, schemaOf, report }
   metrics.attach({ engine, openStreams: () => streams.count })
 
+  const slots = turnSlots(settings.rateLimits.concurrentTurns)
+  const watching = { streams, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
+  const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
-    chatRoute(engine, watchers, settings),
-    chatStreamRoute(engine, deps, settings),
+    chatRoute(engine, watchers, settings, slots),
+    chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
     sessionMessages(engine),
     sessionEvents(engine),
     sessionStreamRoute(engine, deps),
     interruptRoute(engine),
+    releaseRoute(engine),
     callResultRoute(engine),
+    approvalList(engine),
+    approvalRoute(engine),
+    decideRoute(engine),
+    auditRoute(engine),
+    ...taskRoutes(engine, watching, settings, slots),
+    sockets.route,
+    ...agentProtocolRoutes({
+      engine,
+      config: config.agentProtocol,
+      host: options.agentProtocol ?? {},
+      slots,
+      maxMessageLength: settings.maxMessageLength,
+      streams,
+      report,
+    }),
     ...healthRoutes(engine, () => phase),
-    metrics.route,
+    { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
-  routes.push(openApiRoute(routes))
+  routes.push(openApiRoute(routes, identity.schemes))
 
   const app = new Hono<AppEnv>()
   app.use(requestLog(log, metrics.httpRequest))
   app.use(securityHeaders)
-  if (identity.mode === 'none') app.use(checkHost(settings.host))
-  app.use('/api/*', async (_c, next) => {
-    if (phase === 'stopping') return failureResponse(failureOf('shutting_down'))
-    await next()
-  })
-  register(app, routes, settings)
+  const { origins } = settings.cors
+  const { ambient } = identity
+  if (identity.mode === 'none') app.use(checkLocalHost(settings.host, origins))
+  else app.use(checkConfiguredHost({ allowedHosts: settings.allowedHosts, origins, ambient }))
+  if (origins.length > 0) app.use(cors(settings.cors))
+  for (const path of ['/api/*', '/agent/*', '/tasks/*'])
+    app.use(path, async (c, next) => {
+      if (phase !== 'stopping') return next()
+      c.set('errorCode', 'shutting_down')
+      return failureResponse(failureOf('shutting_down'))
+    })
+  register(app, routes, settings, guard(identity, settings.rateLimits))
   app.onError((error, c) => {
-    if (error instanceof HttpError) return errorResponse(error)
-    return failureResponse(failureOfError(error, (it) => report(it, { requestId: c.get('requestId') })))
+    const failure =
+      error instanceof HttpError ? error : failureOfError(error, (it) => report(it, { requestId: c.get('requestId') }))
+    c.set('errorCode', failure.code)
+    return failure instanceof HttpError ? errorResponse(failure) : failureResponse(failure)
   })
 
   async function listen(): Promise<{ url: string }> {
@@ -98,12 +159,17 @@ export function createService({ engine, config, log, metrics = createMetrics() }
       errorHandler: () => errorResponse(badRequest),
     })
     const listening = createServer(
-      { maxHeaderSize: settings.maxHeaderBytes, requestTimeout: settings.requestTimeoutMs },
+      {
+        maxHeaderSize: settings.maxHeaderBytes,
+        requestTimeout: settings.requestTimeoutMs,
+        shouldUpgradeCallback: sockets.wanted,
+      },
       listener,
     )
+    sockets.attach(listening, listener)
     server = listening
     await new Promise<void>((resolve, reject) => {
-      listening.once('error', reject)
+      listening.once('error', (error) => reject(cannotListen(settings, error)))
       listening.listen(settings.port, settings.host.replace(/^\[(.*)\]$/, '$1'), resolve)
     })
     try {
@@ -122,12 +188,17 @@ export function createService({ engine, config, log, metrics = createMetrics() }
 
   async function close(): Promise<void> {
     phase = 'stopping'
-    const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
+    // New connections are still let in: probes must learn that the service stops, and callers that they may try again.
     await watchers.close()
     await engine.stop(settings.shutdownGraceMs)
+    const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
     // A connection whose last answer has just gone out is kept alive by Node, also by a server that closes.
     const sweep = setInterval(() => server?.closeIdleConnections(), FLUSH_MS / 50)
-    const last = setTimeout(() => server?.closeAllConnections(), FLUSH_MS)
+    sockets.close()
+    const last = setTimeout(() => {
+      server?.closeAllConnections()
+      sockets.destroy()
+    }, FLUSH_MS)
     await closed
     clearInterval(sweep)
     clearTimeout(last)

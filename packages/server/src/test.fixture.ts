@@ -6,11 +6,15 @@ import { openaiChat } from '@oxbow/models'
 import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { afterEach } from 'vitest'
 import {
+  type AgentProtocolHost,
   type Config,
+  createIdentity,
   createLogger,
   createMetrics,
   createService,
   engineErrors,
+  type Identity,
+  identityProblems,
   loadConfig,
   loggingMiddleware,
   type Service,
@@ -22,6 +26,7 @@ export interface Rig {
   readonly service: Service
   readonly model: ScriptedModel
   readonly config: Config
+  readonly identity: Identity
   /** What was logged, parsed. */
   readonly logged: Record<string, unknown>[]
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
@@ -35,6 +40,8 @@ export interface RigOptions {
   readonly agents?: (model: AgentDefinition['model']) => readonly Agent[]
   readonly backend?: Backend
   readonly overrides?: Record<string, unknown>
+  readonly environment?: Record<string, string>
+  readonly agentProtocol?: AgentProtocolHost
   readonly model?: ScriptedModel
 }
 
@@ -42,7 +49,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
   const model = options.model ?? (await scriptedModel())
   if (options.replies !== undefined) model.script('*', options.replies)
   const config = await loadConfig({
-    environment: { OXBOW_PROFILE: 'test' },
+    environment: { OXBOW_PROFILE: 'test', ...options.environment },
     overrides: { 'log.level': 'debug', 'log.format': 'json', ...options.overrides },
   })
   const logged: Record<string, unknown>[] = []
@@ -52,12 +59,19 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     environment: {},
   })
   const metrics = createMetrics()
+  const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
   const driver = openaiChat({ provider: 'scripted', model: 'any', baseUrl: model.url, apiKey: 'sk-test' })
   const backend = options.backend ?? memory()
   const middleware = [loggingMiddleware(log), metrics.middleware]
   const standard = agent({ name: 'assistant', model: driver, instructions: 'Be brief.', middleware, ...options.agent })
-  const engine = createEngine({ backend, agents: options.agents?.(driver) ?? [standard], onError: engineErrors(log) })
-  const service = createService({ engine, config, log, metrics })
+  const engine = createEngine({
+    backend,
+    agents: options.agents?.(driver) ?? [standard],
+    onError: engineErrors(log),
+    currentPrincipal: identity.refresh,
+  })
+  const { agentProtocol = {} } = options
+  const service = createService({ engine, config, log, metrics, identity, agentProtocol })
   const { url } = await service.listen()
   return {
     url,
@@ -65,6 +79,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     service,
     model,
     config,
+    identity,
     logged,
     post: (path, body, init = {}) =>
       fetch(`${url}${path}`, {

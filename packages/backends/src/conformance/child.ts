@@ -1,6 +1,7 @@
 // A process of the suite: opens the back end, says "ready", and then does what it is told, one line of output per deed.
 //   child <module> <directory> append                  appends to several sessions until it is killed; tells "session head"
 //   child <module> <directory> race <session> <wins>   appends single events until it won so often, and tells each win
+//   child <module> <directory> leave <worker>          announces a worker and closes, and lives on until its input ends
 //   child <module> <directory> hold <worker>           announces a worker; then one append per line of input
 import { createInterface } from 'node:readline'
 import type { Backend } from '@oxbow/core'
@@ -16,7 +17,8 @@ const [, , module, directory, task, name, count] = process.argv as [
   string,
 ]
 const { open } = (await import(module)) as { open(directory: string): Promise<Backend> }
-const { journal, workers } = await open(directory)
+const backend = await open(directory)
+const { journal, workers } = backend
 // Synchronous on a pipe, so that a line is out when the next append begins.
 const say = (line: string | number) => process.stdout.write(`${line}\n`)
 
@@ -54,7 +56,15 @@ async function hold(): Promise<void> {
   }
 }
 
+async function leave(): Promise<void> {
+  await workers.announce(name)
+  await backend.close()
+  say('ready')
+  for await (const _line of createInterface({ input: process.stdin }));
+}
+
 if (task === 'hold') await hold()
+else if (task === 'leave') await leave()
 else {
   say('ready')
   if (task === 'append') await Promise.all(['one', 'two', 'three', 'four'].map(appendForever))

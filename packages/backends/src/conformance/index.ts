@@ -3,6 +3,7 @@ import { fileConformance } from './files.ts'
 import { journalConformance } from './journal.ts'
 import { keyConformance } from './keys.ts'
 import { listConformance } from './list.ts'
+import { notesConformance } from './notes.ts'
 import { processConformance } from './processes.ts'
 import { lifeConformance, snapshotConformance, workerConformance } from './rest.ts'
 import { checkOf, type Subject } from './support.ts'
@@ -19,6 +20,7 @@ export function backendConformance(subject: Subject): void {
   journalConformance(check)
   keyConformance(check)
   listConformance(check)
+  notesConformance(check)
   snapshotConformance(check)
   fileConformance(check)
   workerConformance(check)

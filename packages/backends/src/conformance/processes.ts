@@ -166,4 +166,17 @@ export function processConformance(subject: Subject, module: URL): void {
       assert.equal(await workers.alive('other'), true)
     })
   })
+
+  check('a worker that was never released outlives the closing of its back end', async ({ workers }, directory) => {
+    const other = await subject.open(directory)
+    const released = await other.workers.announce('released')
+    await other.workers.announce('left')
+    await released.release()
+    await other.close()
+    assert.equal(await workers.alive('released'), false)
+    assert.equal(await workers.alive('left'), true)
+    await withChild(directory, ['leave', 'elsewhere'], async () => {
+      assert.equal(await workers.alive('elsewhere'), true)
+    })
+  })
 }

@@ -1,10 +1,22 @@
 // Everything in this process and gone with it: for tests, examples and throw-away sessions.
 import { randomUUID } from 'node:crypto'
-import type { Backend, Event, Files, Journal, SessionQuery, SessionSummary, Snapshot, Workers } from '@oxbow/core'
+import type {
+  AuditQuery,
+  AuditRecord,
+  Backend,
+  Event,
+  Files,
+  Journal,
+  SessionQuery,
+  SessionSummary,
+  Snapshot,
+  Workers,
+} from '@oxbow/core'
 import { assertDense, assertKey, assertName, closedError, mapKey } from '../keys.ts'
 
 interface Session {
   summary: SessionSummary
+  wakeAt: number | undefined
   readonly events: Event[]
 }
 
@@ -42,8 +54,9 @@ export function memory(): Backend {
 function memoryJournal(assertOpen: () => void): Journal {
   const sessions = new Map<string, Session>()
   const snapshots = new Map<string, Snapshot>()
+  const audited: AuditRecord[] = []
   return {
-    async append(key, expectedSeq, events, summary) {
+    async append(key, expectedSeq, events, { status, agent, title, wakeAt, audit = [] }) {
       assertOpen()
       assertKey(key)
       assertDense(expectedSeq, events)
@@ -54,18 +67,20 @@ function memoryJournal(assertOpen: () => void): Journal {
       const next = {
         key: session?.summary.key ?? { tenant: key.tenant, user: key.user, session: key.session },
         head: head + events.length,
-        status: summary.status,
-        agent: summary.agent,
-        title: summary.title,
+        status,
+        agent,
+        title,
         createdAt: session?.summary.createdAt ?? events[0]!.at,
         updatedAt: events.at(-1)!.at,
       }
-      if (session === undefined) sessions.set(id, { summary: next, events: [...events] })
+      if (session === undefined) sessions.set(id, { summary: next, wakeAt, events: [...events] })
       else {
         session.summary = next
+        session.wakeAt = wakeAt
         // Not push(...events): a large batch would overflow the stack.
         for (const event of events) session.events.push(event)
       }
+      audited.push(...audit)
       return { ok: true }
     },
     async read(key, afterSeq, limit = 500) {
@@ -80,7 +95,18 @@ function memoryJournal(assertOpen: () => void): Journal {
     },
     async list(query) {
       assertOpen()
-      return page([...sessions.values()].map((session) => session.summary).filter(matches(query)), query.limit ?? 100)
+      const { dueBy } = query
+      const due = [...sessions.values()].filter((it) => dueBy === undefined || (it.wakeAt ?? Infinity) <= dueBy)
+      return page(due.map((session) => session.summary).filter(matches(query)), query.limit ?? 100)
+    },
+    async audit(query) {
+      assertOpen()
+      const { after = 0, limit = 100 } = query
+      const records: AuditRecord[] = []
+      let cursor = after
+      for (; cursor < audited.length && records.length < limit; cursor++)
+        if (asked(query)(audited[cursor]!)) records.push(audited[cursor]!)
+      return { records, cursor }
     },
     async getSnapshot(key) {
       assertOpen()
@@ -107,6 +133,15 @@ const matches = (query: SessionQuery) => (summary: SessionSummary) =>
   (query.user === undefined || summary.key.user === query.user) &&
   (query.status === undefined || summary.status === query.status) &&
   (query.before === undefined || summary.updatedAt < query.before)
+
+const asked = (query: AuditQuery) => (record: AuditRecord) =>
+  (query.tenant === undefined || record.key.tenant === query.tenant) &&
+  (query.user === undefined || record.principal.user === query.user) &&
+  (query.session === undefined || record.key.session === query.session) &&
+  (query.tool === undefined || record.tool === query.tool) &&
+  (query.status === undefined || record.status === query.status) &&
+  (query.from === undefined || record.at >= query.from) &&
+  (query.to === undefined || record.at < query.to)
 
 /** The newest `limit` rows, and those that share the last one's millisecond: `before` could not name them. */
 function page(rows: SessionSummary[], limit: number): SessionSummary[] {

@@ -85,6 +85,18 @@ describe('a session whose rows contradict each other is an error, never a shorte
   })
 })
 
+test('the check of an open back end finds pages that were overwritten', async () => {
+  const backend = open(await filled())
+  await backend.check()
+  const path = (backend.name.match(/^sqlite (.+)$/) ?? [])[1]!
+  await backend.close()
+  const again = open(path)
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(statSync(path).size - 4096), 0, undefined, 4096)
+  closeSync(file)
+  await expect(again.check()).rejects.toMatchObject({ code: 'journal_corrupt' })
+})
+
 describe('a damaged file is refused', () => {
   test('a file that is not a database', async () => {
     const path = freshPath()
@@ -138,7 +150,7 @@ describe('a damaged file is refused', () => {
     const path = await filled()
     tamper(path, 'PRAGMA user_version = 99')
     expect(() => open(path)).toThrow(expect.objectContaining({ code: 'storage_newer' }))
-    expect(() => open(path)).toThrow(/schema 99; this one knows 1/)
+    expect(() => open(path)).toThrow(/schema 99; this one knows 2/)
   })
 })
 

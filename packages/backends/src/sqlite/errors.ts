@@ -1,5 +1,6 @@
 // What went wrong with the file, in words for the person who has to mend it.
 import { OxbowError } from '@oxbow/core'
+import type { WriteFailure } from './protocol.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6
@@ -17,10 +18,20 @@ export const corrupt = (path: string, what: string, cause?: unknown): OxbowError
     { details: { path, what }, cause },
   )
 
+/** The files that are open are not those at the path any more. */
+export const displacedError = (path: string): OxbowError =>
+  new OxbowError(
+    'storage_displaced',
+    `${path} or its log beside it (-wal, -shm) was deleted or replaced while in use; nothing is stored any more. ` +
+      'Stop every Oxbow that uses it, restore the files or a backup, and start again.',
+    { details: { path } },
+  )
+
 /** Makes an OxbowError of what SQLite or the file system threw. */
 export function storageError(path: string, error: unknown): OxbowError {
   if (error instanceof OxbowError) return error
-  const { message, errcode } = error as Error & { errcode?: number }
+  const { message, errcode, displaced } = error as Error & Partial<WriteFailure>
+  if (displaced) return displacedError(path)
   // The low byte is the kind, the rest tells variants of it apart.
   const kind = errcode === undefined ? undefined : errcode & 0xff
   const failure = (code: string, text: string, retryable: boolean) =>

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { OxbowError } from '@oxbow/core'
 import { corrupt, storageError } from './errors.ts'
-import { applicationId, connect, schemaVersion, tables } from './schema.ts'
+import { applicationId, connect, schemaVersion, tables, upgrades } from './schema.ts'
 
 /** Opens `path` for reading; it and its directory are made if they are missing. Throws an OxbowError on any doubt. */
 export function openFile(path: string): DatabaseSync {
@@ -18,9 +18,15 @@ export function openFile(path: string): DatabaseSync {
       if (hasLog) throw corrupt(path, 'the file is missing, but its log (-wal) is there')
       create(path)
     }
+    if (statSync(path).isDirectory())
+      throw new OxbowError(
+        'storage_error',
+        `${path} is a directory. Give the path of a file, such as ${path}/oxbow.db.`,
+      )
     if (statSync(path).size === 0) throw corrupt(path, 'the file is empty; Oxbow never leaves an empty file')
     db = connect(path)
     assertOurs(db, path)
+    upgrade(db)
     db.exec('PRAGMA query_only = ON')
     return db
   } catch (error) {
@@ -70,8 +76,13 @@ function assertOurs(db: DatabaseSync, path: string): void {
   }
 }
 
-/** Tells this file from another one that takes its place. Undefined when there is none. */
-export function fileIdentity(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat && `${stat.dev}:${stat.ino}`
+/** Lifts an older file, step by step; another process may be doing the same. */
+function upgrade(db: DatabaseSync): void {
+  const versionOf = (): number => Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  while (versionOf() < schemaVersion) {
+    db.exec('BEGIN IMMEDIATE')
+    const version = versionOf()
+    if (version < schemaVersion) db.exec(`${upgrades[version] ?? ''}; PRAGMA user_version = ${version + 1}`)
+    db.exec('COMMIT')
+  }
 }

@@ -1,11 +1,12 @@
 // The default back end: one file, no server.
 import { resolve } from 'node:path'
-import { type Backend, OxbowError } from '@oxbow/core'
+import type { Backend } from '@oxbow/core'
 import { closedError } from '../keys.ts'
-import { storageError } from './errors.ts'
-import { fileIdentity, openFile } from './file.ts'
+import { displacedError, storageError } from './errors.ts'
+import { openFile } from './file.ts'
 import { sqliteFiles } from './files.ts'
 import { sqliteJournal } from './journal.ts'
+import { placeOf } from './place.ts'
 import { sqliteWorkers } from './workers.ts'
 import { startWriter } from './writer.ts'
 
@@ -18,7 +19,8 @@ export interface SqliteOptions {
  * A back end in one SQLite file. Several processes of one machine may share it.
  *
  * Throws an OxbowError when the file cannot be trusted or used: `journal_corrupt`, `storage_newer` (written by a newer
- * Oxbow), `storage_foreign` (another program's database), `storage_error`.
+ * Oxbow), `storage_foreign` (another program's database), `storage_error`. Writes reject with `storage_displaced` once the
+ * file or its log was deleted or replaced.
  *
  * @example const backend = sqlite({ path: '.oxbow/oxbow.db' })
  */
@@ -26,8 +28,8 @@ export function sqlite(options: SqliteOptions): Backend {
   const path = resolve(options.path)
   const name = `sqlite ${options.path}`
   const db = openFile(path)
-  const writer = startWriter(path)
-  const identity = fileIdentity(path)
+  const place = placeOf(path)
+  const writer = startWriter(path, place)
   let closing: Promise<void> | undefined
   /** Runs a read; what SQLite throws becomes an OxbowError. */
   const guard = <T>(read: () => T): T => {
@@ -37,11 +39,6 @@ export function sqlite(options: SqliteOptions): Backend {
     } catch (error) {
       throw storageError(path, error)
     }
-  }
-  /** A file that was deleted under us still takes appends, and they go nowhere. */
-  const assertInPlace = () => {
-    if (fileIdentity(path) === identity) return
-    throw new OxbowError('storage_error', `${path} was deleted or replaced while in use. Restore it and restart.`)
   }
   const context = { db, writer, path, guard }
   const workers = sqliteWorkers(context)
@@ -53,15 +50,16 @@ export function sqlite(options: SqliteOptions): Backend {
     workers,
     async check() {
       guard(() => {
-        assertInPlace()
+        if (placeOf(path) !== place) throw displacedError(path)
         probe.get()
       })
       await writer.write(['probe'])
     },
     close() {
       closing ??= (async () => {
-        await workers.releaseAll()
-        // First, so that the writer's connection is the last and empties the log into the file.
+        workers.close()
+        // The writer's connection must be the last and empty the log into the file, so it must have begun to use it.
+        await writer.write(['probe']).catch(() => {})
         db.close()
         await writer.close()
       })()

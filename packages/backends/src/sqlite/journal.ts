@@ -1,6 +1,7 @@
 // Reads sessions on the main thread and hands appends to the writer.
 import type { Event, Journal } from '@oxbow/core'
 import { assertDense, assertKey } from '../keys.ts'
+import { auditReader } from './audit.ts'
 import type { Context } from './context.ts'
 import { corrupt } from './errors.ts'
 import { sessionList } from './list.ts'
@@ -21,6 +22,7 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
      WHERE session = (SELECT id FROM sessions WHERE tenant = ? AND user = ? AND session = ?)`,
   )
   const list = sessionList(db)
+  const auditLog = auditReader(db)
 
   /** A session that has rows but contradicts itself is an error, never a shorter session. */
   function find(tenant: string, user: string, session: string): { id: number; head: number } | undefined {
@@ -32,14 +34,14 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
   }
 
   return {
-    async append(key, expectedSeq, events, summary) {
+    async append(key, expectedSeq, events, { status, agent, title, wakeAt = null, audit = [] }) {
       guard(() => {
         assertKey(key)
         assertDense(expectedSeq, events)
       })
       const flat: (string | number)[] = []
       for (const event of events) flat.push(event.at, event.type, JSON.stringify(event))
-      const { status, agent, title } = summary
+      const records = audit.flatMap((it) => [it.at, it.principal.user, it.tool, it.status ?? null, JSON.stringify(it)])
       // A title is cut out of an input, perhaps through the middle of a character.
       const head = await writer.write([
         'append',
@@ -50,6 +52,8 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
         status,
         agent,
         title.toWellFormed(),
+        wakeAt,
+        records,
         flat,
       ])
       return head === stored ? { ok: true } : { ok: false, head }
@@ -75,6 +79,9 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
     },
     async list(query) {
       return guard(() => list(query))
+    },
+    async audit(query) {
+      return guard(() => auditLog(query))
     },
     async getSnapshot(key) {
       return guard(() => {

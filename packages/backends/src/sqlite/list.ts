@@ -16,8 +16,9 @@ export function sessionList(db: DatabaseSync): (query: SessionQuery) => SessionS
     statements.set(sql, statement)
     return statement.all(...present.map(([, value]) => value!), limit) as unknown as Row[]
   }
-  return ({ tenant, user, status, before, limit = 100 }) => {
-    const filter: [string, string | undefined][] = [
+  return ({ tenant, user, status, before, dueBy, limit = 100 }) => {
+    const filter: [string, string | number | undefined][] = [
+      ['wake_at <= ?', dueBy],
       ['tenant = ?', tenant],
       ['user = ?', user],
       // In these words, because the index holds no idle sessions and SQLite has to see that none is asked for.

@@ -12,6 +12,9 @@ export type Append = readonly [
   status: string,
   agent: string,
   title: string,
+  wakeAt: number | null,
+  /** Flat: at, user, tool, status, body, … */
+  audit: readonly (string | number | null)[],
   events: readonly (string | number)[],
 ]
 
@@ -33,6 +36,8 @@ export const stored = -1
 export interface WriteFailure {
   readonly errcode: number | undefined
   readonly message: string
+  /** No error of SQLite: the file or its log was deleted or replaced. */
+  readonly displaced?: true
 }
 
 /** To the thread: writes, the start or the end of watching a session, or the end of it all. */

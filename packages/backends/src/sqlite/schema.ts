@@ -4,10 +4,33 @@ import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
 /** Raise it with every change of the tables, together with a step that lifts older files. */
-export const schemaVersion = 1
+export const schemaVersion = 2
 
 /** "OxbW": tells our files from other programs' databases. */
 export const applicationId = 0x4f786257
+
+const audit = `
+CREATE INDEX sessions_by_wake ON sessions (wake_at) WHERE wake_at IS NOT NULL;
+
+CREATE TABLE audit (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  at      INTEGER NOT NULL,
+  tenant  TEXT NOT NULL,
+  user    TEXT NOT NULL,
+  session TEXT NOT NULL,
+  tool    TEXT NOT NULL,
+  status  TEXT,
+  body    TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX audit_by_user ON audit (tenant, user, id);
+CREATE INDEX audit_by_tool ON audit (tool, id);
+`
+
+/** Lift a file of an older version; the key is the version that it had. */
+export const upgrades: Readonly<Record<number, string>> = {
+  1: `ALTER TABLE sessions ADD COLUMN wake_at INTEGER; ${audit}`,
+}
 
 export const tables = `
 CREATE TABLE sessions (
@@ -21,6 +44,7 @@ CREATE TABLE sessions (
   title      TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
+  wake_at    INTEGER,
   UNIQUE (tenant, user, session)
 ) STRICT;
 
@@ -40,6 +64,7 @@ CREATE TABLE events (
   UNIQUE (session, seq)
 ) STRICT;
 
+${audit}
 CREATE TABLE snapshots (
   session INTEGER PRIMARY KEY REFERENCES sessions (id),
   seq     INTEGER NOT NULL,
@@ -67,13 +92,22 @@ CREATE TABLE workers (
 ) STRICT, WITHOUT ROWID;
 `
 
+/** How long a write waits for another process that writes. */
+export const busyMs = 5_000
+
+/** Twice what lies between two checkpoints: the log is larger only while a reader keeps it from starting anew. */
+export const logLimitBytes = 32 * 1024 * 1024
+
 /** Opens a connection to a file that is there, with the settings that every connection to it needs. */
 export function connect(path: string): DatabaseSync {
   const url = pathToFileURL(path)
   // SQLite would make an empty database in the place of one that was just deleted.
   url.searchParams.set('mode', 'rw')
-  const db = new DatabaseSync(url, { timeout: 5_000, enableForeignKeyConstraints: true })
+  const db = new DatabaseSync(url, { timeout: busyMs, enableForeignKeyConstraints: true })
   // A page that is written ten times before a checkpoint goes to the file once, so checkpoints are few: every 16 MB of log.
-  db.exec('PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000')
+  db.exec(
+    `PRAGMA synchronous = FULL; PRAGMA cache_size = -16000;
+     PRAGMA wal_autocheckpoint = 4000; PRAGMA journal_size_limit = ${logLimitBytes}`,
+  )
   return db
 }

@@ -22,6 +22,8 @@ const append = (session: string, expectedSeq: number, body = '{}', at = 1): Appe
   'idle',
   'assistant',
   'title',
+  null,
+  [],
   [at, 'type', body],
 ]
 
@@ -95,4 +97,18 @@ test('what others appended is told apart from our own', () => {
   expect(ours.foreignHead(key, 4)).toBe(3)
   db.close()
   otherDb.close()
+})
+
+test('a probe writes, so that a file that takes no writes is found', async () => {
+  const path = freshPath()
+  await open(path).close()
+  const db = connect(path)
+  const store = openStore(db)
+  expect(store.apply([['probe']])).toEqual([0])
+  db.exec('PRAGMA query_only = ON')
+  expect(store.apply([['probe']])).toMatchObject([{ errcode: 8 }])
+  db.exec('PRAGMA query_only = OFF')
+  for (const table of ['sessions', 'events', 'workers'])
+    expect(db.prepare(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 })
+  db.close()
 })

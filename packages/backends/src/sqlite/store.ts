@@ -38,14 +38,17 @@ export function openStore(db: DatabaseSync): Store {
      FROM sessions WHERE tenant = ? AND user = ? AND session = ?`,
   )
   const addSession = db.prepare(
-    `INSERT INTO sessions (tenant, user, session, head, status, agent, title, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO sessions (tenant, user, session, head, status, agent, title, wake_at, created_at, updated_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const moveHead = db.prepare(
-    'UPDATE sessions SET head = ?, status = ?, agent = ?, title = ?, updated_at = ? WHERE id = ? AND head = ?',
+    'UPDATE sessions SET head = ?, status = ?, agent = ?, title = ?, wake_at = ?, updated_at = ? WHERE id = ? AND head = ?',
   )
   const headOf = db.prepare('SELECT head FROM sessions WHERE id = ?')
   const addEvent = db.prepare('INSERT INTO events (session, seq, at, type, body) VALUES (?, ?, ?, ?, ?)')
+  const addAudit = db.prepare(
+    'INSERT INTO audit (at, tenant, user, session, tool, status, body) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  )
   const putSnapshot = db.prepare(
     `INSERT INTO snapshots (session, seq, version, data)
      SELECT id, ?, ?, ? FROM sessions WHERE tenant = ? AND user = ? AND session = ?
@@ -79,7 +82,7 @@ export function openStore(db: DatabaseSync): Store {
   }
 
   function append(write: Append): number {
-    const [, tenant, user, session, expectedSeq, status, agent, title, events] = write
+    const [, tenant, user, session, expectedSeq, status, agent, title, wakeAt, audit, events] = write
     const key = mapKey(tenant, user, session)
     const head = expectedSeq + events.length / 3
     const updatedAt = events[events.length - 3]!
@@ -87,7 +90,7 @@ export function openStore(db: DatabaseSync): Store {
     let id: number
     if (known !== undefined) {
       id = known.id
-      if (moveHead.run(head, status, agent, title, updatedAt, id, expectedSeq).changes === 0) {
+      if (moveHead.run(head, status, agent, title, wakeAt, updatedAt, id, expectedSeq).changes === 0) {
         return Number(headOf.get(id)?.head)
       }
       if (known.ownHead !== expectedSeq) known.foreignHead = expectedSeq
@@ -99,11 +102,11 @@ export function openStore(db: DatabaseSync): Store {
       }
       if (Number(row?.head ?? 0) !== expectedSeq) return Number(row?.head ?? 0)
       if (row === undefined) {
-        const added = addSession.run(tenant, user, session, head, status, agent, title, events[0]!, updatedAt)
+        const added = addSession.run(tenant, user, session, head, status, agent, title, wakeAt, events[0]!, updatedAt)
         id = Number(added.lastInsertRowid)
       } else {
         id = Number(row.id)
-        moveHead.run(head, status, agent, title, updatedAt, id, expectedSeq)
+        moveHead.run(head, status, agent, title, wakeAt, updatedAt, id, expectedSeq)
       }
       remember(key, { id, ownHead: head, foreignHead: expectedSeq })
     }
@@ -111,6 +114,10 @@ export function openStore(db: DatabaseSync): Store {
     for (let index = 0; index < events.length; index += 3) {
       seq += 1
       addEvent.run(id, seq, events[index]!, events[index + 1]!, events[index + 2]!)
+    }
+    for (let index = 0; index < audit.length; index += 5) {
+      const [at, by, tool, status, body] = audit.slice(index, index + 5)
+      addAudit.run(at!, tenant, by!, session, tool!, status ?? null, body!)
     }
     return stored
   }
@@ -145,8 +152,23 @@ export function openStore(db: DatabaseSync): Store {
         forgetWorkers.run(write[1])
         return 0
       case 'probe':
-        return 0
+        return probe()
     }
+  }
+
+  /** As an append would, and leaves nothing: a full disk or a damaged page shows before somebody's message meets it. */
+  function probe(): number {
+    db.exec('SAVEPOINT probe')
+    try {
+      const { lastInsertRowid } = addSession.run('', '', '', 1, 'idle', '', '', null, 0, Date.now())
+      addEvent.run(lastInsertRowid, 1, 0, '', '')
+    } finally {
+      db.exec('ROLLBACK TO probe; RELEASE probe')
+    }
+    // What is rolled back never comes to the disk; this does.
+    announce.run('', '', 0, '', Date.now())
+    release.run('', '', 0, '')
+    return 0
   }
 
   function transact(writes: readonly Write[]): Answer[] {

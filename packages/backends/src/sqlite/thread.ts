@@ -1,13 +1,18 @@
 // The writer thread: it alone writes to the file, so that the main thread never waits for the disk.
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import type { FromThread, ToThread, Write } from './protocol.ts'
+import { placeOf } from './place.ts'
+import type { FromThread, ToThread, Write, WriteFailure } from './protocol.ts'
 import { connect } from './schema.ts'
+import { shrinkWhenIdle } from './shrink.ts'
 import { openStore } from './store.ts'
 import { openWatches } from './watches.ts'
 
 const port = parentPort!
-const db = connect((workerData as { path: string }).path)
+const { path, place } = workerData as { path: string; place: string }
+const db = connect(path)
 const store = openStore(db)
+const wrote = shrinkWhenIdle(db, path)
+const displaced: WriteFailure = { errcode: undefined, message: 'displaced', displaced: true }
 const reply = (message: FromThread) => port.postMessage(message)
 const watches = openWatches(db, store, (wake) => reply({ wake }))
 
@@ -25,7 +30,11 @@ port.on('message', (first: ToThread) => {
     else if ('unwatch' in message) watches.remove(message.unwatch)
     else close = true
   }
-  if (writes.length > 0) reply({ answers: store.apply(writes) })
+  if (writes.length > 0) {
+    const inPlace = placeOf(path) === place
+    reply({ answers: inPlace ? store.apply(writes) : writes.map(() => displaced) })
+    wrote()
+  }
   if (!close) return
   // The last connection to a file empties the log into it.
   db.close()

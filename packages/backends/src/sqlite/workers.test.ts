@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { freshPath, open, tamper } from './helpers.fixture.ts'
+import { freshPath, open, runModule, tamper } from './helpers.fixture.ts'
 
 const onLinux = process.platform === 'linux'
 
@@ -53,6 +53,23 @@ describe.runIf(onLinux)('on the same host the operating system tells', () => {
     await once(shell, 'exit')
   })
 
+  test('closing the back end leaves a worker that was not released alive as long as its process', async () => {
+    const path = freshPath()
+    const { workers } = open(path)
+    const child = await runModule(
+      path,
+      `
+      const released = await workers.announce('released')
+      await workers.announce('left')
+      await released.release()
+      await backend.close()
+      const again = sqlite({ path: ${JSON.stringify(path)} })
+      console.log(await again.workers.alive('left'), await again.workers.alive('released'))`,
+    )
+    expect(child).toMatchObject({ stdout: 'true false\n', stderr: '' })
+    expect(await workers.alive('left')).toBe(false)
+  })
+
   test('another process that got the same process id is not the worker', async () => {
     const path = freshPath()
     const { workers, row } = await announced(path)
@@ -91,13 +108,4 @@ test('rows that were silent for a day are removed at the next announcement', asy
       .map((row) => row.worker),
   ).toEqual(['me', 'next'])
   db.close()
-})
-
-test('closing the back end releases its workers', async () => {
-  const path = freshPath()
-  const [one, two] = [open(path), open(path)]
-  await one.workers.announce('me')
-  expect(await two.workers.alive('me')).toBe(true)
-  await one.close()
-  expect(await two.workers.alive('me')).toBe(false)
 })

@@ -10,13 +10,16 @@ const silentMs = 20_000
 const forgetAfterMs = 24 * 60 * 60 * 1_000
 
 export interface SqliteWorkers extends Workers {
-  /** Ends every announcement of this back end. */
-  releaseAll(): Promise<void>
+  /**
+   * Ends the heartbeats. Who was not released stays alive with this process: a tool of theirs may still be at work, and
+   * nobody else may take that for dead.
+   */
+  close(): void
 }
 
 export function sqliteWorkers({ db, writer, guard }: Context): SqliteWorkers {
   const findWorker = db.prepare('SELECT host, pid, started, heartbeat FROM workers WHERE worker = ?')
-  const announced = new Set<() => Promise<void>>()
+  const heartbeats = new Set<NodeJS.Timeout>()
   const host = hostIdentity()
   const started = processStart(process.pid) ?? ''
   return {
@@ -29,13 +32,14 @@ export function sqliteWorkers({ db, writer, guard }: Context): SqliteWorkers {
       await Promise.all([announcing, forgetting])
       // A beat that fails is made good by the next; appends report what is wrong with the file.
       const timer = setInterval(() => beat().catch(() => {}), heartbeatMs).unref()
-      const release = async () => {
-        if (!announced.delete(release)) return
-        clearInterval(timer)
-        await writer.write(['release', worker, host, process.pid, started])
+      heartbeats.add(timer)
+      return {
+        async release() {
+          if (!heartbeats.delete(timer)) return
+          clearInterval(timer)
+          await writer.write(['release', worker, host, process.pid, started])
+        },
       }
-      announced.add(release)
-      return { release }
     },
     async alive(worker) {
       return guard(() => {
@@ -48,9 +52,9 @@ export function sqliteWorkers({ db, writer, guard }: Context): SqliteWorkers {
         return fresh && (row.host !== host || exists(pid))
       })
     },
-    async releaseAll() {
-      // One that fails leaves a row, which ages.
-      await Promise.allSettled([...announced].map((release) => release()))
+    close() {
+      for (const timer of heartbeats) clearInterval(timer)
+      heartbeats.clear()
     },
   }
 }

@@ -2,6 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { eventsAfter, someKey, summary } from '../conformance/support.ts'
 import { freshPath, open, runModule } from './helpers.fixture.ts'
+import { placeOf } from './place.ts'
 import { startWriter } from './writer.ts'
 
 test('an idle back end that was never closed does not keep its process alive', async () => {
@@ -44,7 +45,7 @@ test('when the thread dies, appends under way and later ones are rejected, and n
     import { parentPort } from 'node:worker_threads'
     parentPort.once('message', () => process.exit(7))`)}`,
   )
-  const writer = startWriter(path, dying)
+  const writer = startWriter(path, placeOf(path), dying)
   const underWay = await Promise.allSettled([writer.write(['probe']), writer.write(['probe'])])
   for (const answer of underWay) {
     expect(answer).toMatchObject({ status: 'rejected', reason: { code: 'storage_error' } })
@@ -57,7 +58,7 @@ test('when the thread cannot start, writes are rejected with the reason', async 
   const path = freshPath()
   open(path)
   const broken = new URL(`data:text/javascript,${encodeURIComponent(`throw new Error('no thread today')`)}`)
-  const writer = startWriter(path, broken)
+  const writer = startWriter(path, placeOf(path), broken)
   await expect(writer.write(['probe'])).rejects.toMatchObject({
     code: 'storage_error',
     message: expect.stringContaining('no thread today'),

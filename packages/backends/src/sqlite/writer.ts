@@ -32,10 +32,13 @@ const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('./thread.ts', import.meta.url)
   : new URL('./thread.js', import.meta.url)
 
-/** `thread` is another file to run in the thread, for tests that make it slow or kill it. */
-export function startWriter(path: string, thread: URL = threadFile): Writer {
+/**
+ * `place` is what `placeOf` said when the file was opened. `thread` is another file to run in the thread, for tests that
+ * make it slow or kill it.
+ */
+export function startWriter(path: string, place: string, thread: URL = threadFile): Writer {
   // No options of the process: some of them, like --input-type, would keep the thread from starting.
-  const worker = new Worker(thread, { workerData: { path }, name: 'oxbow-sqlite', execArgv: [] })
+  const worker = new Worker(thread, { workerData: { path, place }, name: 'oxbow-sqlite', execArgv: [] })
   const watching = new Map<number, () => void>()
   let watches = 0
   let queued: Write[] = []

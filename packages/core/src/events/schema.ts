@@ -80,6 +80,7 @@ const failure = z.object({
   code: z.string(),
   message: z.string().describe('Safe to show to end users.'),
   reference: z.string().optional().describe('Finds the full error in the log.'),
+  retryable: z.boolean().optional().describe('The same may go well another time.'),
 })
 
 const turnOptions = z
@@ -91,6 +92,9 @@ const turnOptions = z
     maxSteps: z.number().int().positive().optional(),
     totalTimeoutMs: z.number().positive().optional(),
     idleTimeoutMs: z.number().positive().optional(),
+    mode: z.enum(['default', 'accept-edits', 'explore', 'bypass', 'dont-ask']).optional(),
+    deny: z.array(z.string()).optional().describe('Further rules; they can only take away.'),
+    attributes: z.record(z.string(), z.unknown()).optional().describe('For tools and middleware; never in the prompt.'),
   })
   .describe("Overrides of the agent's defaults for one turn.")
 
@@ -153,8 +157,8 @@ const bodies = [
       type: z.literal('call.decided'),
       turnId,
       callId,
-      decision: z.enum(['allow', 'deny']),
-      rule: z.string().describe('The rule that decided.'),
+      decision: z.enum(['allow', 'ask', 'deny']),
+      rule: z.string().describe('The rule that decided; `approval:ID` when a person did.'),
       reason: z.string(),
       arguments: z.record(z.string(), z.unknown()).describe('What will run: parsed, coerced and validated.'),
     })
@@ -203,14 +207,62 @@ const bodies = [
     })
     .describe('The caller brought the result of an external call.'),
   z
+    .object({
+      type: z.literal('approval.requested'),
+      turnId,
+      approvalId: z.string(),
+      callId,
+      tool: z.string(),
+      arguments: z.record(z.string(), z.unknown()).describe('Exactly what will run if it is approved.'),
+      digest: z.string().describe('SHA-256 of tool and arguments; an approval is good for these only.'),
+      rule: z.string().describe('What asked.'),
+      reason: z.string(),
+      suggestions: z.array(z.string()).describe('Rules that would let calls like this one run, the narrowest first.'),
+      approver: z
+        .string()
+        .optional()
+        .describe('The permission id that is needed to decide. Without it the user decides.'),
+      expiresAt: z.number().int(),
+    })
+    .describe('A call waits for a person.'),
+  z
+    .object({
+      type: z.literal('approval.resolved'),
+      turnId,
+      approvalId: z.string(),
+      verdict: z.enum(['approved', 'denied', 'expired']),
+      principal: principal.optional().describe('Who decided; nobody when it expired.'),
+      reason: z.string().optional(),
+      arguments: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe('Edited arguments; judged again before they run.'),
+      remember: z
+        .object({
+          rule: z.string(),
+          scope: z.enum(['session', 'user', 'project']),
+          expiresAt: z.number().int().optional(),
+        })
+        .optional()
+        .describe('A rule that was accepted together with the approval.'),
+    })
+    .describe('A person decided, or the time to decide ran out.'),
+  z
+    .object({ type: z.literal('pause.requested'), turnId, principal, reason: z.string().optional() })
+    .describe('Somebody asked for the turn to wait until it is released.'),
+  z
     .object({ type: z.literal('output.rejected'), turnId, step, message: z.string() })
     .describe('The answer did not satisfy the schema; the model is told why and asked again.'),
   z
-    .object({ type: z.literal('turn.paused'), turnId, reason: z.enum(['external', 'recovery_limit']) })
+    .object({
+      type: z.literal('turn.paused'),
+      turnId,
+      reason: z.enum(['approval', 'external', 'manual', 'recovery_limit']),
+    })
     .describe('Nothing can be done until somebody brings an input.'),
   z
     .object({ type: z.literal('turn.released'), turnId, principal })
-    .describe('A person lets a turn go on that was parked after too many recoveries.'),
+    .describe('A person lets a turn go on that was paused by hand, or parked after too many recoveries.'),
   z
     .object({
       type: z.literal('turn.finished'),

@@ -1,15 +1,18 @@
 // The calls of one step: those that only read run side by side, the rest in the model's order.
 
+import { setTimeout as delay } from 'node:timers/promises'
 import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
+import { NeedsApproval, type ToolDecision } from '../asking.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
-import type { EventBody, InputBlock } from '../events/types.ts'
+import { OxbowError } from '../errors.ts'
+import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
-import { authorise } from '../permissions.ts'
-import type { CallState } from '../state.ts'
+import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
+import { asksMeanwhile, judge, mayRunAgain, policyOf, refusal } from './judge.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -66,7 +69,14 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   /** Judgements that need no effect after them are stored together with the outcome. */
   const before: EventBody[] = []
   const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, before))
-  if (outcome.status === 'requested') return
+  if (outcome.status === 'requested') {
+    const now = run.turn().calls.find((it) => it.callId === call.callId)
+    if (now?.external !== undefined || now?.approval !== undefined) return
+    throw new OxbowError(
+      'middleware_invalid',
+      `A middleware answered "requested" for ${call.tool}, which nobody was asked for.`,
+    )
+  }
   // The next start repeats or reconciles the call: that it was cut short here is not its outcome.
   if (run.stopped === 'shutdown' && (outcome.status === 'cancelled' || outcome.status === 'unknown')) return
 
@@ -74,7 +84,9 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   const limit = tool === readArtifact ? Number.POSITIVE_INFINITY : run.agent.limits.maxResultLength
   const shown = await offload(run.files, run.log.key, callId, outcome.content, limit)
   await run.write((turn) => {
-    const failures = (turn.failures[call.tool] ?? 0) + 1
+    // Tried again after a failed append that was stored all the same.
+    if (isFinished(turn, callId)) return []
+    const failures = failuresOf(turn, call.tool) + 1
     const givenUp = failed(outcome.status) && failures >= MAX_FAILURES && tool !== undefined
     const content = givenUp ? [...shown.content, givenUpNotice(call.tool, failures)] : shown.content
     return [
@@ -106,71 +118,137 @@ async function outcomeOf(
 ): Promise<CallOutcome> {
   if (call.resolved !== undefined) return { status: call.resolved.status, content: call.resolved.content }
   const turn = run.turn()
+  if (call.started !== undefined) return recover(run, call, tool)
+  const cut = CUT[turn.reply?.finishReason ?? 'stop']
+  if (cut !== undefined) return refusal('answer_cut', `Not run: the answer was ${cut} before it was whole.`)
   if (!turn.toolsOffered)
     return refusal('tools_not_offered', 'No tools are available any more. Answer with what you have.')
   if (tool === undefined) {
     const names = [...run.agent.tools.keys()].join(', ')
     return refusal('unknown_tool', `There is no tool ${JSON.stringify(call.tool)}. ${names ? `Tools: ${names}.` : ''}`)
   }
-  if (call.started !== undefined) return recover(run, call, tool)
-  if ((turn.failures[tool.name] ?? 0) >= MAX_FAILURES)
+  if (failuresOf(turn, tool.name) >= MAX_FAILURES)
     return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
 
-  const parsed = await parseArguments(call.arguments, tool)
-  if (!parsed.ok) return refusal('invalid_arguments', parsed.message)
-
+  const judgement = await judge(run, call, tool)
+  if ('outcome' in judgement) {
+    before.push(...judgement.before)
+    return judgement.outcome
+  }
   const { turnId } = run
   const { callId } = call
-  const verdict = authorise({ tool, arguments: parsed.arguments, allow: run.agent.allow, principal: turn.principal })
-  const decided: EventBody = { type: 'call.decided', turnId, callId, arguments: parsed.arguments, ...verdict }
-  if (verdict.decision === 'deny') {
-    before.push(decided)
-    return {
-      status: 'denied',
-      content: [{ type: 'text', text: `Not allowed: ${verdict.reason}` }],
-      error: { code: 'denied', message: verdict.reason },
-    }
+  const { decided, input, asks } = judgement
+  if (asks !== undefined) {
+    await run.write(() => [decided, asks])
+    return { status: 'requested' }
   }
   if (tool.run === undefined) {
-    await run.write(() => [
-      decided,
-      { type: 'external.requested', turnId, callId, tool: tool.name, arguments: parsed.arguments },
-    ])
+    const { arguments: given } = decided
+    await run.write(() => [decided, { type: 'external.requested', turnId, callId, tool: tool.name, arguments: given }])
     return { status: 'requested' }
   }
   const operationId = operationOf(run, call)
-  await run.write(() => [decided, { type: 'call.started', turnId, callId, operationId, attempt: 1 }])
-  return runTool(run, tool, parsed.input, contextFor(run, call, operationId, 1))
+  return runAttempts(run, call, tool, input, operationId, 1, { before: [decided] })
 }
 
+/** The first wait before a call is tried again; each further one is twice as long. */
+const RETRY_MS = 200
+
+/** Runs the call, and an idempotent tool's again if it fails. Each attempt is stored before it runs. */
+async function runAttempts(
+  run: TurnRun,
+  call: CallState,
+  tool: Tool,
+  input: unknown,
+  operationId: string,
+  first: number,
+  { before = [], decision }: { before?: readonly EventBody[]; decision?: ToolDecision } = {},
+): Promise<CallOutcome> {
+  const { turnId } = run
+  const { callId } = call
+  let answer = decision
+  for (let attempt = first; ; attempt++) {
+    const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
+    await run.write(() => (attempt === first ? [...before, started] : [started]))
+    const context = contextFor(run, call, operationId, attempt)
+    const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
+    if (outcome instanceof NeedsApproval) {
+      const { mode } = policyOf(run, run.turn())
+      if (mode === 'dont-ask') {
+        // Without exception: what would ask is denied.
+        answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: outcome.request.arguments }
+        continue
+      }
+      await run.write(() => [asksMeanwhile(run, call, tool, outcome.request, attempt)])
+      return { status: 'requested' }
+    }
+    const again = outcome.status === 'error' || outcome.status === 'timed_out'
+    if (!again || attempt - first >= tool.retries || run.stopped !== undefined) return outcome
+    await delay(RETRY_MS * 2 ** (attempt - first), undefined, { signal: run.signal }).catch(() => {})
+    if (run.stopped !== undefined) return outcome
+  }
+}
+
+/** Ways in which an answer ends early: what it asks for may be half of what it meant. */
+const CUT: Partial<Record<FinishReason, string>> = { length: 'cut off', filtered: 'filtered', refusal: 'refused' }
+
+const isFinished = (turn: TurnState, callId: string): boolean =>
+  turn.calls.some((it) => it.callId === callId && it.finished !== undefined)
+
 /** A call that had started in a process that is gone. Never a silent second run. */
-async function recover(run: TurnRun, call: CallState, tool: Tool): Promise<CallOutcome> {
+async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): Promise<CallOutcome> {
   const { operationId, attempt } = call.started!
   const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
+  // The tool is gone, or its schema has changed since: what has been stored can no longer be given to it.
+  if (tool === undefined) return unknown
   const parsed = await parseArguments(JSON.stringify(call.decided!.arguments), tool)
-  // The tool's schema has changed since; what has been stored can no longer be given to it.
   if (!parsed.ok) return unknown
 
-  if (!tool.idempotent) {
+  const { approval } = call
+  // A tool that has stopped to ask left nothing that runs on; it may go on when it has its answer.
+  if (approval?.attempt !== attempt && !tool.idempotent) {
     const { reconcile } = tool
     if (reconcile === undefined) return unknown
     const context = contextFor(run, call, operationId, attempt)
     const ran = await withLimits(run, tool, (signal) =>
       reconcile(operationId, parsed.input as never, { ...context, signal }),
     )
-    if ('outcome' in ran || ran.value.status === 'unknown') return unknown
+    if ('outcome' in ran || ran.value?.status === undefined || ran.value.status === 'unknown') return unknown
     if (ran.value.status === 'done') return succeed(tool, ran.value.result)
   }
-  const next = attempt + 1
-  await run.write(() => [{ type: 'call.started', turnId: run.turnId, callId: call.callId, operationId, attempt: next }])
-  return runTool(run, tool, parsed.input, contextFor(run, call, operationId, next))
+  if (!mayRunAgain(run, call, tool)) return unknown
+  const decision = await decisionFor(run, approval)
+  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, decision && { decision })
 }
 
-const refusal = (code: string, message: string): CallOutcome => ({
-  status: 'error',
-  content: [{ type: 'text', text: message }],
-  error: { code, message },
-})
+/** What a person said to what the tool had asked, as long as the one for whom it works may still act. */
+async function decisionFor(run: TurnRun, approval: ApprovalState | undefined): Promise<ToolDecision | undefined> {
+  if (approval?.attempt === undefined || approval.resolved === undefined) return undefined
+  const { requested, resolved } = approval
+  const asked = { arguments: requested.arguments }
+  const { principal } = run.turn()
+  if ((await run.currentPrincipal(principal)) === undefined)
+    return { ...asked, verdict: 'denied', reason: `${principal.user} may not act any more.` }
+  const { verdict, reason } = resolved
+  return { ...asked, verdict, ...(reason !== undefined && { reason }) }
+}
+
+/** How long a tool may take to withdraw what it has asked. */
+const WITHDRAW_MS = 5_000
+
+/** The turn ends: whoever waits elsewhere for an answer to what a call has asked is told that none will come. */
+export async function withdrawQuestions(run: TurnRun): Promise<void> {
+  const waiting = run.turn().calls.filter((it) => it.finished === undefined && it.approval?.attempt !== undefined)
+  for (const call of waiting) {
+    const tool = run.agent.tools.get(call.tool)
+    const { operationId, attempt } = call.started!
+    if (tool?.withdraw === undefined || call.approval?.attempt !== attempt) continue
+    const signal = AbortSignal.timeout(WITHDRAW_MS)
+    const context = { ...contextFor(run, call, operationId, attempt), signal }
+    const withdrawing = (async () => tool.withdraw!(operationId, context))()
+    await Promise.race([withdrawing, delay(WITHDRAW_MS, undefined, { ref: false })]).catch(run.report)
+  }
+}
 
 const operationOf = (run: TurnRun, call: CallState): string =>
   callIds(run.log.key, run.turnId, run.turn().step, call.position).operationId
@@ -181,6 +259,8 @@ function contextFor(run: TurnRun, call: CallState, operationId: string, attempt:
   const { callId } = call
   return {
     principal: context.principal,
+    attributes: context.attributes,
+    denyRules: policyOf(run, run.turn()).deny.map((it) => it.text),
     session: log.key,
     turnId,
     callId,

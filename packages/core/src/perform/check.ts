@@ -37,6 +37,7 @@ async function judge(text: string, schema: Record<string, unknown>): Promise<{ v
 
 /** Many models put their JSON into a Markdown fence. */
 function unfenced(text: string): string {
-  const fenced = /^\s*```(?:json)?\s*\n([\s\S]*?)\n?```\s*$/.exec(text)
-  return fenced?.[1] ?? text
+  const trimmed = text.trim()
+  const start = /^```(?:json)?[ \t]*\n/.exec(trimmed)?.[0]
+  return start !== undefined && trimmed.endsWith('```') ? trimmed.slice(start.length, -3) : text
 }

@@ -1,9 +1,11 @@
 // Runs one tool under its time limit. Whatever the tool does, this returns.
+import { NeedsApproval } from '../asking.ts'
+import { OxbowError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
 import { describeErrors, isStandardSchema, validatorFor } from '../json-schema.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { onlyReads, type Tool, type ToolContext, toBlocks } from '../tool.ts'
-import type { TurnRun } from '../turn-run.ts'
+import { type TurnRun, timerMs } from '../turn-run.ts'
 
 /** How long an aborted tool may take to say that it has stopped. */
 const CANCEL_GRACE_MS = 500
@@ -29,14 +31,15 @@ export async function withLimits<T>(
     stopWaiting = resolve
   })
   let grace: NodeJS.Timeout | undefined
+  const resume = run.suspendIdle()
   const timer = setTimeout(() => {
     timedOut = true
     controller.abort(new DOMException(`${tool.name} took longer than ${tool.timeoutMs} ms`, 'TimeoutError'))
     stopWaiting({ outcome: timeoutOf(tool) })
-  }, tool.timeoutMs)
+  }, timerMs(tool.timeoutMs))
   const abort = (): void => {
     controller.abort(run.signal.reason)
-    if (onlyReads(tool)) stopWaiting({ outcome: cancelled })
+    if (onlyReads(tool)) stopWaiting({ outcome: cancelled(run, tool) })
     else grace = setTimeout(() => stopWaiting({ outcome: leftBehind }), CANCEL_GRACE_MS)
   }
   if (run.signal.aborted) abort()
@@ -46,13 +49,19 @@ export async function withLimits<T>(
     try {
       return { value: await work(controller.signal) }
     } catch (error) {
-      if (controller.signal.aborted && !timedOut) return { outcome: cancelled }
+      if (controller.signal.aborted && !timedOut) return { outcome: cancelled(run, tool) }
       return { outcome: errorOf(error) }
     }
   })()
+  let settled = false
+  void done.then(() => {
+    settled = true
+  })
   try {
     return await Promise.race([done, given])
   } finally {
+    resume()
+    if (!settled && !onlyReads(tool)) run.leaveBehind(done)
     clearTimeout(timer)
     clearTimeout(grace)
     run.signal.removeEventListener('abort', abort)
@@ -64,14 +73,15 @@ export async function runTool(
   tool: Tool,
   input: unknown,
   context: Omit<ToolContext, 'signal'>,
-): Promise<CallOutcome> {
+): Promise<CallOutcome | NeedsApproval> {
   const ran = await withLimits(run, tool, async (signal) => {
     run.faultPoint?.('tool.before')
     const result = await tool.run!(input as never, { ...context, signal })
     run.faultPoint?.('tool.after')
     return result
   })
-  return 'outcome' in ran ? ran.outcome : succeed(tool, ran.value)
+  if ('outcome' in ran) return ran.outcome
+  return ran.value instanceof NeedsApproval ? ran.value : succeed(tool, ran.value)
 }
 
 /** A result as the model sees it, if it is what the tool promises. */
@@ -97,11 +107,21 @@ async function outputFault(tool: Tool, result: unknown): Promise<string | undefi
   return validate(result) ? undefined : describeErrors(validate)
 }
 
+/** A tool may throw anything, also what cannot be written down. */
+function messageOf(error: unknown): string {
+  try {
+    return error instanceof Error ? String(error.message) : String(error)
+  } catch {
+    return 'failed'
+  }
+}
+
 const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 
 function errorOf(error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
-  const message = (error instanceof Error ? error.message : String(error)).slice(0, MAX_ERROR_LENGTH) || 'failed'
-  return { status: 'error', content: text(`Error: ${message}`), error: { code: 'tool_error', message } }
+  const message = messageOf(error).slice(0, MAX_ERROR_LENGTH) || 'failed'
+  const code = error instanceof OxbowError ? error.code : 'tool_error'
+  return { status: 'error', content: text(`Error: ${message}`), error: { code, message } }
 }
 
 function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
@@ -110,7 +130,12 @@ function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   return { status: 'timed_out', content: text(message + caution), error: { code: 'timed_out', message } }
 }
 
-const cancelled = { status: 'cancelled', content: text('Cancelled by the user.') } as const
+/** A tool that stopped when it was told to. What it had done by then, only it knows. */
+function cancelled(run: TurnRun, tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
+  const why = run.stopped === 'interrupt' ? 'Cancelled by the user' : 'Stopped together with its turn'
+  const caution = onlyReads(tool) ? '' : ' while it ran. It may have taken effect, wholly or in part'
+  return { status: 'cancelled', content: text(`${why}${caution}.`) }
+}
 const leftBehind = {
   status: 'unknown',
   content: text('Interrupted while it ran, and it did not confirm that it stopped. It may have taken effect.'),

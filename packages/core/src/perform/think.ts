@@ -4,7 +4,7 @@ import type { Block, EventBody, Message } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import { type LiveStep, liveStep } from '../live-step.ts'
 import { type ModelCallOptions, ModelError, type ModelReply, type ModelRequest, noUsage } from '../model.ts'
-import type { TurnState } from '../state.ts'
+import { failuresOf, type TurnState } from '../state.ts'
 import type { TurnRun } from '../turn-run.ts'
 import { MAX_FAILURES } from './act.ts'
 
@@ -46,7 +46,9 @@ export async function think(run: TurnRun): Promise<void> {
     totalMs: Math.round(performance.now() - startedAt),
     ...(firstOutputMs !== undefined && { firstOutputMs: Math.round(firstOutputMs) }),
   }
-  await run.write(() => [finished(run, step, reply, error, timing)])
+  // Tried again after a failed append that was stored all the same.
+  const event = finished(run, step, reply, error, timing)
+  await run.write((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
 }
 
 /** How long a model may take to notice that it was aborted. */
@@ -85,7 +87,7 @@ async function generate(
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run
-  const usable = turn.toolsOffered ? agent.specs.filter((it) => (turn.failures[it.name] ?? 0) < MAX_FAILURES) : []
+  const usable = turn.toolsOffered ? agent.specs.filter((it) => failuresOf(turn, it.name) < MAX_FAILURES) : []
   const { output } = turn.options
   return {
     system,
@@ -129,6 +131,7 @@ const failureOf = (error: OxbowError, run: TurnRun) => ({
   code: error.code,
   message: error.message,
   reference: run.report(error),
+  ...(error.retryable && { retryable: true }),
 })
 
 function withCallIds(run: TurnRun, step: number, blocks: readonly Block[]): Block[] {

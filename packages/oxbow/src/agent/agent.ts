@@ -21,6 +21,8 @@ export interface DefaultAgentOptions {
   readonly instructions?: string | undefined
   readonly middleware?: readonly Middleware[]
   readonly limits?: AgentDefinition['limits']
+  /** Beside its own: notes are saved without asking. */
+  readonly rules?: Pick<AgentDefinition, 'mode' | 'allow' | 'ask' | 'deny'>
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   /** Other addresses of the weather service, for tests and proxies. */
@@ -29,7 +31,7 @@ export interface DefaultAgentOptions {
 
 /** Its tools: get_weather, get_current_time, calculate, save_note, list_my_notes, retrieve, read_artifact. */
 export function defaultAgent(options: DefaultAgentOptions): Agent {
-  const { model, backend, middleware = [], limits = {}, temperature, maxOutputTokens } = options
+  const { model, backend, middleware = [], limits = {}, rules = {}, temperature, maxOutputTokens } = options
   return agent({
     name: 'assistant',
     model,
@@ -41,7 +43,8 @@ export function defaultAgent(options: DefaultAgentOptions): Agent {
       ...noteTools(backend.files),
       retrieveTool(KNOWLEDGE),
     ],
-    allow: ['save_note'],
+    ...rules,
+    allow: ['save_note', ...(rules.allow ?? [])],
     middleware,
     limits,
     ...(temperature !== undefined && { temperature }),

@@ -1,8 +1,10 @@
 import { createInterface, type Interface } from 'node:readline/promises'
-import type { Session, SessionItem, Submitted } from '@oxbow/core'
+import type { Session, SessionItem, SessionState, Submitted } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
-import { coloured, plain, transcript } from '../transcript.ts'
+import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
+import { commandLine, isReleasable } from '../words.ts'
+import { approving, waiting } from './approving.ts'
 
 export interface ChatCommand extends RuntimeOptions {
   readonly session?: string
@@ -35,22 +37,50 @@ export async function chat(options: ChatCommand): Promise<void> {
       process.exitCode = EXIT.failed
     }
     busy = undefined
-    if (interactive && !leaving) lines?.prompt()
+    if (interactive && !leaving && !(await approvals.begin())) ask('> ')
+  }
+
+  const ask = (question: string, draft?: string): void => {
+    lines?.setPrompt(style.bold(question))
+    lines?.prompt()
+    if (draft !== undefined) lines?.write(draft)
+  }
+  const approvals = approving(session, { style, print: (line) => console.log(line), prompt: ask })
+
+  /** A line that is for the terminal, not for the model. Returns a turn that is to be shown. */
+  const command = async (line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | 'exit' | undefined> => {
+    if (line === '/exit' || line === '/quit') return 'exit'
+    if (line === '/release') {
+      try {
+        const { turn, seq } = await session.state()
+        await session.release()
+        return turn && { turnId: turn.turnId, after: seq }
+      } catch (error) {
+        console.log(style.red(`oxbow: ${(error as Error).message}`))
+        return undefined
+      }
+    }
+    if (line !== '/help') console.log(`There is no command ${printable(line)}.`)
+    console.log(style.dim(COMMANDS))
+    return undefined
   }
 
   try {
     await engine.start()
     if (interactive)
       console.log(
-        style.dim(`session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves`),
+        style.dim(
+          `session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves · /help`,
+        ),
       )
-    const { turn } = await session.state()
+    const state = await session.state()
+    const { turn } = state
+    if (interactive && name !== undefined) console.log(style.dim(whatIsThere(state)))
     // Not before this: lines that come while nobody iterates are lost.
     lines = createInterface({
       input: process.stdin,
       output: process.stdout,
       terminal: interactive,
-      prompt: style.bold('> '),
     })
     const input = lines
     input.on('SIGINT', () => {
@@ -64,27 +94,54 @@ export async function chat(options: ChatCommand): Promise<void> {
       void session.interrupt({ turnId, reason: 'stopped by the user' })
     })
     let watching = turn === undefined ? Promise.resolve() : watch({ turnId: turn.turnId, after: turn.startedSeq - 1 })
-    if (turn === undefined && interactive) input.prompt()
+    if (turn === undefined && interactive) ask('> ')
 
     for await (const line of input) {
+      if (approvals.asking) {
+        const goesOn = await approvals.take(line)
+        if (goesOn !== undefined) watching = watch(goesOn)
+        continue
+      }
       if (line.trim() === '') {
-        if (interactive && busy === undefined) input.prompt()
+        if (interactive && busy === undefined) ask('> ')
+        continue
+      }
+      if (interactive && line.trim().startsWith('/')) {
+        const submitted = await command(line.trim())
+        if (submitted === 'exit') break
+        if (submitted !== undefined) watching = watch(submitted)
+        else if (busy === undefined) ask('> ')
         continue
       }
       // Piped lines are questions of their own; typed ones may steer the turn that is running.
       if (!interactive) await watching
+      if (!interactive && (await session.state()).turn !== undefined) break
       const submitted = await session.submit(line, { surface: 'cli', whenBusy: interactive ? 'steer' : 'queue' })
       if (submitted.accepted !== 'steered') watching = watch(submitted)
-      else process.stdout.write(style.dim('(joins at the next step)\n'))
+      else {
+        const { turn: open } = await session.state()
+        const when = open?.paused === undefined ? 'joins at the next step' : 'waits until the turn goes on'
+        process.stdout.write(style.dim(`(${when})\n`))
+      }
     }
     if (leaving && busy !== undefined) process.exitCode = EXIT.interrupted
     else await watching
+    if (!interactive && process.exitCode === undefined) await tellWhatWaits(session, options)
   } finally {
     lines?.close()
     await engine.stop(leaving ? 0 : undefined)
     await backend.close()
-    if (interactive) console.log(style.dim(`\ncontinue with: oxbow chat --session ${session.key.session}`))
+    if (interactive)
+      console.log(style.dim(`\ncontinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))
   }
+}
+
+/** Nobody is there to decide: what waits is left as it is, for whoever comes. */
+async function tellWhatWaits(session: Session, options: ChatCommand): Promise<void> {
+  if ((await session.state()).turn?.paused === undefined) return
+  for (const it of await waiting(session)) console.log(approvalCard(it, plain))
+  console.error(`oxbow: the turn waits; go on with: ${commandLine(`chat --session ${session.key.session}`, options)}`)
+  process.exitCode = EXIT.waiting
 }
 
 async function show(
@@ -95,8 +152,29 @@ async function show(
   for await (const item of session.follow({ after })) {
     if (!('turnId' in item) || item.turnId !== turnId) continue
     write(item)
+    // Nobody looks at a pipe: a script is told by the exit code.
+    if (item.type === 'turn.failed' && process.stdin.isTTY !== true) process.exitCode = EXIT.failed
+    if (item.type === 'turn.paused') {
+      // A pause of the past has been ended by what follows it.
+      if ((await session.state()).turn?.paused?.seq !== item.seq) continue
+      if (isReleasable(item.reason)) process.stdout.write('/release lets it go on.\n')
+      return
+    }
     if (ENDS.has(item.type)) return
   }
 }
 
-const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled', 'turn.paused'])
+const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled'])
+
+/** What a session holds that was named: a mistyped id is a new session. */
+function whatIsThere({ messages, turn }: SessionState): string {
+  if (messages.length === 0) return '(a new session)'
+  const asked = messages.find((it) => it.id === turn?.turnId)
+  const said = asked?.blocks.map((it) => (it.type === 'text' ? it.text : '[…]')).join(' ')
+  const open = said === undefined ? '' : `, in the turn "${printable(said)}"`
+  return `(goes on after ${messages.length} messages${open})`
+}
+
+const COMMANDS = `/release  lets a turn go on that was set aside or paused
+/exit     leaves; so does Ctrl-D
+/help     shows this`

@@ -1,20 +1,61 @@
 import { text } from 'node:stream/consumers'
-import { OxbowError, type TurnResult } from '@oxbow/core'
+import { OxbowError, type Session, type TurnResult } from '@oxbow/core'
+import { sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { configOf, hasStore, noStore, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { printable } from '../transcript.ts'
+import { commandLine, isReleasable, reasonInWords } from '../words.ts'
 
-export interface RunCommand extends RuntimeOptions {
-  readonly prompt: string
+interface TurnCommand extends RuntimeOptions {
   readonly json?: boolean
   readonly session?: string
-  readonly turn?: string
   readonly user: string
+}
+
+export interface RunCommand extends TurnCommand {
+  readonly prompt: string
+  readonly turn?: string
 }
 
 /** One turn. Sets the process's exit code. */
 export async function run(options: RunCommand): Promise<void> {
-  const config = await configOf(options)
   const prompt = options.prompt === '-' ? await text(process.stdin) : options.prompt
+  if (prompt.trim() === '')
+    throw new OxbowError(
+      'empty_input',
+      'The input is empty: give some text with -p, or "-p -" and text on standard input.',
+    )
+  const { turn, user } = options
+  // A repeated command that names no session must find the one that the first opened.
+  const named = options.session ?? (turn === undefined ? undefined : sessionForRetry(user, turn))
+  await oneTurn({ ...options, ...(named !== undefined && { session: named }) }, (session, signal) =>
+    session.run(prompt, { surface: 'cli', signal, ...(turn !== undefined && { turnId: turn }) }),
+  )
+}
+
+/** Lets a parked turn go on, and works on it to its end. */
+export async function release(session: string, options: TurnCommand): Promise<void> {
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  await oneTurn({ ...options, session }, async (it, signal) => {
+    const { turn, seq } = await it.state()
+    if (seq === 0)
+      throw new OxbowError(
+        'unknown_session',
+        `${options.user} has no session ${JSON.stringify(session)}; see: ${commandLine('sessions list', options)}`,
+      )
+    await it.release()
+    const interrupt = (): void => void it.interrupt({ reason: 'aborted by the caller' })
+    signal.addEventListener('abort', interrupt, { once: true })
+    return it.wait(turn!.turnId)
+  })
+}
+
+async function oneTurn(
+  options: TurnCommand,
+  work: (session: Session, signal: AbortSignal) => Promise<TurnResult>,
+): Promise<void> {
+  const config = await configOf(options)
   const backend = openBackend(config)
   const engine = openEngine(config, backend)
   const controller = new AbortController()
@@ -24,20 +65,17 @@ export async function run(options: RunCommand): Promise<void> {
     controller.abort()
     process.once('SIGINT', () => process.exit(EXIT.interrupted))
   })
+  let session: Session | undefined
   try {
-    const { user, session: name, turn } = options
-    const session = engine.session({ user, ...(name !== undefined && { session: name }) })
-    const result = await session.run(prompt, {
-      surface: 'cli',
-      signal: controller.signal,
-      ...(turn !== undefined && { turnId: turn }),
-    })
+    session = engine.session({ user: options.user, ...(options.session !== undefined && { session: options.session }) })
+    const result = await work(session, controller.signal)
     print(options, session.key.session, result)
     process.exitCode = interrupted ? EXIT.interrupted : exitCodeOfResult(result)
   } catch (error) {
     if (options.json && error instanceof OxbowError) {
       const { code, message, retryable, details } = error
-      console.log(JSON.stringify({ error: { code, message, retryable, ...details } }))
+      const about = session === undefined ? {} : { session: session.key.session }
+      say(JSON.stringify({ ...about, status: 'failed', error: { code, message, retryable, ...details } }))
     }
     throw error
   } finally {
@@ -46,14 +84,26 @@ export async function run(options: RunCommand): Promise<void> {
   }
 }
 
-function print({ json }: RunCommand, session: string, result: TurnResult): void {
-  if (json) console.log(JSON.stringify({ session, ...result }))
-  else if (result.text !== '') console.log(result.text)
-  if (!json && result.status !== 'finished')
-    console.error(`oxbow: ${result.status}: ${result.reason} (session ${session})`)
+/** Byte for byte into a pipe or a file; a terminal must not be steered by what a model has written. */
+const say = (text: string): void => console.log(process.stdout.isTTY ? printable(text) : text)
+const complain = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
+
+function print(options: TurnCommand, session: string, result: TurnResult): void {
+  const { status, reason } = result
+  if (options.json) say(JSON.stringify({ session, ...result }))
+  else if (result.text !== '') say(result.text)
+  if (options.json || reason === 'completed') return
+  const how = status === 'finished' ? 'the turn ended early' : status
+  complain(`oxbow: ${how}: ${reasonInWords(reason)} (session ${session})`)
+  for (const { approvalId, tool, arguments: given, reason: why } of result.approvals)
+    console.error(`${approvalId}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
+  if (result.approvals.length > 0) console.error(`Decide with: ${commandLine(`chat --session ${session}`, options)}`)
+  if (status === 'paused' && isReleasable(reason))
+    console.error(`It goes on with: ${commandLine(`sessions release ${session}`, options)}`)
 }
 
-function exitCodeOfResult({ status }: TurnResult): number {
-  if (status === 'finished') return EXIT.ok
+function exitCodeOfResult({ status, reason, text }: TurnResult): number {
+  // A script that gets no answer must not take that for one.
+  if (status === 'finished') return reason !== 'completed' && text.trim() === '' ? EXIT.failed : EXIT.ok
   return status === 'paused' ? EXIT.waiting : EXIT.stopped
 }

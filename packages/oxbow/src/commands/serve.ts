@@ -1,4 +1,12 @@
-import { createLogger, createMetrics, createService, engineErrors, loggingMiddleware } from '@oxbow/server'
+import {
+  createIdentity,
+  createLogger,
+  createMetrics,
+  createService,
+  engineErrors,
+  identityProblems,
+  loggingMiddleware,
+} from '@oxbow/server'
 import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
 
 /** Serves until SIGINT or SIGTERM; a second signal leaves at once. */
@@ -6,13 +14,15 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   const config = await configOf(options)
   const log = createLogger(config.log)
   const metrics = createMetrics()
+  const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
   const backend = openBackend(config)
   try {
     const engine = openEngine(config, backend, {
       middleware: [metrics.middleware, loggingMiddleware(log)],
       onError: engineErrors(log),
+      currentPrincipal: identity.refresh,
     })
-    const service = createService({ engine, config, log, metrics })
+    const service = createService({ engine, config, log, metrics, identity })
     const stopped = untilSignal()
     const { url } = await service.listen()
     if (process.stdout.isTTY || config.log.format !== 'json') console.log(banner(url, modelOf(engine), backend.name))
@@ -21,9 +31,13 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     process.once('SIGINT', () => process.exit(130))
     process.once('SIGTERM', () => process.exit(143))
     await service.close()
+    // A tool that ignored its signal may still act. With the store left open this worker looks alive until it really is gone.
+    if (engine.leftBehind > 0) process.exit(0)
   } finally {
     await backend.close()
   }
+  // Handles that a tool has left open must not hold the process.
+  process.exit(0)
 }
 
 function untilSignal(): Promise<void> {

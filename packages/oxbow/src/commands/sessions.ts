@@ -1,5 +1,5 @@
 import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
-import { configOf, openBackend, type RuntimeOptions } from '../runtime.ts'
+import { configOf, hasStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 
 interface SessionsCommand extends RuntimeOptions {
@@ -9,7 +9,9 @@ interface SessionsCommand extends RuntimeOptions {
 const keyOf = (user: string, session: string): SessionKey => ({ tenant: 'default', user, session })
 
 async function withBackend(options: RuntimeOptions, work: (backend: Backend) => Promise<void>): Promise<void> {
-  const backend = openBackend(await configOf(options))
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  const backend = openBackend(config)
   try {
     await work(backend)
   } finally {
@@ -17,11 +19,16 @@ async function withBackend(options: RuntimeOptions, work: (backend: Backend) => 
   }
 }
 
-export function list(options: SessionsCommand & { all?: boolean; json?: boolean; limit: string }): Promise<void> {
+export async function list(options: SessionsCommand & { all?: boolean; json?: boolean; limit: string }): Promise<void> {
   const limit = Number(options.limit)
   if (!Number.isInteger(limit) || limit < 1)
     throw new OxbowError('config_invalid', `--limit must be a whole number above 0; got ${options.limit}`)
-  return withBackend(options, async ({ journal }) => {
+  const config = await configOf(options)
+  if (!hasStore(config)) {
+    if (!options.json) console.log(`There are no sessions yet: there is no store at ${printable(config.store.path)}.`)
+    return
+  }
+  await withBackend(options, async ({ journal }) => {
     const found = await journal.list({ ...(options.all ? {} : { user: options.user }), limit })
     if (options.json) for (const it of found) console.log(JSON.stringify(it))
     else if (found.length === 0) console.log('There are no sessions yet. Start one with: oxbow chat')
@@ -29,7 +36,7 @@ export function list(options: SessionsCommand & { all?: boolean; json?: boolean;
       for (const { key, status, title, updatedAt, head } of found)
         console.log(
           `${key.session.padEnd(36)}  ${options.all ? `${key.user.padEnd(12)}  ` : ''}${status.padEnd(7)}  ` +
-            `${new Date(updatedAt).toISOString().slice(0, 16)}  ${String(head).padStart(5)} events  ${printable(title)}`,
+            `${new Date(updatedAt).toISOString().slice(0, 16)}Z  ${String(head).padStart(5)} events  ${printable(title)}`,
         )
   })
 }

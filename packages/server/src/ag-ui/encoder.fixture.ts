@@ -4,8 +4,11 @@ import { type Frame, framesOf } from '../test.fixture.ts'
 import { type RunEncoder, runEncoder } from './encoder.ts'
 
 export const turnId = 't'
-export const encoder = (onRepair = () => {}): RunEncoder =>
-  runEncoder({ threadId: 'thread', runId: 'run', turnId, onRepair, report: () => 'ref-new' })
+export function encoder(onRepair = () => {}): RunEncoder {
+  const it = runEncoder({ threadId: 'thread', runId: 'run', onRepair, report: () => 'ref-new' })
+  it.follows(turnId)
+  return it
+}
 
 const noTokens = {
   inputTokens: 1,
@@ -86,3 +89,19 @@ export const deltas = (frames: readonly Frame[], type: string): string =>
     .join('')
 export const hints = (frames: readonly Frame[]) =>
   frames.filter((it) => it.name === 'hint').map((it) => it.value as { source: string; text: string })
+
+/** A call waits for somebody to approve it. */
+export const asked = (callId: string): Event =>
+  stored({
+    type: 'approval.requested',
+    turnId,
+    approvalId: `for ${callId}`,
+    callId,
+    tool: 'look',
+    arguments: {},
+    digest: 'd',
+    rule: 'default:ask',
+    reason: 'It writes.',
+    suggestions: ['look'],
+    expiresAt: 1_000,
+  })

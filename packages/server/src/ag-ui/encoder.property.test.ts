@@ -5,6 +5,7 @@ import { framesOf } from '../test.fixture.ts'
 import { accepted } from './client.fixture.ts'
 import {
   answered,
+  asked,
   type Blocks,
   callDone,
   claimed,
@@ -76,7 +77,11 @@ describe('whatever it is given', () => {
     fc.tuple(blocks, step).map(([it, at]) => answered(it, at)),
     id.map((it) => callDone(it)),
     id.map((callId) => stored({ type: 'external.requested', turnId, callId, tool: 'ask', arguments: {} })),
-    fc.constant(undefined).map(() => stored({ type: 'turn.paused', turnId, reason: 'external' })),
+    id.map((callId) => asked(callId)),
+    id.map((callId) => stored({ type: 'approval.resolved', turnId, approvalId: `for ${callId}`, verdict: 'approved' })),
+    fc
+      .constantFrom('external' as const, 'approval' as const, 'manual' as const)
+      .map((reason) => stored({ type: 'turn.paused', turnId, reason })),
     { weight: 1, arbitrary: fc.constant(undefined).map(finished) },
   )
 

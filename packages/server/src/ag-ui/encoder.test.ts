@@ -271,7 +271,7 @@ describe('Y5 the end', () => {
     })
   })
 
-  test('a pause for external calls lists every open call', async () => {
+  test('a run that stops for calls of the client is a success that lists every open call', async () => {
     const it = encoder()
     const started = run(
       [
@@ -291,12 +291,15 @@ describe('Y5 the end', () => {
     const frames = [...started, ...framesOf(it.pause())]
     expect(frames.at(-1)).toMatchObject({
       type: 'RUN_FINISHED',
-      outcome: {
-        type: 'interrupt',
-        interrupts: [{ id: 'a', toolCallId: 'a', metadata: { arguments: { q: 1 } } }, { id: 'b' }],
-      },
+      outcome: { type: 'success', pendingToolCallIds: ['a', 'b'] },
     })
     await accepted(frames)
+  })
+
+  test('a turn that was paused by hand is an INTERRUPTED_ERROR', () => {
+    const it = encoder()
+    run([stored({ type: 'turn.paused', turnId, reason: 'manual' })], it)
+    expect(framesOf(it.pause())).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERRUPTED_ERROR' }])
   })
 
   test('a parked turn is an error, not silence', () => {

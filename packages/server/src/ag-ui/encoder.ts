@@ -1,9 +1,10 @@
 // From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
 // and first, every start closed, no result before its call, one terminal frame and nothing after it.
 import { addUsage, type Event, isEvent, OxbowError, type SessionItem, type Usage } from '@oxbow/core'
-import { type Failure, failureOf, sentence } from '../failures.ts'
-import { frameWriter, PROTOCOL_VERSION } from './frames.ts'
+import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
+import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
+import { interruptOf } from './interrupts.ts'
 import { type StepEncoder, stepEncoder } from './step.ts'
 
 export interface RunEncoder {
@@ -11,11 +12,13 @@ export interface RunEncoder {
   start(): string
   /** The reader had been here before. `repeats`: it gets text that it may have seen. */
   resumed(from: { readonly after: number; readonly repeats: boolean }): string
+  /** Which turn it is about; before, it takes no item. */
+  follows(turnId: string): void
   /** Takes note of an event that the reader has seen already. */
   seen(event: Event): void
   encode(item: SessionItem): string
-  /** The turn waits: for results of external calls, or for an operator. */
-  pause(): string
+  /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
+  pause(schemaOf?: SchemaOf): string
   /** This server can tell no more. */
   fail(failure: Failure): string
   hint(source: string, text: string): string
@@ -24,29 +27,30 @@ export interface RunEncoder {
   readonly ended: boolean
 }
 
-interface External {
-  readonly tool: string
-  readonly arguments: Readonly<Record<string, unknown>>
-}
+export type SchemaOf = (tool: string) => object | undefined
 
 export function runEncoder(run: {
   readonly threadId: string
   readonly runId: string
-  readonly turnId: string
+  /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
+  readonly known?: ReadonlySet<string> | undefined
   /** Told when a reader had missed fragments and was given them in one piece. */
   readonly onRepair: () => void
   /** Logs a failure that has no reference yet, and returns one. */
   readonly report: (error: OxbowError) => string
 }): RunEncoder {
-  const { threadId, runId, turnId, onRepair, report } = run
+  const { threadId, runId, known, onRepair, report } = run
+  let turnId = ''
   const out = frameWriter()
   const hints = hintsOf()
   /** What this turn's calls are called on the wire. */
   const wireIds = new Map<string, string>()
-  const externals = new Map<string, External>()
+  /** Open external calls and approvals, both by call. */
+  const externals = new Set<string>()
+  const approvals = new Map<string, Event<'approval.requested'>>()
   const answered = new Set<string>()
   let step: StepEncoder | undefined
-  let paused: 'external' | 'recovery_limit' | undefined
+  let paused: Event<'turn.paused'>['reason'] | undefined
   let total: Usage | undefined
   let ended = false
 
@@ -71,8 +75,18 @@ export function runEncoder(run: {
         if (step !== undefined) restartStep(step, event.epoch)
         break
       case 'turn.released':
+        paused = undefined
+        break
       case 'external.resolved':
         paused = undefined
+        externals.delete(event.callId)
+        break
+      case 'approval.requested':
+        approvals.set(event.callId, event)
+        break
+      case 'approval.resolved':
+        paused = undefined
+        for (const [callId, { approvalId }] of approvals) if (approvalId === event.approvalId) approvals.delete(callId)
         break
       case 'step.started':
         step?.abandon()
@@ -82,7 +96,7 @@ export function runEncoder(run: {
         modelFinished(event)
         break
       case 'external.requested':
-        externals.set(event.callId, { tool: event.tool, arguments: event.arguments })
+        externals.add(event.callId)
         break
       case 'call.finished':
         callFinished(event)
@@ -100,7 +114,7 @@ export function runEncoder(run: {
         error(failureOf(event.error.code, event.error.reference ?? report(errorOf(event))))
         break
       case 'turn.cancelled':
-        error(failureOf('cancelled'))
+        error(failureOfStop(event.reason))
         break
     }
     for (const { source, text, callId } of hints.of(event))
@@ -127,8 +141,9 @@ export function runEncoder(run: {
 
   function callFinished({ callId, content, status, durationMs, error }: Event<'call.finished'>): void {
     externals.delete(callId)
+    approvals.delete(callId)
     const toolCallId = wireIds.get(callId)
-    if (toolCallId === undefined || answered.has(callId)) return
+    if (toolCallId === undefined || answered.has(callId) || known?.has(toolCallId)) return
     answered.add(callId)
     const text = content.map((it) => (it.type === 'text' ? it.text : `[${it.name ?? it.mediaType}]`)).join('\n')
     const metadata = { status, durationMs, ...(error !== undefined && { error: error.code }) }
@@ -160,6 +175,9 @@ export function runEncoder(run: {
       out.frame({ type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION })
       return out.take()
     },
+    follows(id) {
+      turnId = id
+    },
     resumed({ after, repeats }) {
       custom('stream_resumed', { after, repeats })
       return out.take()
@@ -172,21 +190,21 @@ export function runEncoder(run: {
       encode(item)
       return out.take()
     },
-    pause() {
+    pause(schemaOf) {
       if (ended) return ''
-      if (paused === 'recovery_limit' || externals.size === 0)
+      const wire = (callId: string): string => wireIds.get(callId) ?? callId
+      const finish = (outcome: Outcome): void =>
+        end(() => out.frame({ type: 'RUN_FINISHED', threadId, runId, outcome }))
+      if (paused === 'manual') error(failureOf('paused'))
+      else if (paused === 'recovery_limit' || approvals.size + externals.size === 0)
         error(failureOf('recovery_limit', report(new OxbowError('recovery_limit', `turn ${turnId} is parked`))))
-      else
-        end(() => {
-          const interrupts = [...externals].map(([callId, { tool, arguments: input }]) => ({
-            id: callId,
-            reason: 'external_call',
-            message: `The result of ${tool} is awaited.`,
-            toolCallId: wireIds.get(callId) ?? callId,
-            metadata: { tool, arguments: input },
-          }))
-          out.frame({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'interrupt', interrupts } })
+      else if (approvals.size > 0)
+        finish({
+          type: 'interrupt',
+          interrupts: [...approvals.values()].map((it) => interruptOf(it, wire(it.callId), schemaOf?.(it.tool))),
         })
+      // Who runs a call elsewhere has been told all of it: the run is complete, and its result begins another.
+      else finish({ type: 'success', pendingToolCallIds: [...externals].map(wire) })
       return out.take()
     },
     fail(failure) {
@@ -205,6 +223,8 @@ export function runEncoder(run: {
     },
   }
 }
+
+type Outcome = NonNullable<Extract<Frame, { type: 'RUN_FINISHED' }>['outcome']>
 
 const errorOf = ({ error: { code, message } }: Event<'turn.failed'>): OxbowError => new OxbowError(code, message)
 

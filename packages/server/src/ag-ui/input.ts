@@ -1,17 +1,41 @@
-// AG-UI's RunAgentInput, as far as this server trusts it: the ids, and the text of the last message.
+// AG-UI's RunAgentInput, as far as this server trusts it: the ids, the text of the last message, and answers to what it has
+// asked for itself.
 import { z } from 'zod'
 import { toId } from '../chat.ts'
 import { id, messageText } from '../http/schemas.ts'
+import type { Named } from '../principal.ts'
+
+export interface ResumeEntry {
+  readonly interruptId: string
+  readonly status: 'resolved' | 'cancelled'
+  readonly payload?: unknown
+}
 
 export interface RunCommand {
   readonly threadId: string
   readonly runId: string
   /** The same run of the same thread is the same turn. */
   readonly turnId: string
-  readonly text: string
+  /** Of the last message, when a user says something with it. */
+  readonly text: string | undefined
+  readonly resume: readonly ResumeEntry[]
+  /** Results that the client has, by the call's id on the wire. They count for calls only that wait for the client. */
+  readonly results: ReadonlyMap<string, { readonly content: string; readonly failed: boolean }>
+  /** Calls that the client knew when the last message was written. */
+  readonly callsBefore: ReadonlySet<string>
+  /** Not part of the protocol; only looked at to refuse somebody else's name. */
+  readonly named: Named
 }
 
+const nameIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
 const nonBlank = z.string('must be a string').refine((it) => it.trim() !== '', 'must not be blank')
+
+const resumeEntry = z.looseObject({
+  interruptId: nonBlank,
+  status: z.enum(['resolved', 'cancelled']),
+  payload: z.unknown().optional(),
+})
 
 /** Earlier messages, tools, context, state and the rest are accepted and ignored: the server keeps the history. */
 export const runAgentInput = (maxMessageLength: number) =>
@@ -20,16 +44,35 @@ export const runAgentInput = (maxMessageLength: number) =>
       threadId: id,
       runId: nonBlank,
       messages: z
-        .array(z.looseObject({ id: nonBlank, role: nonBlank, content: z.unknown() }))
+        .array(z.looseObject({ id: nonBlank, role: nonBlank, content: z.unknown().optional() }))
         .min(1, 'must not be empty'),
+      resume: z.array(resumeEntry).max(100).nullish(),
     })
-    .transform(({ threadId, runId, messages }, context): RunCommand => {
+    .transform(({ threadId, runId, messages, resume, userId, tenant }, context): RunCommand => {
       const at = messages.length - 1
       const { role, content } = messages[at]!
       const refuse = (field: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['messages', at, field], message })
-      if (role !== 'user') refuse('role', 'the last message must be of role "user"')
-      const text = messageText(maxMessageLength).safeParse(content)
-      if (!text.success) for (const issue of text.error.issues) refuse('content', issue.message)
-      return { threadId, runId, turnId: toId(runId)!, text: text.data ?? '' }
+      const resumes = (resume ?? []).length > 0
+      // A run that only answers brings no new message: its last one is of the run before, whatever that was.
+      if (role !== 'user' && role !== 'tool' && !resumes) refuse('role', LAST_IS_USER)
+      let text: string | undefined
+      if (role === 'user') {
+        const parsed = messageText(maxMessageLength).safeParse(content)
+        if (parsed.success) text = parsed.data
+        else if (Array.isArray(content)) refuse('content', 'must be a string: content in parts is not taken')
+        else if (!resumes) for (const issue of parsed.error.issues) refuse('content', issue.message)
+      }
+      const results: Map<string, { content: string; failed: boolean }> = new Map()
+      for (const it of messages)
+        if (it.role === 'tool' && typeof it.toolCallId === 'string' && typeof it.content === 'string')
+          results.set(it.toolCallId, { content: it.content, failed: typeof it.error === 'string' && it.error !== '' })
+      const callsBefore = new Set(messages.slice(0, at).flatMap((it) => callsOf(it.toolCalls)))
+      const named = { userId: nameIn(userId), tenant: nameIn(tenant) }
+      return { threadId, runId, turnId: toId(runId)!, text, resume: resume ?? [], results, callsBefore, named }
     })
+
+export const LAST_IS_USER = 'the last message must be of role "user"'
+
+const callsOf = (calls: unknown): string[] =>
+  Array.isArray(calls) ? calls.flatMap((it) => (typeof it?.id === 'string' ? [it.id] : [])) : []

@@ -1,3 +1,4 @@
+import { HttpAgent } from '@ag-ui/client'
 import { agent, externalTool, tool } from '@oxbow/core'
 import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
@@ -86,6 +87,29 @@ describe('Y4 the server owns the history', () => {
     expect(request?.tools).toEqual([])
     const journal = await engine.session({ user: 'default', session: 'thread' }).events()
     expect(JSON.stringify([request?.body, journal])).not.toContain('forged')
+  })
+
+  test('Y4 the official client goes on after a tool call: what it tells of the history may lack its content', async () => {
+    const look = tool({ name: 'look', description: 'Looks.', effects: ['read'], input: {}, run: () => 'seen' })
+    const { url, model } = await start({
+      agent: { tools: [look] },
+      replies: [{ calls: [{ name: 'look' }] }, { text: 'Seen.' }, { text: 'You asked me to look.' }],
+    })
+    const agent = new HttpAgent({ url: `${url}/api/chat/stream`, threadId: 'thread' })
+    agent.addMessage({ id: 'm-1', role: 'user', content: 'Look.' })
+    await agent.runAgent()
+    expect(agent.messages.some((it) => it.role === 'assistant' && it.content === undefined)).toBe(true)
+    agent.addMessage({ id: 'm-2', role: 'user', content: 'What did I ask?' })
+    await agent.runAgent()
+    expect(agent.messages.at(-1)).toMatchObject({ role: 'assistant', content: 'You asked me to look.' })
+    expect(model.requests.at(-1)?.messages.map((it) => it.role)).toEqual([
+      'system',
+      'user',
+      'assistant',
+      'tool',
+      'assistant',
+      'user',
+    ])
   })
 
   test('Y4 threadId is the session of the user default, the same that POST /api/chat has', async () => {
@@ -235,21 +259,15 @@ describe('Y6 tools', () => {
     })
     const reader = readStream(await post('/api/chat/stream', runInput('Go')))
     const paused = endOf(await reader.rest())
-    const outcome = paused.outcome as {
-      type: string
-      interrupts: { id: string; toolCallId: string; metadata: object }[]
-    }
-    expect(outcome).toMatchObject({
-      type: 'interrupt',
-      interrupts: [{ metadata: { tool: 'ask', arguments: { question: 'one?' } } }, {}],
-    })
+    const outcome = paused.outcome as { type: string; pendingToolCallIds: string[] }
+    expect(outcome).toMatchObject({ type: 'success', pendingToolCallIds: [expect.any(String), expect.any(String)] })
 
     const view = await json(get('/api/sessions/thread/messages'))
     expect(view).toMatchObject({
       status: 'waiting',
       turn: { turnId: 'run-1', pending: [{ tool: 'ask' }, { tool: 'ask' }] },
     })
-    const [one, two] = outcome.interrupts.map((it) => it.id)
+    const [one, two] = outcome.pendingToolCallIds
     const resolve = (id: string | undefined, body: object) => post(`/api/sessions/thread/calls/${id}`, body)
     expect((await resolve('nothing', { content: 'x' })).status).toBe(404)
     expect((await resolve(one, {})).status).toBe(400)
@@ -258,7 +276,7 @@ describe('Y6 tools', () => {
 
     // One is still open: a reader is told so at once.
     const still = endOf(await readStream(await get(`/api/sessions/thread/stream?after=${reader.lastId}`)).rest())
-    expect(still).toMatchObject({ outcome: { interrupts: [{ id: two }] } })
+    expect(still).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: [two] } })
 
     expect((await resolve(two, { status: 'error', content: [{ type: 'text', text: 'no idea' }] })).status).toBe(202)
     const again = await readStream(

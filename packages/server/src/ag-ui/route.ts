@@ -1,38 +1,60 @@
 // POST /api/chat/stream: AG-UI in, AG-UI out.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
-import { type Route, route } from '../http/route.ts'
-import { errorAnswer } from '../http/schemas.ts'
-import { principalOf } from '../principal.ts'
+import { mayShareRules } from '../approvals/remember.ts'
+import { type AppContext, type Route, route } from '../http/route.ts'
+import { errorAnswer, given, userQuery } from '../http/schemas.ts'
+import type { TurnSlots } from '../identity/turn-slots.ts'
+import { type Caller, callerOf, type Named } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { runAgentInput } from './input.ts'
+import { planOf } from './resume.ts'
 
-export function chatStreamRoute(engine: Engine, deps: StreamDeps, limits: { maxMessageLength: number }): Route {
+export function chatStreamRoute(
+  engine: Engine,
+  deps: StreamDeps,
+  limits: { maxMessageLength: number },
+  slots: TurnSlots,
+): Route {
   return route({
     method: 'post',
     path: '/api/chat/stream',
     id: 'chatStream',
     summary: 'Runs a turn and streams it as AG-UI events. The same runId again takes the stream up again.',
     headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
-    query: z.object({ after: z.string().optional().describe('The same as Last-Event-ID.') }),
+    query: userQuery.extend({ after: z.string().optional().describe('The same as Last-Event-ID.') }),
     body: runAgentInput(limits.maxMessageLength),
     answers: {
       200: { description: 'AG-UI events, as server-sent events.', contentType: 'text/event-stream' },
       415: { description: 'The content type is not application/json.', schema: errorAnswer },
     },
-    handle({ query, body: { threadId, runId, turnId, text } }, c) {
+    async handle({ query, body: command }, c) {
       const after = lastEventId(c, query.after)
-      const principal = principalOf(undefined)
-      return streamTurn(deps, c, { threadId, runId, turnId }, async () => {
-        const session = engine.session({ tenant: principal.tenant, user: principal.user, session: threadId })
-        const submitted = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
-        const { accepted, after: startedAfter } = submitted
-        return {
-          session,
-          position: { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' },
-        }
+      const { owner, principal } = runnerOf(c, query, command.named)
+      const { threadId, runId, turnId, text, resume, results } = command
+      const session = engine.session({ ...owner, session: threadId })
+      const plan = () => planOf(session, command, { principal, mayShare: mayShareRules(c) })
+      // Without input and answers there is only what the client may have brought for calls that wait for it.
+      const early = text === undefined && resume.length === 0 ? await plan() : undefined
+      const release = slots.take(principal, session.key, turnId)
+      let works = turnId
+      const run = { threadId, runId, known: new Set(results.keys()) }
+      const answer = await streamTurn(deps, c, run, async () => {
+        const { begin, ...planned } = early ?? (await plan())
+        works = planned.turnId
+        return { session, ...planned, position: await begin(after) }
       })
+      // The turn may go on without its reader.
+      if (release !== undefined) void session.wait(works).then(release, release)
+      return answer
     },
   })
+}
+
+/** The protocol has no user: without identity it is the default one. With identity whoever is named must be the caller. */
+function runnerOf(c: AppContext, query: Named, body: Named): Caller {
+  if (c.get('caller') === 'anybody') return callerOf(c)
+  const byBody = callerOf(c, body)
+  return given(query.userId) === undefined && given(query.tenant) === undefined ? byBody : callerOf(c, query)
 }

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { describeConfig, loadConfig } from '../index.ts'
@@ -135,7 +135,9 @@ describe('problems', () => {
   })
 
   test('broken TOML and a missing file are told', async () => {
-    expect(await problemsOf(load('[server\nport'))).toEqual([expect.stringMatching(/oxbow\.toml: not valid TOML/)])
+    expect(await problemsOf(load('[server\nport'))).toEqual([
+      expect.stringMatching(/oxbow\.toml: not valid TOML at line 1, column \d+: /),
+    ])
     expect(await problemsOf(loadConfig({ environment: { OXBOW_CONFIG: join(folder, 'none.toml') } }))).toEqual([
       expect.stringMatching(/none\.toml: cannot be read/),
     ])
@@ -149,7 +151,7 @@ describe('Y16 production', () => {
   test('Y16 does not start without model, store and identity, and says so at once', async () => {
     const problems = await problemsOf(loadConfig({ environment: { OXBOW_PROFILE: 'prod' } }))
     expect(problems.map((it) => it.split(':')[0])).toEqual(['store.path', 'model', 'identity.mode'])
-    expect(problems[2]).toMatch(/only mode of this release/)
+    expect(problems[2]).toMatch(/"api-keys", "jwt" or "introspection"/)
   })
 
   test('Y16 does not start with a model whose key is missing', async () => {
@@ -157,6 +159,73 @@ describe('Y16 production', () => {
     expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^model: .*OPENAI_API_KEY/m)
     const complete = await problemsOf(loadConfig({ environment: { ...environment, OPENAI_API_KEY: 'sk-1234567890' } }))
     expect(complete.map((it) => it.split(':')[0])).toEqual(['identity.mode'])
+  })
+})
+
+describe('identity', () => {
+  const of = (identity: Record<string, unknown>, environment: Record<string, string> = {}) =>
+    loadConfig({ environment, overrides: { identity } })
+  const jwksUrl = 'https://issuer.example/jwks.json'
+
+  test('Y16 with model, store and identity, production starts', async () => {
+    const environment = {
+      OXBOW_PROFILE: 'prod',
+      OXBOW_MODEL: 'openai:gpt-5',
+      OPENAI_API_KEY: 'sk-1234567890',
+      OXBOW_STORE_PATH: 'x.db',
+      OXBOW_SERVER_HOST: '0.0.0.0',
+      OXBOW_IDENTITY_MODE: 'jwt',
+      OXBOW_IDENTITY_JWT_JWKS_URL: jwksUrl,
+      OXBOW_IDENTITY_JWT_ISSUER: 'https://issuer.example',
+      OXBOW_IDENTITY_JWT_AUDIENCE: 'oxbow',
+      OXBOW_IDENTITY_JWT_ALGORITHMS: 'RS256, ES256',
+    }
+    const { identity, server } = await loadConfig({ environment })
+    expect(identity).toMatchObject({ mode: 'jwt', key: { type: 'jwks', url: jwksUrl }, algorithms: ['RS256', 'ES256'] })
+    expect(server.rateLimits).toEqual({
+      requestsPerMinute: 600,
+      concurrentTurns: 20,
+      failedAuthenticationsPerMinute: 30,
+    })
+  })
+
+  test.each<[Record<string, unknown>, RegExp]>([
+    [{ mode: 'api-keys' }, /^identity\.keys: mode "api-keys" has no keys/],
+    [{ mode: 'jwt' }, /^identity\.jwt: give exactly one of jwksUrl, publicKey and secret; none given/],
+    [{ mode: 'jwt', jwt: { jwksUrl, secret: 'x'.repeat(40), issuer: 'i', audience: 'a' } }, /2 given/],
+    [{ mode: 'jwt', jwt: { jwksUrl, issuer: 'i' } }, /^identity\.jwt\.audience: is required/],
+    [{ mode: 'jwt', jwt: { secret: 'short' } }, /^identity\.jwt\.secret: it is shorter than 32 bytes/],
+    [{ mode: 'introspection' }, /^identity\.introspection\.url: is required/],
+    [{ mode: 'introspection', introspection: { url: 'https://h.example' } }, /^identity\.introspection\.fields\.user/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'ftp://h' } }, /begins with http/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', headers: [] } }, /nobody can sign in/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', success: 'code' } }, /path=value/],
+    [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', headers: ['Host'] } }, /header names/],
+    [{ mode: 'oauth' }, /^identity\.mode: got "oauth"/],
+  ])('%j is told', async (identity, message) => {
+    expect((await problemsOf(of(identity))).join('\n')).toMatch(message)
+  })
+
+  test('a secret is not shown, wherever it came from', async () => {
+    const problems = await problemsOf(
+      of({ mode: 'jwt', jwt: { secret: 5 } }, { OXBOW_IDENTITY_REFRESH_AUTHORIZATION: ' ' }),
+    )
+    expect(problems.join('\n')).toMatch(/^identity\.jwt\.secret: got a value that is not shown/m)
+    expect(problems.join('\n')).toMatch(/^identity\.refresh\.authorization: got a value that is not shown/m)
+  })
+
+  test('origins are exact: wildcards and paths are none', async () => {
+    for (const origin of ['*', 'https://*.example.com', 'https://app.example.com/path', 'app.example.com'])
+      expect(
+        (await problemsOf(loadConfig({ environment: {}, overrides: { 'server.cors.origins': [origin] } })))[0],
+      ).toMatch(/^server\.cors\.origins: got /)
+  })
+
+  test('variables in the file are replaced inside of lists and tables', async () => {
+    const { identity } = await load('[identity]\nmode = "api-keys"\n[[identity.keys]]\nid = "${ID}"', {
+      ID: '0123456789ab',
+    })
+    expect(identity).toMatchObject({ mode: 'api-keys', keys: [{ id: '0123456789ab' }] })
   })
 })
 
@@ -185,4 +254,30 @@ test.each([
   ['', undefined],
 ])('the duration %j is %s ms', (text, ms) => {
   expect(parseDuration(text)).toBe(ms)
+})
+
+describe('mistakes that are easily made', () => {
+  test('a misspelled variable is told with the one that was meant; those of others are left alone', async () => {
+    const environment = { OXBOW_SEVER_PORT: '9000', OXBOW_MODLE: 'offline', OXBOW_HOME: '/opt/oxbow' }
+    expect(await problemsOf(loadConfig({ environment }))).toEqual([
+      'OXBOW_SEVER_PORT: there is no such variable; did you mean OXBOW_SERVER_PORT?',
+      'OXBOW_MODLE: there is no such variable; did you mean OXBOW_MODEL?',
+    ])
+  })
+
+  test('an empty OXBOW_CONFIG counts as not given', async () => {
+    expect((await loadConfig({ environment: { OXBOW_CONFIG: '' } })).profile).toBe('local')
+  })
+
+  test('a missing placeholder is told once', async () => {
+    expect(await problemsOf(load('model = "${NOPE}"'))).toEqual([expect.stringContaining('no NOPE')])
+  })
+
+  test('a key in the file is refused with where keys belong', async () => {
+    expect(await problemsOf(load('openaiApiKey = "sk-1"'))).toEqual([expect.stringContaining('OPENAI_API_KEY')])
+  })
+
+  test('~/ of a path is the home directory', async () => {
+    expect((await load('[store]\npath = "~/x.db"')).store.path).toBe(`${homedir()}/x.db`)
+  })
 })

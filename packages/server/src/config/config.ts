@@ -1,7 +1,10 @@
 // The configuration as the rest of the program sees it, and how it is put together:
 // defaults ← oxbow.toml ← environment ← command line.
 import { readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { OxbowError } from '@oxbow/core'
+import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
+import { type IdentityConfig, identityConfig } from './identity-config.ts'
 import {
   DEFAULTS,
   PROFILE_DEFAULTS,
@@ -26,6 +29,24 @@ export interface ServerConfig {
   readonly maxMessageLength: number
   readonly maxJsonDepth: number
   readonly requestTimeoutMs: number
+  readonly allowedHosts: readonly string[]
+  readonly metrics: 'open' | 'admin'
+  readonly cors: CorsConfig
+  readonly rateLimits: RateLimits
+}
+
+export interface CorsConfig {
+  /** Exact origins. */
+  readonly origins: readonly string[]
+  readonly credentials: boolean
+}
+
+export interface RateLimits {
+  /** 0: no limit. */
+  readonly requestsPerMinute: number
+  /** 0: no limit. */
+  readonly concurrentTurns: number
+  readonly failedAuthenticationsPerMinute: number
 }
 
 export interface Config {
@@ -37,6 +58,12 @@ export interface Config {
   readonly agent: {
     /** Undefined: those that the agent comes with. */
     readonly instructions: string | undefined
+    readonly mode: Settings['agent']['mode']
+    /** Beside the rules that the agent comes with. */
+    readonly allow: readonly string[]
+    readonly ask: readonly string[]
+    readonly deny: readonly string[]
+    readonly approvalTimeoutMs: number
     readonly maxSteps: number
     readonly totalTimeoutMs: number
     readonly idleTimeoutMs: number
@@ -44,7 +71,9 @@ export interface Config {
     readonly maxOutputTokens: number | undefined
   }
   readonly log: Settings['log']
-  readonly identity: Settings['identity']
+  readonly identity: IdentityConfig
+  readonly tasks: { readonly streamLimitMs: number }
+  readonly agentProtocol: AgentProtocolConfig
 }
 
 export interface ConfigSources {
@@ -77,14 +106,15 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
 
   const parsed = settings.safeParse(nested(given))
   if (!parsed.success) {
-    const keys = new Set(parsed.error.issues.map((it) => it.path.join('.')))
+    // An issue may be about one item of a list.
+    const faulty = parsed.error.issues.map((it) => `${it.path.join('.')}.`)
     for (const it of SETTINGS)
-      if (keys.has(it.key) || [...keys].some((key) => it.key.startsWith(`${key}.`) && !given.has(it.key)))
-        problems.push(problemOf(it, given.get(it.key), profile))
+      if (faulty.some((path) => path.startsWith(`${it.key}.`))) problems.push(problemOf(it, given.get(it.key), profile))
   }
   if (profile === 'prod') problems.push(...(await missingInProd(given, environment)))
-  if (problems.length > 0 || !parsed.success) throw invalid(problems, profile)
-  return toConfig(profile, parsed.data)
+  const identity = parsed.success ? identityConfig(parsed.data.identity, problems) : undefined
+  if (problems.length > 0 || !parsed.success || identity === undefined) throw invalid(problems, profile)
+  return toConfig(profile, parsed.data, identity)
 }
 
 function profileOf(environment: Readonly<Record<string, string | undefined>>, problems: string[]): Profile {
@@ -98,7 +128,8 @@ async function readToml(
   environment: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): Promise<{ path: string; data: Record<string, unknown> } | undefined> {
-  const named = environment.OXBOW_CONFIG
+  // Set to nothing means not set, as for every variable.
+  const named = environment.OXBOW_CONFIG === '' ? undefined : environment.OXBOW_CONFIG
   const path = named ?? 'oxbow.toml'
   let text: string
   try {
@@ -113,14 +144,17 @@ async function readToml(
   try {
     return { path, data: parse(text) }
   } catch (error) {
-    problems.push(`${path}: not valid TOML: ${(error as Error).message.split('\n')[0]}`)
+    const { message, line, column } = error as Error & { line: number; column: number }
+    const what = message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
+    problems.push(`${path}: not valid TOML at line ${line}, column ${column}: ${what}`)
     return undefined
   }
 }
 
 function nested(given: ReadonlyMap<string, Given>): Record<string, unknown> {
   const root: Record<string, unknown> = {}
-  for (const [key, { value }] of given) {
+  // Sections exist also when nothing in them is given.
+  for (const { key } of SETTINGS) {
     const parts = key.split('.')
     const last = parts.pop()!
     let at = root
@@ -128,7 +162,7 @@ function nested(given: ReadonlyMap<string, Given>): Record<string, unknown> {
       at[part] ??= {}
       at = at[part] as Record<string, unknown>
     }
-    at[last] = value
+    if (given.has(key)) at[last] = given.get(key)!.value
   }
   return root
 }
@@ -151,8 +185,8 @@ async function missingInProd(
   if (model !== undefined) problems.push(`model: ${model}`)
   if (given.get('identity.mode')?.value === 'none')
     problems.push(
-      'identity.mode: profile prod needs to know who asks, and "none" is the only mode of this release; ' +
-        'use profile local on a loopback address until a release with identity',
+      'identity.mode: profile prod needs to know who asks; allowed: "api-keys", "jwt" or "introspection" (see docs/identity.md), ' +
+        'or profile local on a loopback address',
     )
   return problems
 }
@@ -180,8 +214,13 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
     },
   )
 
-function toConfig(profile: Profile, { model, server, store, agent, log, identity }: Settings): Config {
-  const { limits } = server
+function toConfig(
+  profile: Profile,
+  { model, server, store, agent, log, tasks, agentProtocol }: Settings,
+  identity: IdentityConfig,
+): Config {
+  const { limits, rateLimits } = server
+  const { streamLimit, ...switches } = agentProtocol
   return {
     profile,
     model,
@@ -197,10 +236,19 @@ function toConfig(profile: Profile, { model, server, store, agent, log, identity
       maxMessageLength: limits.messageLength,
       maxJsonDepth: limits.jsonDepth,
       requestTimeoutMs: limits.requestTime,
+      allowedHosts: server.allowedHosts,
+      metrics: server.metrics,
+      cors: server.cors,
+      rateLimits,
     },
-    store,
+    store: { path: store.path.replace(/^~(?=\/)/, homedir()) },
     agent: {
       instructions: agent.instructions,
+      mode: agent.mode,
+      allow: agent.allow,
+      ask: agent.ask,
+      deny: agent.deny,
+      approvalTimeoutMs: agent.approvalTimeout,
       maxSteps: agent.maxSteps,
       totalTimeoutMs: agent.totalTimeout,
       idleTimeoutMs: agent.idleTimeout,
@@ -209,5 +257,7 @@ function toConfig(profile: Profile, { model, server, store, agent, log, identity
     },
     log,
     identity,
+    tasks: { streamLimitMs: tasks.streamLimit },
+    agentProtocol: { ...switches, streamLimitMs: streamLimit },
   }
 }

@@ -1,7 +1,11 @@
-/** The known name that a mistyped one most likely meant, by edit distance; undefined when none is close. */
-export function nearest(name: string, known: readonly string[]): string | undefined {
+/** The known name that a mistyped one most likely meant, by edit distance of at most `most`; undefined when none is close. */
+export function nearest(
+  name: string,
+  known: readonly string[],
+  most = Math.max(2, Math.floor(name.length / 3)),
+): string | undefined {
   let best: string | undefined
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1
+  let least = most + 1
   for (const candidate of known) {
     const far = distance(name.toLowerCase(), candidate.toLowerCase())
     if (far >= least) continue

@@ -1,48 +1,12 @@
 // Every setting: its key, what it allows, what it is for. Variables, errors and documentation come from here.
+import { MODES } from '@oxbow/core'
 import { z } from 'zod'
-import { parseDuration } from './duration.ts'
+import { identityDefaults, identitySettings } from './identity-settings.ts'
+import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
+import { agentProtocolSettings, protocolDefaults, taskSettings } from './protocol-settings.ts'
 
-export type Kind = 'text' | 'number' | 'duration' | 'choice'
-
-interface About extends Record<string, unknown> {
-  readonly kind: Kind
-  readonly description: string
-  readonly allowed: string
-}
-
-const text = (description: string, allowed = 'a text that is not blank') =>
-  z
-    .string()
-    .regex(/\S/)
-    .meta({ kind: 'text', description, allowed } satisfies About)
-
-const integer = (min: number, max: number, description: string) =>
-  z
-    .number()
-    .int()
-    .min(min)
-    .max(max)
-    .meta({ kind: 'number', description, allowed: `a whole number from ${min} to ${max}` } satisfies About)
-
-const duration = (min: string, max: string, description: string) => {
-  const [least, most] = [parseDuration(min)!, parseDuration(max)!]
-  return z
-    .string()
-    .transform((value) => parseDuration(value) ?? -1)
-    .refine((ms) => ms >= least && ms <= most)
-    .meta({
-      kind: 'duration',
-      description,
-      allowed: `a duration from "${min}" to "${max}", for example "30s" or "1m30s"`,
-    } satisfies About)
-}
-
-const choice = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
-  z.enum(values).meta({
-    kind: 'choice',
-    description,
-    allowed: values.map((it) => JSON.stringify(it)).join(' or '),
-  } satisfies About)
+const RULE = /^[A-Za-z0-9_*-]{1,128}(?:\(.+\))?$/s
+const RULES = 'rules such as "save_note", "get_*" or "tool(pattern)"'
 
 export const settings = z.strictObject({
   model: text(
@@ -63,13 +27,41 @@ export const settings = z.strictObject({
       jsonDepth: integer(4, 1_000, 'The deepest nesting of a request body.'),
       requestTime: duration('1s', '1h', 'How long a request may take to arrive.'),
     }),
+    allowedHosts: list(
+      /^[^\s/]+$/,
+      'Names under which the service may be asked (the Host header), with identity on; empty: any.',
+      'host names, each with or without a port',
+    ),
+    metrics: choice(['open', 'admin'], 'Who may read /metrics with identity on: everybody, or holders of oxbow:admin.'),
+    cors: z.strictObject({
+      origins: list(
+        /^https?:\/\/[^\s/?#*]+$/,
+        'Pages that may use this service from a browser. Empty: none but its own.',
+        'origins such as "https://app.example.com"; no wildcards',
+      ),
+      credentials: boolean('Whether those pages may send cookies.'),
+    }),
+    rateLimits: z.strictObject({
+      requestsPerMinute: integer(0, 1_000_000, 'Requests of one principal per minute; 0: no limit.'),
+      concurrentTurns: integer(0, 100_000, 'Turns of one principal that may run at the same time; 0: no limit.'),
+      failedAuthenticationsPerMinute: integer(
+        1,
+        1_000_000,
+        'Wrong credentials from one address per minute; more are answered with 429.',
+      ),
+    }),
   }),
   store: z.strictObject({
     path: text('The SQLite file with all sessions; ":memory:" keeps them in memory only.', 'a path, or ":memory:"'),
   }),
   agent: z.strictObject({
     instructions: text('The system prompt of the agent. Default: the one that it comes with.').optional(),
-    maxSteps: integer(1, 10_000, 'Model calls per turn.'),
+    mode: choice(MODES, 'How calls are judged that no rule speaks of; "default": what only reads runs, the rest asks.'),
+    allow: list(RULE, 'Calls that run without asking.', RULES),
+    ask: list(RULE, 'Calls that need an approval; stronger than allow.', RULES),
+    deny: list(RULE, 'Calls that never run; stronger than ask.', RULES),
+    approvalTimeout: duration('1s', '8760h', 'How long a person may take to decide on an approval.'),
+    maxSteps: integer(1, 10_000, 'Model calls per turn that may use tools; then one more without tools ends it.'),
     totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
     idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
     temperature: z
@@ -92,9 +84,9 @@ export const settings = z.strictObject({
     level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
     format: choice(['auto', 'pretty', 'json'], 'JSON lines, or lines for people; auto: pretty on a terminal.'),
   }),
-  identity: z.strictObject({
-    mode: choice(['none'], 'How callers prove who they are. This release has no way yet: everybody is who they say.'),
-  }),
+  identity: identitySettings,
+  tasks: taskSettings,
+  agentProtocol: agentProtocolSettings,
 })
 
 export type Settings = z.output<typeof settings>
@@ -113,20 +105,38 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.limits.messageLength': 200_000,
   'server.limits.jsonDepth': 64,
   'server.limits.requestTime': '30s',
+  'server.allowedHosts': [],
+  'server.metrics': 'admin',
+  'server.cors.origins': [],
+  'server.cors.credentials': false,
+  'server.rateLimits.requestsPerMinute': 0,
+  'server.rateLimits.concurrentTurns': 0,
+  'server.rateLimits.failedAuthenticationsPerMinute': 30,
   'store.path': '.oxbow/oxbow.db',
+  'agent.mode': 'default',
+  'agent.allow': [],
+  'agent.ask': [],
+  'agent.deny': [],
+  'agent.approvalTimeout': '168h',
   'agent.maxSteps': 10,
   'agent.totalTimeout': '10m',
   'agent.idleTimeout': '2m',
   'log.level': 'info',
   'log.format': 'auto',
-  'identity.mode': 'none',
+  ...identityDefaults,
+  ...protocolDefaults,
 }
 
 /** Where a profile differs. In `prod` what must be given has no default. */
 export const PROFILE_DEFAULTS: Readonly<Record<Profile, Readonly<Record<string, unknown>>>> = {
   local: {},
   test: { 'server.port': 0, 'store.path': ':memory:', 'log.level': 'warn' },
-  prod: { 'store.path': undefined, 'log.format': 'json' },
+  prod: {
+    'server.rateLimits.requestsPerMinute': 600,
+    'server.rateLimits.concurrentTurns': 20,
+    'store.path': undefined,
+    'log.format': 'json',
+  },
 }
 
 export interface Setting {

@@ -1,4 +1,6 @@
 // The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
+
+import type { Kind } from './kinds.ts'
 import { nearest } from './nearest.ts'
 import { SETTINGS } from './schema.ts'
 
@@ -13,6 +15,7 @@ export interface Given {
 type Environment = Readonly<Record<string, string | undefined>>
 
 const KEYS = new Set(SETTINGS.map((it) => it.key))
+const SECRETS = new Set(SETTINGS.filter((it) => it.kind === 'secret').map((it) => it.key))
 const SECTIONS = new Set(
   SETTINGS.flatMap(({ key }) =>
     key
@@ -21,6 +24,8 @@ const SECTIONS = new Set(
       .map((_, i, parts) => parts.slice(0, i + 1).join('.')),
   ),
 )
+
+const SECRET_NAME = /key|token|secret/i
 
 /** Nested or dotted keys; an undefined value counts as not given. */
 export function fromObject(
@@ -33,9 +38,13 @@ export function fromObject(
     for (const [name, value] of Object.entries(object)) {
       const key = `${prefix}${name}`
       if (value === undefined) continue
-      if (KEYS.has(key)) found.set(key, { value, source, shown: true })
+      if (KEYS.has(key)) found.set(key, { value, source, shown: !SECRETS.has(key) })
       else if (!SECTIONS.has(key))
-        problems.push(`${key}: there is no such setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`)
+        problems.push(
+          SECRET_NAME.test(name)
+            ? `${key}: there is no such setting (in ${source}); keys of providers come from the environment, such as OPENAI_API_KEY`
+            : `${key}: there is no such setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`,
+        )
       else if (typeof value === 'object' && value !== null && !Array.isArray(value))
         walk(value as Record<string, unknown>, `${key}.`)
       else
@@ -57,25 +66,37 @@ export function fromToml(
 ): Map<string, Given> {
   const found = fromObject(data, path, problems)
   for (const [key, given] of found) {
-    const { value } = given
-    if (typeof value !== 'string' || !value.includes('${')) continue
     let substituted = false
-    const text = value.replace(/(\$?)\$\{([^}]*)\}/g, (whole, dollar: string, name: string) => {
-      if (dollar !== '') return whole.slice(1)
-      substituted = true
-      const replacement = environment[name]
-      if (replacement === undefined)
-        problems.push(
-          `${key}: ${path} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
-        )
-      return replacement ?? ''
-    })
-    found.set(key, { value: text, source: path, shown: !substituted })
+    let missing = false
+    const replaced = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.map(replaced)
+      if (isTable(value)) return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, replaced(it)]))
+      if (typeof value !== 'string' || !value.includes('${')) return value
+      return value.replace(/(\$?)\$\{([^}]*)\}/g, (whole, dollar: string, name: string) => {
+        if (dollar !== '') return whole.slice(1)
+        substituted = true
+        const replacement = environment[name]
+        missing ||= replacement === undefined
+        if (replacement === undefined)
+          problems.push(
+            `${key}: ${path} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
+          )
+        return replacement ?? ''
+      })
+    }
+    const value = replaced(given.value)
+    // One mistake is told once: what is left of the text is not judged too.
+    if (missing) found.delete(key)
+    else found.set(key, { value, source: path, shown: given.shown && !substituted })
   }
   return found
 }
 
-const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY)_/
+// Dates are objects, too.
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !(value instanceof Date)
+
+const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY|TASKS|AGENT_PROTOCOL)_/
 
 /** `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else. */
 export function fromEnvironment(environment: Environment, problems: string[]): Map<string, Given> {
@@ -84,14 +105,39 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
     const text = environment[variable]
     // Compose files and shells set variables to nothing where they mean not to set them.
     if (text === undefined || text === '') continue
-    const number = kind === 'number' && text.trim() !== '' ? Number(text) : Number.NaN
-    found.set(key, { value: Number.isNaN(number) ? text : number, source: `the variable ${variable}`, shown: true })
+    found.set(key, { value: parsedAs(text, kind), source: `the variable ${variable}`, shown: kind !== 'secret' })
   }
-  const variables = SETTINGS.map((it) => it.variable)
-  for (const name of Object.keys(environment))
-    if (SECTION_VARIABLE.test(name) && !variables.includes(name))
+  const variables = [...SETTINGS.map((it) => it.variable), 'OXBOW_CONFIG', 'OXBOW_PROFILE']
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('OXBOW_') || variables.includes(name)) continue
+    // Two letters away from one of ours it is a mistake, not somebody else's.
+    if (SECTION_VARIABLE.test(name) || nearest(name, variables, 2) !== undefined)
       problems.push(`${name}: there is no such variable${suggest(name, variables)}`)
+  }
   return found
+}
+
+/** What a variable's text stands for; a text that does not fit its kind stays one, and is told as such. */
+function parsedAs(text: string, kind: Kind): unknown {
+  switch (kind) {
+    case 'number':
+      return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
+    case 'boolean':
+      return text === 'true' ? true : text === 'false' ? false : text
+    case 'list':
+      return text
+        .split(',')
+        .map((it) => it.trim())
+        .filter((it) => it !== '')
+    case 'tables':
+      try {
+        return JSON.parse(text)
+      } catch {
+        return text
+      }
+    default:
+      return text
+  }
 }
 
 function suggest(name: string, known: readonly string[]): string {

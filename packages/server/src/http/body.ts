@@ -8,7 +8,7 @@ export interface BodyLimits {
   readonly maxJsonDepth: number
 }
 
-/** @throws HttpError 415, 413 or 400 */
+/** @throws HttpError 415, 413, 400, or 499 when the client has left */
 export async function readJson(c: Context, limits: BodyLimits): Promise<unknown> {
   const type = c.req.header('content-type') ?? ''
   if (type.split(';')[0]!.trim().toLowerCase() !== 'application/json')
@@ -17,6 +17,20 @@ export async function readJson(c: Context, limits: BodyLimits): Promise<unknown>
       'unsupported_media_type',
       `The content type must be application/json; got ${type === '' ? 'none' : JSON.stringify(type.slice(0, 100))}.`,
     )
+  const charset = /;\s*charset="?([^";\s]*)/i.exec(type)?.[1] ?? 'utf-8'
+  if (!/^(utf-?8|us-ascii)$/i.test(charset))
+    throw new HttpError(
+      415,
+      'unsupported_media_type',
+      `The body must be UTF-8; got the charset ${charset.slice(0, 100)}.`,
+    )
+  const encoding = c.req.header('content-encoding') ?? 'identity'
+  if (encoding.trim().toLowerCase() !== 'identity')
+    throw new HttpError(
+      415,
+      'unsupported_media_type',
+      `The body must not be compressed; got the content encoding ${encoding.slice(0, 100)}.`,
+    )
   return parseJson(decode(await readBytes(c, limits.maxBodyBytes)), limits.maxJsonDepth)
 }
 
@@ -24,19 +38,23 @@ async function readBytes(c: Context, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () =>
     new HttpError(413, 'body_too_large', `The body is larger than ${maxBytes} bytes.`, { connection: 'close' })
   const declared = c.req.header('content-length')
-  if (declared !== undefined) {
-    if (Number(declared) > maxBytes) throw tooLarge()
-    return new Uint8Array(await c.req.arrayBuffer())
+  if (Number(declared ?? 0) > maxBytes) throw tooLarge()
+  try {
+    if (declared !== undefined) return new Uint8Array(await c.req.arrayBuffer())
+    // Sent in chunks of unknown number: counted while they come.
+    const parts: Uint8Array[] = []
+    let bytes = 0
+    for await (const part of c.req.raw.body ?? []) {
+      bytes += part.length
+      if (bytes > maxBytes) throw tooLarge()
+      parts.push(part)
+    }
+    return Buffer.concat(parts)
+  } catch (error) {
+    if (error instanceof HttpError) throw error
+    // Nobody reads this answer: the client has left, or was too slow. 499 is what proxies call that.
+    throw new HttpError(499, 'client_left', 'The connection ended before the body did.', { connection: 'close' })
   }
-  // Sent in chunks of unknown number: counted while they come.
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of c.req.raw.body ?? []) {
-    bytes += part.length
-    if (bytes > maxBytes) throw tooLarge()
-    parts.push(part)
-  }
-  return Buffer.concat(parts)
 }
 
 function decode(bytes: Uint8Array): string {

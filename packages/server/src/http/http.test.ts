@@ -1,6 +1,7 @@
 // What every route has in common.
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
+import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs, runInput } from '../test.fixture.ts'
 
@@ -40,6 +41,36 @@ describe('bodies', () => {
       'POST /api/chat/stream HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: 2\r\n\r\n{}',
     )
     expect(answer).toMatch(/^HTTP\/1.1 415 /)
+  })
+
+  test.each([
+    [{ 'content-encoding': 'gzip' }, /not be compressed; got the content encoding gzip/],
+    [{ 'content-type': 'application/json; charset=latin1' }, /must be UTF-8; got the charset latin1/],
+  ])('%j is a 415 that says what is taken', async (headers, message) => {
+    const { post } = await start()
+    const answer = await post('/api/chat', { message: 'Hi' }, { headers })
+    expect(answer.status).toBe(415)
+    expect((await json(answer)).error.message).toMatch(message)
+  })
+
+  test.each([
+    ['of a declared length', 'content-length: 100', '{"message":'],
+    ['in chunks', 'transfer-encoding: chunked', 'b\r\n{"message":\r\n'],
+  ])('a client that leaves in the midst of a body %s is no fault of the service', async (_, length, part) => {
+    const { url, logged } = await start()
+    for (const path of ['/api/chat', '/api/chat/stream']) {
+      logged.length = 0
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n${length}\r\n\r\n${part}`,
+      )
+      // It says "100 Continue" once it has the head.
+      await once(socket, 'data')
+      socket.resetAndDestroy()
+      const line = await until(() => logged.find((it) => it.msg === 'request'))
+      expect(line).toMatchObject({ level: 'info', status: 499, path })
+      expect(logged.filter((it) => it.level === 'error' || it.level === 'warn')).toEqual([])
+    }
   })
 
   test('a charset beside application/json is accepted', async () => {
@@ -232,10 +263,12 @@ describe('names of this service', () => {
     expect(service.routes.length).toBeGreaterThan(5)
   })
 
-  test('a port that is taken is an error', async () => {
+  test('a port that is taken is an error that says what to do', async () => {
     const { url } = await start()
     const { port } = new URL(url)
-    await expect(start({ overrides: { 'server.port': Number(port) } })).rejects.toThrow(/EADDRINUSE/)
+    await expect(start({ overrides: { 'server.port': Number(port) } })).rejects.toThrow(
+      `Cannot listen on 127.0.0.1:${port}: another program has it. Stop that, or choose another port`,
+    )
     expect({ port: Number(port) } satisfies Partial<AddressInfo>).toBeDefined()
   })
 })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { isId } from '@oxbow/core'
 import type { MiddlewareHandler } from 'hono'
 import type { Logger } from 'pino'
-import type { AppEnv } from './route.ts'
+import type { AppContext, AppEnv } from './route.ts'
 
 export interface ObservedRequest {
   readonly method: string
@@ -25,7 +25,27 @@ export const requestLog =
     const { method, path } = c.req
     const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status
     observe({ method, route: c.get('route') ?? 'unmatched', status, seconds: ms / 1_000 })
-    const level =
-      status >= 500 ? 'error' : path === '/healthz' || path === '/readyz' || path === '/metrics' ? 'debug' : 'info'
-    log[level]({ requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms) }, 'request')
+    const code = c.get('errorCode')
+    const about = { requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms), ...whoOf(c) }
+    log[levelOf(path, status, code)]({ ...about, ...(code !== undefined && { code }) }, 'request')
   }
+
+function levelOf(path: string, status: number, code: string | undefined): 'debug' | 'info' | 'warn' | 'error' {
+  // That a service says that it stops is no fault of it.
+  if (code === 'shutting_down') return 'info'
+  const asked = path === '/healthz' || path === '/readyz' || path === '/metrics'
+  if (asked) return status >= 500 ? 'warn' : 'debug'
+  return status >= 500 ? 'error' : 'info'
+}
+
+/** Who it was, as far as that was proven. Never what they proved it with. */
+function whoOf(c: AppContext): Record<string, string> {
+  const caller = c.get('caller')
+  const keyId = c.get('keyId')
+  const refusal = c.get('refusal')
+  return {
+    ...(caller !== undefined && caller !== 'anybody' && { tenant: caller.tenant, user: caller.user }),
+    ...(keyId !== undefined && { keyId }),
+    ...(refusal !== undefined && { refusal }),
+  }
+}

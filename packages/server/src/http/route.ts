@@ -1,6 +1,7 @@
 // A route is data: what it takes, what it answers, and a function between. Validation, 405 and the OpenAPI document all
 // come from the same table.
 import type { HttpBindings } from '@hono/node-server'
+import type { Principal } from '@oxbow/core'
 import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { type BodyLimits, readJson } from './body.ts'
@@ -8,7 +9,19 @@ import { HttpError } from './errors.ts'
 
 export interface AppEnv {
   readonly Bindings: HttpBindings
-  readonly Variables: { requestId: string; route: string }
+  readonly Variables: {
+    requestId: string
+    route: string
+    /** Set by the guard: the proven principal, or `anybody` where nobody has to prove anything. */
+    caller: (Principal & { readonly tenant: string }) | 'anybody' | undefined
+    /** The public part of the API key that was used. */
+    keyId: string | undefined
+    /** Why credentials were refused. */
+    refusal: string | undefined
+    /** The code of the error that was answered. */
+    errorCode: string | undefined
+    corsHeaders: Readonly<Record<string, string>> | undefined
+  }
 }
 export type AppContext = Context<AppEnv>
 
@@ -25,6 +38,11 @@ export interface Route {
   readonly path: string
   readonly id: string
   readonly summary: string
+  /**
+   * Who may come, with identity on. Default `user`: whoever has proven who they are. `admin`: holders of `oxbow:admin`.
+   * `optional`: everybody, but strangers see less.
+   */
+  readonly access?: 'open' | 'optional' | 'user' | 'admin'
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly headers?: z.ZodObject
@@ -33,6 +51,14 @@ export interface Route {
   readonly bodyOptional?: boolean
   readonly answers: Readonly<Record<number, Answer>>
   readonly handle: (request: never, c: AppContext) => Response | Promise<Response>
+}
+
+/** What every request passes. Throws what it is refused with. */
+export interface Guard {
+  /** Before anything of the request is looked at. */
+  enter(c: AppContext, route: Pick<Route, 'access'>): Promise<void>
+  /** Whom a query or a body names, whatever the route makes of it. */
+  checkNames(c: AppContext, given: unknown): void
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
@@ -56,13 +82,18 @@ export function route<
   return definition as unknown as Route
 }
 
-export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits): void {
+export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits, guard: Guard): void {
   for (const it of routes) {
     app.on(it.method.toUpperCase(), it.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
       c.set('route', it.path)
+      // First of all: strangers learn nothing from how their request is judged.
+      await guard.enter(c, it)
+      guard.checkNames(c, c.req.query())
       const params = it.params && parse(it.params, c.req.param(), 'path')
       const query = it.query && parse(it.query, c.req.query(), 'query')
-      const body = it.body && parse(it.body, await bodyOf(c, it, limits), 'body')
+      const given = it.body && (await bodyOf(c, it, limits))
+      guard.checkNames(c, given)
+      const body = it.body && parse(it.body, given, 'body')
       return it.handle({ params, query, body } as never, c)
     })
   }

@@ -21,7 +21,7 @@ export const messageText = (maxLength: number) =>
     .refine((text) => text.trim() !== '', 'must not be blank')
 
 export const sequenceNumber = z.coerce
-  .number()
+  .number('must be a whole number, 0 or more')
   .int('must be a whole number, 0 or more')
   .min(0, 'must be a whole number, 0 or more')
   .describe("A sequence number of the session's journal.")
@@ -35,4 +35,6 @@ export const errorAnswer = z.object({
 })
 
 export const sessionPath = z.object({ sessionId: id })
-export const userQuery = z.object({ userId: optionalId })
+/** With identity on both are known from the credentials, and may be left out. */
+export const whose = { userId: optionalId, tenant: optionalId }
+export const userQuery = z.object(whose)

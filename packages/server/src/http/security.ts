@@ -1,6 +1,6 @@
 // Headers of every answer, and the name under which this service may be asked.
 import type { MiddlewareHandler } from 'hono'
-import { hostAllowed } from '../loopback.ts'
+import { hostAllowed, hostListed } from '../loopback.ts'
 import { HttpError } from './errors.ts'
 import type { AppContext, AppEnv } from './route.ts'
 
@@ -14,6 +14,7 @@ const headers = {
 /** For answers that are written past hono. */
 export const streamHeaders = (c: AppContext): Record<string, string> => ({
   ...headers,
+  ...c.get('corsHeaders'),
   'x-request-id': c.get('requestId'),
 })
 
@@ -25,8 +26,9 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   c.res.headers.set('x-request-id', c.get('requestId'))
 }
 
-export const checkHost =
-  (host: string): MiddlewareHandler<AppEnv> =>
+/** While nobody has to prove who they are: names of this machine only, and pages of this machine or of configured origins. */
+export const checkLocalHost =
+  (host: string, origins: readonly string[]): MiddlewareHandler<AppEnv> =>
   async (c, next) => {
     const name = c.req.header('host')
     if (!hostAllowed(name, host))
@@ -37,9 +39,44 @@ export const checkHost =
       )
     // A page elsewhere can send a POST without a body, though it cannot read the answer.
     const origin = c.req.header('origin')
-    if (origin !== undefined && !hostAllowed(hostOf(origin), host))
-      throw new HttpError(403, 'origin_not_allowed', 'Pages of other sites may not use this service.')
+    if (origin !== undefined && !origins.includes(origin) && !hostAllowed(hostOf(origin), host)) throw foreignPage()
     await next()
   }
+
+export interface HostRules {
+  /** Empty: any. */
+  readonly allowedHosts: readonly string[]
+  readonly origins: readonly string[]
+  /** Browsers send the credentials by themselves, also for pages of others. */
+  readonly ambient: boolean
+}
+
+/** With identity on: the configured names, and no foreign page where the browser would lend it somebody's session. */
+export const checkConfiguredHost =
+  ({ allowedHosts, origins, ambient }: HostRules): MiddlewareHandler<AppEnv> =>
+  async (c, next) => {
+    const name = c.req.header('host')
+    // Probes come by address.
+    const probe = c.req.path === '/healthz' || c.req.path === '/readyz'
+    if (allowedHosts.length > 0 && !probe && !hostListed(name, allowedHosts))
+      throw new HttpError(
+        403,
+        'host_not_allowed',
+        `This service is not called ${JSON.stringify((name ?? '').slice(0, 100))}. Its names are in server.allowedHosts.`,
+      )
+    const origin = c.req.header('origin')
+    if (ambient && origin !== undefined && !origins.includes(origin)) {
+      const page = hostOf(origin)
+      if (
+        page === undefined ||
+        (page !== name?.toLowerCase() && !(allowedHosts.length > 0 && hostListed(page, allowedHosts)))
+      )
+        throw foreignPage()
+    }
+    await next()
+  }
+
+const foreignPage = (): HttpError =>
+  new HttpError(403, 'origin_not_allowed', 'Pages of other sites may not use this service.')
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)

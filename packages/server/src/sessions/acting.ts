@@ -1,10 +1,10 @@
-// POST routes of sessions: stop a turn, bring the result of an external call.
+// POST routes of sessions: stop a turn, let a parked one go on, bring the result of an external call.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, given, id, optionalId, sessionPath } from '../http/schemas.ts'
-import { principalOf } from '../principal.ts'
+import { errorAnswer, given, id, optionalId, sessionPath, whose } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
 import { existing, sessionOf } from './reading.ts'
 
 export function interruptRoute(engine: Engine): Route {
@@ -14,18 +14,18 @@ export function interruptRoute(engine: Engine): Route {
     id: 'interruptTurn',
     summary: 'Stops a turn; without a turn id the one that runs.',
     params: sessionPath,
-    body: z.object({ userId: optionalId, turnId: optionalId, reason: z.string().max(500).optional() }),
+    body: z.object({ ...whose, turnId: optionalId, reason: z.string().max(500).optional() }),
     bodyOptional: true,
     answers: {
       200: { description: 'The turn that was hit.', schema: z.object({ turnId: z.string() }) },
       404: { description: 'There was no turn to stop.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, body }, c) {
-      const userId = given(body.userId)
-      await existing(engine, sessionId, userId)
+      const { owner, principal } = callerOf(c, body)
+      await existing(engine, sessionId, owner)
       const turnId = given(body.turnId)
-      const hit = await sessionOf(engine, sessionId, userId).interrupt({
-        principal: principalOf(userId),
+      const hit = await sessionOf(engine, sessionId, owner).interrupt({
+        principal,
         ...(turnId !== undefined && { turnId }),
         ...(body.reason !== undefined && { reason: body.reason }),
       })
@@ -40,21 +40,46 @@ export function interruptRoute(engine: Engine): Route {
   })
 }
 
-const content = z.union([
-  z.string(),
-  z.array(
-    z.discriminatedUnion('type', [
-      z.object({ type: z.literal('text'), text: z.string() }),
-      z.object({
-        type: z.literal('data'),
-        mediaType: z.string(),
-        data: z.string().optional().describe('Base64.'),
-        url: z.string().optional(),
-        name: z.string().optional(),
-      }),
-    ]),
-  ),
-])
+export function releaseRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/api/sessions/{sessionId}/release',
+    id: 'releaseTurn',
+    summary: 'Lets a turn go on that was paused by hand, or set aside after it had been broken off too often.',
+    params: sessionPath,
+    body: z.object(whose),
+    bodyOptional: true,
+    answers: {
+      200: { description: 'The turn that goes on.', schema: z.object({ turnId: z.string() }) },
+      409: { description: 'No turn of the session is paused by hand or parked.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const { turn } = await existing(engine, sessionId, owner)
+      await sessionOf(engine, sessionId, owner).release({ principal })
+      return c.json({ turnId: turn?.turnId })
+    },
+  })
+}
+
+const content = z.union(
+  [
+    z.string(),
+    z.array(
+      z.discriminatedUnion('type', [
+        z.object({ type: z.literal('text'), text: z.string() }),
+        z.object({
+          type: z.literal('data'),
+          mediaType: z.string(),
+          data: z.string().optional().describe('Base64.'),
+          url: z.string().optional(),
+          name: z.string().optional(),
+        }),
+      ]),
+    ),
+  ],
+  'must be a text, or a list of {"type": "text", "text"} and {"type": "data", "mediaType", "data" or "url"}',
+)
 
 export function callResultRoute(engine: Engine): Route {
   return route({
@@ -63,23 +88,30 @@ export function callResultRoute(engine: Engine): Route {
     id: 'bringCallResult',
     summary: 'Brings the result of an external call; the turn goes on.',
     params: sessionPath.extend({ callId: id }),
-    body: z.object({ userId: optionalId, status: z.enum(['success', 'error']).default('success'), content }),
+    body: z.object({
+      ...whose,
+      status: z.enum(['success', 'error'], 'must be "success" or "error"').default('success'),
+      content,
+    }),
     answers: {
       202: {
         description: 'Stored. Events after `after` tell what becomes of it.',
         schema: z.object({ turnId: z.string(), after: z.number() }),
       },
-      404: { description: 'No such call is waiting.', schema: errorAnswer },
-      409: { description: 'Its result has been brought already.', schema: errorAnswer },
+      404: {
+        description: 'No such call is waiting: it never was, or the turn has gone on since its result was brought.',
+        schema: errorAnswer,
+      },
+      409: { description: 'Its result has been brought, and its turn waits for others.', schema: errorAnswer },
     },
     async handle({ params: { sessionId, callId }, body }, c) {
-      const userId = given(body.userId)
-      await existing(engine, sessionId, userId)
+      const { owner, principal } = callerOf(c, body)
+      await existing(engine, sessionId, owner)
       const { status } = body
-      const { turnId, after } = await sessionOf(engine, sessionId, userId).resolve(
+      const { turnId, after } = await sessionOf(engine, sessionId, owner).resolve(
         callId,
         { status, content: body.content as string },
-        { principal: principalOf(userId) },
+        { principal },
       )
       return c.json({ turnId, after }, 202)
     },

@@ -3,10 +3,12 @@ import { type Block, type Engine, type Message, type SessionState, statusOf } fr
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, given, sequenceNumber, sessionPath, userQuery } from '../http/schemas.ts'
-import { principalOf } from '../principal.ts'
+import { errorAnswer, sequenceNumber, sessionPath, userQuery } from '../http/schemas.ts'
+import { type Caller, callerOf } from '../principal.ts'
 
 const status = z.enum(['idle', 'running', 'waiting', 'parked'])
+
+const LIMIT_RULE = 'must be a whole number from 1 to 200'
 
 export function sessionList(engine: Engine): Route {
   return route({
@@ -15,7 +17,7 @@ export function sessionList(engine: Engine): Route {
     id: 'listSessions',
     summary: 'The sessions of a user, newest first.',
     query: userQuery.extend({
-      limit: z.coerce.number().int().min(1).max(200).default(50),
+      limit: z.coerce.number(LIMIT_RULE).int(LIMIT_RULE).min(1, LIMIT_RULE).max(200, LIMIT_RULE).default(50),
       before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
     }),
     answers: {
@@ -38,9 +40,9 @@ export function sessionList(engine: Engine): Route {
       },
     },
     async handle({ query }, c) {
-      const { tenant, user } = principalOf(given(query.userId))
+      const { owner } = callerOf(c, query)
       const { limit, before } = query
-      const page = await engine.sessions({ tenant, user, limit, ...(before !== undefined && { before }) })
+      const page = await engine.sessions({ ...owner, limit, ...(before !== undefined && { before }) })
       const sessions = page.map(({ key, status, title, agent, createdAt, updatedAt }) => {
         return { sessionId: key.session, userId: key.user, status, title, agent, createdAt, updatedAt }
       })
@@ -87,7 +89,7 @@ export function sessionMessages(engine: Engine): Route {
       404: { description: 'There is no such session.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
-      const state = await existing(engine, sessionId, given(query.userId))
+      const state = await existing(engine, sessionId, callerOf(c, query).owner)
       const { turn } = state
       const open = turn && {
         turnId: turn.turnId,
@@ -127,23 +129,25 @@ export function sessionEvents(engine: Engine): Route {
       404: { description: 'There is no such session.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
-      const userId = given(query.userId)
-      const { seq } = await existing(engine, sessionId, userId)
-      const events = await sessionOf(engine, sessionId, userId).events(query.after)
+      const { owner } = callerOf(c, query)
+      const { seq } = await existing(engine, sessionId, owner)
+      const events = await sessionOf(engine, sessionId, owner).events(query.after)
       const last = events.at(-1)
       return c.json({ events, ...(last !== undefined && last.seq < seq && { next: last.seq }) })
     },
   })
 }
 
-export function sessionOf(engine: Engine, session: string, userId: string | undefined) {
-  const { tenant, user } = principalOf(userId)
-  return engine.session({ tenant, user, session })
-}
+export const sessionOf = (engine: Engine, session: string, owner: Caller['owner']) =>
+  engine.session({ ...owner, session })
 
-/** @throws HttpError 404 */
-export async function existing(engine: Engine, sessionId: string, userId: string | undefined): Promise<SessionState> {
-  const state = await sessionOf(engine, sessionId, userId).state()
+/**
+ * Somebody else's session has another key: it is looked for, and not found, exactly like one that never was.
+ *
+ * @throws HttpError 404
+ */
+export async function existing(engine: Engine, sessionId: string, owner: Caller['owner']): Promise<SessionState> {
+  const state = await sessionOf(engine, sessionId, owner).state()
   if (state.seq === 0) throw new HttpError(404, 'unknown_session', `There is no session ${JSON.stringify(sessionId)}.`)
   return state
 }

@@ -1,3 +1,5 @@
+import { memory } from '@oxbow/backends/memory'
+import type { Event } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs, runInput } from '../test.fixture.ts'
@@ -127,5 +129,58 @@ describe('POST /api/sessions/{sessionId}/interrupt', () => {
     expect((await json(post('/api/sessions/s/interrupt', { turnId: 't' }))).error.code).toBe('no_open_turn')
     expect((await json(post('/api/sessions/none/interrupt', {}))).error.code).toBe('unknown_session')
     expect((await post('/api/sessions/s/interrupt', { userId: 'mallory' })).status).toBe(404)
+  })
+})
+
+test('what is wrong with a request is said in words of this service', async () => {
+  const { post, get } = await start({ replies: always })
+  await post('/api/chat', { sessionId: 's', message: 'Hi' })
+  const told = async (answer: Promise<Response>) => (await json(answer)).error.message
+  expect(await told(get('/api/sessions?limit=x'))).toBe('limit: must be a whole number from 1 to 200')
+  expect(await told(get('/api/sessions/s/events?after=x'))).toBe('after: must be a whole number, 0 or more')
+  for (const content of [undefined, 5])
+    expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content: must be a text, or a list of/)
+})
+
+describe('POST /api/sessions/{sessionId}/release', () => {
+  test('lets a turn go on that was broken off too often; until then each answer says how', async () => {
+    const backend = memory()
+    const key = { tenant: 'default', user: 'default', session: 's' }
+    const turnId = 't'
+    const claims = [1, 2, 3, 4, 5, 6].map((epoch) => ({ type: 'turn.claimed', turnId, worker: `died-${epoch}`, epoch }))
+    const events = [
+      { type: 'session.opened', schemaVersion: 1, key, agent: { name: 'assistant', version: '1' } },
+      {
+        type: 'turn.started',
+        turnId,
+        input: [{ type: 'text', text: 'Hi' }],
+        surface: 'http',
+        principal: { tenant: 'default', user: 'default' },
+        agent: { name: 'assistant', version: '1' },
+        options: {},
+      },
+      ...claims,
+    ].map((it, n) => ({ ...it, seq: n + 1, at: 1 }) as Event)
+    await backend.journal.append(key, 0, events, { status: 'running', title: 'Hi', agent: 'assistant' })
+    const { post, get } = await start({ backend, replies: always })
+    await until(async () => (await json(get('/api/sessions/s/messages'))).status === 'parked')
+
+    const same = await post('/api/chat', { sessionId: 's', turnId, message: 'Hi' })
+    expect(same.status).toBe(503)
+    expect((await json(same)).error.message).toContain('/release')
+    expect((await json(post('/api/chat', { sessionId: 's', message: 'More' }))).error.message).toContain('/release')
+    expect(await json(get('/api/sessions/s/release', { method: 'POST' }))).toEqual({ turnId })
+    expect(await json(post('/api/chat', { sessionId: 's', turnId, message: 'Hi' }))).toMatchObject({
+      reply: 'Hello there.',
+    })
+  })
+
+  test('is a 409 when nothing is parked, and a 404 in a session that does not exist', async () => {
+    const { post } = await start({ replies: always })
+    await post('/api/chat', { sessionId: 's', message: 'Hi' })
+    const answer = await post('/api/sessions/s/release', {})
+    expect(answer.status).toBe(409)
+    expect((await json(answer)).error.code).toBe('not_parked')
+    expect((await post('/api/sessions/none/release', {})).status).toBe(404)
   })
 })

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, sessionPath, userQuery } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { findTurn, type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { existing, sessionOf } from './reading.ts'
@@ -26,15 +27,16 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
     },
     async handle({ params: { sessionId }, query }, c) {
       const after = lastEventId(c, query.after)
-      const userId = given(query.userId)
-      const found = findTurn(await existing(engine, sessionId, userId), given(query.turnId))
+      const { owner } = callerOf(c, query)
+      const found = findTurn(await existing(engine, sessionId, owner), given(query.turnId))
       if (found === undefined)
         throw new HttpError(404, 'unknown_turn', `There is no such turn in session ${JSON.stringify(sessionId)}.`)
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
       const { turnId, startedAfter } = found
-      const session = sessionOf(engine, sessionId, userId)
-      return streamTurn(deps, c, { threadId: sessionId, runId: turnId, turnId }, async () => ({
+      const session = sessionOf(engine, sessionId, owner)
+      return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, async () => ({
         session,
+        turnId,
         position: { startedAfter, after: after ?? startedAfter, again: true, queued: false },
       }))
     },

@@ -1,17 +1,26 @@
-// Who watches which turn. When the last one has left, the turn is stopped after a short grace, or goes on.
+// Who watches which turn. A turn that a client has asked for here is stopped when nobody is left, after a short grace. Who
+// only watches keeps such a turn alive; a turn that was not asked for here is none of ours to stop.
 import type { Session } from '@oxbow/core'
+import { CLIENT_LEFT } from '../failures.ts'
 
 export interface Audience {
-  /** Somebody watches a turn. Call the result once or more when they leave; `over` tells that the turn needs nobody. */
-  enter(session: Session, turnId: string): (over: boolean) => void
+  /**
+   * Somebody watches a turn: who starts it, who comes back to what they may have started, or anybody else. Call the result
+   * once or more when they leave; `over` tells that the turn needs nobody.
+   */
+  enter(session: Session, turnId: string, as?: 'starter' | 'returner' | 'watcher'): (over: boolean) => void
   /** Stops at once what would be stopped after its grace. Who leaves from now on stops nothing: the service does. */
   close(): Promise<void>
 }
 
 interface Watched {
   watchers: number
+  /** One of them has asked for the turn. */
+  asked: boolean
   grace: NodeJS.Timeout | undefined
 }
+
+const MAX_REMEMBERED = 10_000
 
 export function audience(options: {
   readonly onDisconnect: 'stop' | 'continue'
@@ -19,16 +28,26 @@ export function audience(options: {
   readonly onError: (error: unknown) => void
 }): Audience {
   const turns = new Map<string, Watched>()
+  /** Turns that were asked for here: a turn that waited for its client is asked for again. */
+  const started = new Set<string>()
   const stops = new Map<string, () => Promise<void>>()
   let closed = false
 
+  const remember = (name: string): void => {
+    started.delete(name)
+    started.add(name)
+    if (started.size > MAX_REMEMBERED) started.delete(started.values().next().value!)
+  }
+
   return {
-    enter(session, turnId) {
+    enter(session, turnId, as = 'starter') {
       const { tenant, user, session: id } = session.key
       const name = JSON.stringify([tenant, user, id, turnId])
-      const turn = turns.get(name) ?? { watchers: 0, grace: undefined }
+      const turn = turns.get(name) ?? { watchers: 0, asked: false, grace: undefined }
       turns.set(name, turn)
       turn.watchers += 1
+      if (as === 'starter') remember(name)
+      if (as !== 'watcher' && started.has(name)) turn.asked = true
       clearTimeout(turn.grace)
       stops.delete(name)
       let here = true
@@ -39,13 +58,13 @@ export function audience(options: {
         turn.watchers -= 1
         if (turn.watchers > 0) return
         turns.delete(name)
-        if (over || closed || options.onDisconnect === 'continue') return
+        if (over || closed || !turn.asked || options.onDisconnect === 'continue') return
         const stop = async (): Promise<void> => {
           clearTimeout(turn.grace)
           if (stops.get(name) !== stop) return
           stops.delete(name)
           turns.delete(name)
-          await session.interrupt({ turnId, reason: 'the client left' }).catch(options.onError)
+          await session.interrupt({ turnId, reason: CLIENT_LEFT }).catch(options.onError)
         }
         turns.set(name, turn)
         stops.set(name, stop)

@@ -106,6 +106,76 @@ describe('a client that leaves', () => {
   })
 })
 
+describe('somebody who only watches', () => {
+  const noStreams = (rig: { get(path: string): Promise<Response> }) =>
+    until(async () => /oxbow_streams_open 0/.test(await (await rig.get('/metrics')).text()))
+  const slow = (held: ReturnType<typeof gate>) => [{ text: 'one two', hold: { atChunk: 1, gate: held } }]
+  const watch = async (rig: { get(path: string): Promise<Response> }) => {
+    const reader = readStream(await rig.get('/api/sessions/thread/stream'))
+    await reader.until((it) => it.name === 'stream_resumed')
+    await reader.leave()
+    await noStreams(rig)
+  }
+
+  test('leaves a turn that was not asked for over HTTP to itself', async () => {
+    const held = gate()
+    const it = await start({ replies: slow(held), overrides: stopAtOnce })
+    const session = it.engine.session({ user: 'default', session: 'thread' })
+    const running = session.run('Hi', { turnId: 't1' })
+    await held.reached
+    await watch(it)
+    await watch(it)
+    held.open()
+    expect(await running).toMatchObject({ status: 'finished', text: 'one two' })
+  })
+
+  test('leaves a turn to itself that another service works on, also when its request is repeated here', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'oxbow-watch-'))
+    const store = () => sqlite({ path: join(folder, 'oxbow.db') })
+    const held = gate()
+    const one = await start({ backend: store(), replies: slow(held), overrides: stopAtOnce })
+    const two = await start({ backend: store(), overrides: stopAtOnce })
+    const reader = readStream(await one.post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    await watch(two)
+    const again = readStream(await two.post('/api/chat/stream', runInput('Hi')))
+    await again.until((it) => it.name === 'stream_resumed')
+    await again.leave()
+    await noStreams(two)
+    held.open()
+    expect(endOf(await reader.rest()).type).toBe('RUN_FINISHED')
+    await Promise.all([one.close(), two.close()])
+    await rm(folder, { recursive: true })
+  })
+
+  test('leaves a turn to itself whose client is still there', async () => {
+    const held = gate()
+    const it = await start({ replies: slow(held), overrides: stopAtOnce })
+    const reader = readStream(await it.post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    const other = readStream(await it.get('/api/sessions/thread/stream'))
+    await other.until(isText)
+    await other.leave()
+    await until(async () => /oxbow_streams_open 1/.test(await (await it.get('/metrics')).text()))
+    held.open()
+    expect(endOf(await reader.rest()).type).toBe('RUN_FINISHED')
+  })
+
+  test('keeps a turn alive whose client has left, for as long as they are there', async () => {
+    const held = gate()
+    const it = await start({ replies: slow(held), overrides: stopAtOnce })
+    const reader = readStream(await it.post('/api/chat/stream', runInput('Hi')))
+    await reader.until(isText)
+    const other = readStream(await it.get('/api/sessions/thread/stream'))
+    await other.until(isText)
+    await reader.leave()
+    await until(async () => /oxbow_streams_open 1/.test(await (await it.get('/metrics')).text()))
+    expect((await json(it.get('/api/sessions/thread/messages'))).status).toBe('running')
+    await other.leave()
+    await it.model.requests[0]?.waitForAbort()
+  })
+})
+
 describe('a stream that is taken up', () => {
   test('in the midst of an answer, says that text comes again, and gives it whole', async () => {
     const held = gate()
@@ -311,7 +381,7 @@ describe('a service that stops', () => {
     const answer = await post('/api/chat/stream', runInput('Hi'))
     await held.reached
     const closing = service.close()
-    await expect(get('/healthz')).rejects.toThrow(/fetch failed/)
+    expect((await get('/readyz')).status).toBe(503)
     held.open()
     expect(endOf(await readStream(answer).rest()).type).toBe('RUN_FINISHED')
     await closing

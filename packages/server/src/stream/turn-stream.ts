@@ -12,6 +12,8 @@ export interface StreamDeps {
   readonly streams: SseStreams
   readonly audience: Audience
   readonly onRepair: () => void
+  /** The schema of a tool's arguments. */
+  readonly schemaOf: (agent: string, tool: string) => object | undefined
   /** Logs an error that the reader is not told, and returns its reference. */
   readonly report: (error: unknown, about: { readonly turnId: string }) => string
 }
@@ -27,26 +29,39 @@ export interface Position {
   readonly queued: boolean
 }
 
+export interface Located {
+  readonly session: Session
+  readonly turnId: string
+  readonly position: Position
+  /** What the reader should know about the request itself. */
+  readonly warnings?: readonly string[]
+}
+
 export async function streamTurn(
   deps: StreamDeps,
   c: AppContext,
-  run: { readonly threadId: string; readonly runId: string; readonly turnId: string },
+  run: { readonly threadId: string; readonly runId: string; readonly known?: ReadonlySet<string> },
   /** Called when the stream has begun: what fails in it ends the stream with RUN_ERROR. */
-  locate: () => Promise<{ session: Session; position: Position }>,
+  locate: () => Promise<Located>,
 ): Promise<Response> {
-  const { turnId } = run
   const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
+  let turnId = run.runId
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
   sse.write(encoder.start())
   try {
-    const { session, position } = await locate()
-    leave = deps.audience.enter(session, turnId)
+    const located = await locate()
+    const { session, position } = located
+    turnId = located.turnId
+    encoder.follows(turnId)
+    const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'returner' : 'starter'
+    leave = deps.audience.enter(session, turnId, as)
     const from = await rewind(session, encoder, turnId, position)
     if (position.again) sse.write(encoder.resumed(from))
     if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
-    await follow(session, encoder, sse, turnId, from.after)
+    for (const it of located.warnings ?? []) sse.write(encoder.hint('resume', it))
+    await follow(deps, session, encoder, sse, turnId, from.after)
   } catch (error) {
     sse.write(encoder.fail(failureOfError(error, report)))
   }
@@ -89,15 +104,22 @@ async function rewind(
   return { after: at, repeats: encoder.inStep }
 }
 
-async function follow(session: Session, encoder: RunEncoder, sse: Sse, turnId: string, after: number): Promise<void> {
+async function follow(
+  { schemaOf }: StreamDeps,
+  session: Session,
+  encoder: RunEncoder,
+  sse: Sse,
+  turnId: string,
+  after: number,
+): Promise<void> {
   for await (const item of session.follow({ after, signal: sse.signal })) {
     const written = sse.write(encoder.encode(item))
     if (encoder.ended) return
     if (item.type === 'turn.paused' && item.turnId === turnId) {
       // A pause of the past has been ended by what follows it.
-      const { turn } = await session.state()
+      const { turn, agent } = await session.state()
       if (turn?.paused?.seq === item.seq) {
-        sse.write(encoder.pause())
+        sse.write(encoder.pause((tool) => schemaOf(agent, tool)))
         return
       }
     }

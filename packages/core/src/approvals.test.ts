@@ -1,0 +1,322 @@
+import { until } from '@oxbow/testing'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from './core.fixture.ts'
+import { type Principal, type Tool, tool } from './index.ts'
+
+const manager: Principal = { user: 'mia', permissions: ['tickets:approve'] }
+
+function submitTool(done: unknown[], more: Partial<Parameters<typeof tool>[0]> = {}): Tool {
+  return tool({
+    name: 'submit',
+    description: 'Submits a ticket.',
+    effects: ['write'],
+    input: z.object({ system: z.string(), days: z.number() }),
+    run: (input, { operationId }) => {
+      done.push([input, operationId])
+      return 'submitted'
+    },
+    ...more,
+  } as Parameters<typeof tool>[0])
+}
+
+const replies = [call('submit', { system: 'crm', days: '30' }), { text: 'Done.' }]
+
+describe('H2: a call that nothing allows', () => {
+  test('pauses the turn with an approval of its exact arguments, and runs once when it is approved', async () => {
+    const done: unknown[] = []
+    const { session, server } = await bench(replies, { tools: [submitTool(done)] })
+    const paused = await session.run('Get me access.', { turnId: 't1' })
+    expect(paused).toMatchObject({ status: 'paused', reason: 'approval' })
+    const [approval] = paused.approvals
+    expect(approval).toMatchObject({
+      tool: 'submit',
+      arguments: { system: 'crm', days: 30 },
+      rule: 'default:ask',
+      suggestions: ['submit'],
+    })
+    expect(approval!.expiresAt).toBeGreaterThan(Date.now())
+    expect(done).toEqual([])
+    await session.decide(approval!.approvalId, { verdict: 'approved', reason: 'fine' })
+    expect((await session.wait('t1')).text).toBe('Done.')
+    expect(done).toHaveLength(1)
+    expect(resultsSent(server.requests[1]!)).toEqual(['submitted'])
+    const decisions = ofType(await eventsOf(session), 'call.decided')
+    expect(decisions.map((it) => it.rule)).toEqual(['default:ask', `approval:${approval!.approvalId}`])
+    assertWhole(await eventsOf(session))
+  })
+
+  test('never runs when it is refused, and the model is told why', async () => {
+    const done: unknown[] = []
+    const { session, server } = await bench(replies, { tools: [submitTool(done)] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'denied', reason: 'not this month' })
+    await session.wait('t1')
+    expect(done).toEqual([])
+    expect(resultsSent(server.requests[1]!)).toEqual(['Refused by ann: not this month'])
+    assertWhole(await eventsOf(session))
+  })
+
+  test('can be set to stop the turn when everything was refused', async () => {
+    const { session } = await bench(replies, { tools: [submitTool([])], limits: { whenDenied: 'stop' } })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'denied' })
+    expect(await session.wait('t1')).toMatchObject({ status: 'cancelled' })
+    assertWhole(await eventsOf(session))
+  })
+
+  test('is decided exactly once, also by two processes at the same moment', async () => {
+    const done: unknown[] = []
+    const { session, another } = await bench(replies, { tools: [submitTool(done)] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const id = approvals[0]!.approvalId
+    const other = another().session({ user: 'ann', session: 's1' })
+    const outcomes = await Promise.allSettled([
+      session.decide(id, { verdict: 'approved' }),
+      other.decide(id, { verdict: 'denied' }),
+      session.decide(id, { verdict: 'approved' }),
+    ])
+    expect(outcomes.filter((it) => it.status === 'fulfilled')).toHaveLength(1)
+    const refused = outcomes.flatMap((it) => (it.status === 'rejected' ? [it.reason.code] : []))
+    expect(refused.every((it) => it === 'approval_resolved' || it === 'unknown_approval')).toBe(true)
+    await session.state()
+    await session.wait('t1')
+    const [resolved, ...more] = ofType(await eventsOf(session), 'approval.resolved')
+    expect(more).toEqual([])
+    expect(done).toHaveLength(resolved!.verdict === 'approved' ? 1 : 0)
+  })
+
+  test('waits in the store: another process decides and goes on', async () => {
+    const done: unknown[] = []
+    const { session, engine, another } = await bench(replies, { tools: [submitTool(done)] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await engine.stop(0)
+    const other = another()
+    await other.start()
+    const there = other.session({ user: 'ann', session: 's1' })
+    await there.decide(approvals[0]!.approvalId, { verdict: 'approved' })
+    expect((await there.wait('t1')).text).toBe('Done.')
+    expect(done).toHaveLength(1)
+  })
+
+  test('runs with edited arguments only after they have been validated and judged', async () => {
+    const done: [unknown, string][] = []
+    const { session, server } = await bench([...replies, replies[0]!, { text: 'ok' }], { tools: [submitTool(done)] })
+    const first = await session.run('Go.', { turnId: 't1' })
+    await session.decide(first.approvals[0]!.approvalId, { verdict: 'approved', arguments: { system: 'crm', days: 7 } })
+    await session.wait('t1')
+    expect(done[0]![0]).toEqual({ system: 'crm', days: 7 })
+    const second = await session.run('Again.', { turnId: 't2' })
+    await session.decide(second.approvals[0]!.approvalId, { verdict: 'approved', arguments: { system: 'crm' } })
+    await session.wait('t2')
+    expect(done).toHaveLength(1)
+    expect(resultsSent(server.requests[3]!).at(-1)).toContain('Not run')
+  })
+
+  test('of several in one step each has its own approval, and what needs none runs meanwhile', async () => {
+    const done: unknown[] = []
+    const { session, server } = await bench(
+      [
+        call('submit', { system: 'a', days: 1 }, 'echo', { text: 'x' }, 'submit', { system: 'b', days: 2 }),
+        { text: 'Done.' },
+      ],
+      { tools: [submitTool(done), echo] },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    expect(approvals.map((it) => it.arguments.system)).toEqual(['a', 'b'])
+    expect(ofType(await eventsOf(session), 'call.finished')).toHaveLength(1)
+    await session.decide(approvals[1]!.approvalId, { verdict: 'approved' })
+    expect(await session.wait('t1')).toMatchObject({ status: 'paused', approvals: [{ arguments: { system: 'a' } }] })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'denied' })
+    await session.wait('t1')
+    expect(done).toHaveLength(1)
+    expect(resultsSent(server.requests[1]!)).toEqual(['Refused by ann.', 'echo x', 'submitted'])
+  })
+})
+
+describe('H2: who decides', () => {
+  test('a tool may ask for a permission that the user does not have', async () => {
+    const { session } = await bench(replies, { tools: [submitTool([], { approver: 'tickets:approve' })] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const id = approvals[0]!.approvalId
+    await expect(session.decide(id, { verdict: 'approved' })).rejects.toMatchObject({ code: 'approval_forbidden' })
+    await expect(
+      session.decide(id, { verdict: 'approved' }, { principal: { ...manager, tenant: 'other' } }),
+    ).rejects.toMatchObject({ code: 'approval_forbidden' })
+    await session.decide(id, { verdict: 'approved' }, { principal: manager })
+    expect((await session.wait('t1')).status).toBe('finished')
+  })
+
+  test('nobody else decides on what a user asked for themselves', async () => {
+    const { session } = await bench(replies, { tools: [submitTool([])] })
+    const { approvals } = await session.run('Go.')
+    await expect(
+      session.decide(approvals[0]!.approvalId, { verdict: 'approved' }, { principal: manager }),
+    ).rejects.toMatchObject({ code: 'approval_forbidden' })
+  })
+})
+
+describe('H2: an accepted rule', () => {
+  const again = [...replies, replies[0]!, { text: 'Again.' }]
+
+  test('holds for the rest of the session', async () => {
+    const done: unknown[] = []
+    const { session } = await bench(again, { tools: [submitTool(done)] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await session.decide(approvals[0]!.approvalId, {
+      verdict: 'approved',
+      remember: { rule: 'submit', scope: 'session' },
+    })
+    await session.wait('t1')
+    expect((await session.run('Once more.')).status).toBe('finished')
+    expect(done).toHaveLength(2)
+  })
+
+  test('for a user holds in their other sessions and in nobody else’s; an expired one does not hold', async () => {
+    const done: unknown[] = []
+    const { session, engine } = await bench((request) => replies[request.messages.at(-1)?.role === 'tool' ? 1 : 0], {
+      tools: [submitTool(done)],
+    })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'approved', remember: { rule: 'submit', scope: 'user' } })
+    await session.wait('t1')
+    expect((await engine.session({ user: 'ann' }).run('Go.')).status).toBe('finished')
+    const ben = engine.session({ user: 'ben', session: 's1' })
+    const waiting = await ben.run('Go.', { turnId: 't1' })
+    expect(waiting.status).toBe('paused')
+    await ben.decide(waiting.approvals[0]!.approvalId, {
+      verdict: 'approved',
+      remember: { rule: 'submit', scope: 'user', expiresAt: Date.now() - 1 },
+    })
+    await ben.wait('t1')
+    expect((await ben.run('Go.')).status).toBe('paused')
+  })
+
+  test('must cover the call, names one tool, and cannot replace a mandatory approval', async () => {
+    const { session } = await bench(again, { tools: [submitTool([], { approval: 'always' }), echo] })
+    const { approvals } = await session.run('Go.')
+    expect(approvals[0]!.suggestions).toEqual([])
+    const id = approvals[0]!.approvalId
+    for (const rule of ['*', 'echo', 'sub*', 'submit', 'submit(x)', 'not a rule'])
+      await expect(
+        session.decide(id, { verdict: 'approved', remember: { rule, scope: 'session' } }),
+      ).rejects.toMatchObject({ code: 'rule_invalid' })
+  })
+})
+
+describe('H2: the moment of use', () => {
+  test('a person who lost the right in between is refused', async () => {
+    const done: unknown[] = []
+    let rights: Principal | undefined = { user: 'ann', permissions: ['tickets:submit'] }
+    const { session } = await bench(
+      [...replies, replies[0]!, { text: 'ok' }],
+      { tools: [submitTool(done, { permission: 'tickets:submit' })] },
+      { currentPrincipal: async () => rights },
+    )
+    const run = async (turnId: string): Promise<string | undefined> => {
+      const { approvals } = await session.run('Go.', { turnId, principal: { user: 'ann', permissions: ['tickets:*'] } })
+      if (turnId === 't1') rights = { user: 'ann', permissions: [] }
+      else rights = undefined
+      await session.decide(approvals[0]!.approvalId, { verdict: 'approved' })
+      await session.wait(turnId)
+      return ofType(await eventsOf(session), 'call.finished').at(-1)?.error?.message
+    }
+    expect(await run('t1')).toContain('lacks the permission tickets:submit')
+    expect(await run('t2')).toContain('may not act any more')
+    expect(done).toEqual([])
+  })
+})
+
+describe('X5: an approval that nobody decides on', () => {
+  test('expires, in any process, and the model is told', async () => {
+    const done: unknown[] = []
+    const { session, engine, another, server } = await bench(replies, {
+      tools: [submitTool(done)],
+      limits: { approvalTimeoutMs: 1 },
+    })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await engine.stop(0)
+    const other = another()
+    await until(async () => Date.now() > approvals[0]!.expiresAt)
+    await other.recover()
+    const there = other.session({ user: 'ann', session: 's1' })
+    expect((await there.wait('t1')).text).toBe('Done.')
+    expect(done).toEqual([])
+    expect(resultsSent(server.requests[1]!)).toEqual(['Nobody decided in time.'])
+    await expect(there.decide(approvals[0]!.approvalId, { verdict: 'approved' })).rejects.toMatchObject({
+      code: 'unknown_approval',
+    })
+    expect(await other.backend.journal.list({ dueBy: Date.now() })).toEqual([])
+  })
+})
+
+test('X5: an approval whose time is over is not decided any more, also before anybody has swept it up', async () => {
+  const done: unknown[] = []
+  const { session } = await bench(replies, { tools: [submitTool(done)], limits: { approvalTimeoutMs: 1 } })
+  const { approvals } = await session.run('Go.', { turnId: 't1' })
+  await until(() => Date.now() > approvals[0]!.expiresAt)
+  await expect(session.decide(approvals[0]!.approvalId, { verdict: 'approved' })).rejects.toMatchObject({
+    code: 'approval_expired',
+  })
+  expect((await session.wait('t1')).text).toBe('Done.')
+  expect(done).toEqual([])
+  assertWhole(await eventsOf(session))
+})
+
+describe('B4: the audit log', () => {
+  test('tells of every call who, what, which rule, who approved, and how it ended, without what is secret', async () => {
+    const { session, backend } = await bench(
+      [call('submit', { system: 'crm', days: 3 }, 'echo', { text: 'x' }), { text: 'Done.' }],
+      { tools: [submitTool([], { approver: 'tickets:approve', secrets: ['system'] }), echo] },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1', principal: { user: 'ann', department: 'sales' } })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'approved', reason: 'ok' }, { principal: manager })
+    await session.wait('t1')
+    const { records } = await backend.journal.audit({ tool: 'submit' })
+    expect(records.map((it) => [it.event, it.decision, it.rule, it.approver, it.status])).toEqual([
+      ['call.decided', 'ask', 'default:ask', undefined, undefined],
+      ['approval.resolved', 'approved', 'default:ask', 'mia', undefined],
+      ['call.decided', 'allow', `approval:${approvals[0]!.approvalId}`, 'mia', undefined],
+      ['call.finished', 'allow', `approval:${approvals[0]!.approvalId}`, 'mia', 'success'],
+    ])
+    expect(records.every((it) => it.principal.department === 'sales')).toBe(true)
+    expect(records.every((it) => it.arguments.system === '[redacted]' && it.arguments.days === 3)).toBe(true)
+    expect(records.at(-1)?.operationId).toMatch(/^op_/)
+    expect((await backend.journal.audit({ tool: 'echo' })).records.map((it) => it.event)).toEqual([
+      'call.decided',
+      'call.finished',
+    ])
+  })
+})
+
+describe('a turn that somebody pauses', () => {
+  test('B7: waits at its next step until it is released', async () => {
+    const { session, server } = await bench(
+      async (request) => {
+        if (request.number === 0) await session.pause({ reason: 'lunch' })
+        return request.number === 0 ? call('echo', { text: 'a' }) : { text: 'after lunch' }
+      },
+      { tools: [echo] },
+    )
+    expect(await session.run('Go.', { turnId: 't1' })).toMatchObject({ status: 'paused', reason: 'manual' })
+    expect(server.requests).toHaveLength(1)
+    await session.release()
+    expect((await session.wait('t1')).text).toBe('after lunch')
+    assertWhole(await eventsOf(session))
+  })
+})
+
+describe('X6: a budget', () => {
+  test.each([
+    [{ toolCalls: 2 }, '2 of 2 tool calls'],
+    [{ tokens: 20 }, 'tokens are used'],
+    [{ money: 0.0001, price: { input: 4, output: 4 } }, 'are spent'],
+  ])('%j ends the turn before the next model call, with what was used', async (budget, what) => {
+    const { session } = await bench(() => call('echo', { text: 'a' }), { tools: [echo], limits: { budget } })
+    await expect(session.run('Go.')).rejects.toMatchObject({
+      code: 'budget_exceeded',
+      message: expect.stringContaining(what),
+    })
+    assertWhole(await eventsOf(session))
+  })
+})

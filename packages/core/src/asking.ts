@@ -1,0 +1,29 @@
+// A tool that finds out while it works that a person has to decide: it stops, the turn waits in the journal, and the tool
+// runs again with the decision.
+
+export interface ApprovalRequest {
+  /** What the person decides on, shown as it is. */
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly reason: string
+}
+
+/** What became of it. */
+export interface ToolDecision {
+  readonly verdict: 'approved' | 'denied' | 'expired'
+  readonly reason?: string
+  /** What had been asked. */
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+export class NeedsApproval {
+  readonly request: ApprovalRequest
+  constructor(request: ApprovalRequest) {
+    this.request = request
+  }
+}
+
+/**
+ * Returned by a tool instead of a result. It must have left nothing that runs on: the same call begins again, with the same
+ * operation id and with `decision` in its context, perhaps days later and in another process.
+ */
+export const needsApproval = (request: ApprovalRequest): NeedsApproval => new NeedsApproval(request)

@@ -1,0 +1,53 @@
+// The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the same
+// transaction as the event, so that it cannot be missing.
+import type { Event } from './events/types.ts'
+import type { AuditRecord, SessionKey } from './ports.ts'
+import type { CallState, SessionState } from './state.ts'
+
+/** Names of the arguments of a tool whose values must not be kept. */
+export type SecretsOf = (agent: string, tool: string) => readonly string[]
+
+/** The record of an event, from the state after it; undefined for events that the audit log does not hold. */
+export function auditOf(
+  key: SessionKey,
+  state: SessionState,
+  event: Event,
+  secretsOf: SecretsOf,
+): AuditRecord | undefined {
+  if (event.type !== 'call.decided' && event.type !== 'approval.resolved' && event.type !== 'call.finished')
+    return undefined
+  const { turn } = state
+  const call = turn?.calls.find((it) =>
+    event.type === 'approval.resolved'
+      ? it.approval?.requested.approvalId === event.approvalId
+      : it.callId === event.callId,
+  )
+  if (turn === undefined || call === undefined) return undefined
+  const { decided, approval } = call
+  const resolved = event.type === 'approval.resolved' ? event : approval?.resolved
+  return {
+    key,
+    seq: event.seq,
+    at: event.at,
+    event: event.type,
+    turnId: turn.turnId,
+    callId: call.callId,
+    tool: call.tool,
+    principal: turn.principal,
+    arguments: withoutSecrets(argumentsOf(call, event), secretsOf(state.agent, call.tool)),
+    decision: event.type === 'approval.resolved' ? event.verdict : decided?.decision,
+    rule: event.type === 'approval.resolved' ? approval?.requested.rule : decided?.rule,
+    reason: event.type === 'approval.resolved' ? event.reason : decided?.reason,
+    approver: resolved?.principal?.user,
+    operationId: call.started?.operationId,
+    status: event.type === 'call.finished' ? event.status : undefined,
+  }
+}
+
+const argumentsOf = ({ decided, approval }: CallState, event: Event): Record<string, unknown> =>
+  (event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments) ?? {}
+
+const withoutSecrets = (given: Record<string, unknown>, secrets: readonly string[]): Record<string, unknown> =>
+  secrets.length === 0
+    ? given
+    : Object.fromEntries(Object.entries(given).map(([name, it]) => [name, secrets.includes(name) ? '[redacted]' : it]))

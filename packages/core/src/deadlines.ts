@@ -1,0 +1,34 @@
+// When somebody has to look at a session although nothing comes.
+import type { SessionState, TurnState } from './state.ts'
+
+/** How long a turn may stay in one state. Milliseconds; what is left out follows from the turn's own time limit. */
+export interface StateLimits {
+  readonly totalTimeoutMs: number
+  readonly stateTimeoutsMs: Readonly<Partial<Record<'CREATED' | 'RUNNING' | 'WAITING_TOOL' | 'WAITING_USER', number>>>
+}
+
+const HOUR_MS = 3_600_000
+/** Workers keep the turn's time limit themselves; this is how much later somebody else may say that one did not. */
+const WORKER_GRACE_MS = 60_000
+
+/** When the turn will have been in its state for too long, if nothing changes. */
+export function stateDeadline({ task, paused, options }: TurnState, limits: StateLimits): number {
+  const { CREATED, RUNNING, WAITING_TOOL, WAITING_USER } = limits.stateTimeoutsMs
+  // Whoever brings the result of an external call is given the time of a person.
+  if (paused !== undefined) return task.since + (WAITING_USER ?? 30 * 24 * HOUR_MS)
+  if (task.state === 'CREATED') return task.since + (CREATED ?? HOUR_MS)
+  const work = (options.totalTimeoutMs ?? limits.totalTimeoutMs) + WORKER_GRACE_MS
+  return task.since + ((task.state === 'WAITING_TOOL' ? WAITING_TOOL : RUNNING) ?? work)
+}
+
+/** When the first open approval runs out, or the turn's state has lasted too long; undefined when nothing does. */
+export function nextDeadline({ turn }: SessionState, limits: StateLimits | undefined): number | undefined {
+  if (turn === undefined) return undefined
+  const approvals = turn.calls.flatMap(({ approval, finished }) =>
+    approval === undefined || approval.resolved !== undefined || finished !== undefined
+      ? []
+      : [approval.requested.expiresAt],
+  )
+  const all = limits === undefined ? approvals : [...approvals, stateDeadline(turn, limits)]
+  return all.length === 0 ? undefined : Math.min(...all)
+}

@@ -1,0 +1,178 @@
+// What may become of one call: it runs, it waits for a person, or it is refused.
+import { hash } from 'node:crypto'
+import { type Arguments, parseArguments } from '../arguments.ts'
+import type { ApprovalRequest } from '../asking.ts'
+import type { EventBody, Principal } from '../events/types.ts'
+import type { CallOutcome } from '../middleware.ts'
+import { authorise, type Policy, type Verdict } from '../permissions/gate.ts'
+import { parseRule, type Rule } from '../permissions/rules.ts'
+import type { ApprovalState, CallState, TurnState } from '../state.ts'
+import type { Tool } from '../tool.ts'
+import type { TurnRun } from '../turn-run.ts'
+
+type Decided = Extract<EventBody, { type: 'call.decided' }>
+type Asks = Extract<EventBody, { type: 'approval.requested' }>
+
+export type Judgement =
+  | { readonly decided: Decided; readonly input: unknown; readonly asks?: Asks }
+  /** `before` is stored together with the outcome. */
+  | { readonly outcome: CallOutcome; readonly before: readonly EventBody[] }
+
+export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<Judgement> {
+  if (call.approval?.resolved !== undefined) return useApproval(run, call, tool, call.approval)
+  const parsed = await parseArguments(call.arguments, tool)
+  if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
+
+  const turn = run.turn()
+  const policy = policyOf(run, turn)
+  let verdict = authorise({ tool, arguments: parsed.arguments, principal: turn.principal, policy })
+  if (verdict.decision === 'ask')
+    verdict = await remembered(run, tool, parsed.arguments, turn.principal, policy, verdict)
+  const decided = decidedOf(run, call, verdict, parsed.arguments)
+  if (verdict.decision === 'deny') return denial(decided, `Not allowed: ${verdict.reason}`, verdict.reason)
+  if (verdict.decision === 'allow') return { decided, input: parsed.input }
+  return { decided, input: parsed.input, asks: asksFor(run, call, tool, parsed.arguments, verdict) }
+}
+
+/** An approval is good for one call and its exact arguments, and only as long as the call would not be denied by now. */
+async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: ApprovalState): Promise<Judgement> {
+  const { requested, resolved } = approval
+  const { verdict, arguments: edited, principal: approver, reason } = resolved!
+  const rule = `approval:${requested.approvalId}`
+  const refuse = (why: string, given: Arguments = requested.arguments): Judgement =>
+    denial(decidedOf(run, call, { decision: 'deny', rule, reason: why }, given), why, why)
+
+  if (verdict === 'expired') return refuse('Nobody decided in time.')
+  if (verdict === 'denied') return refuse(`Refused by ${approver?.user ?? 'a person'}${reason ? `: ${reason}` : '.'}`)
+  if (edited === undefined && digestOf(tool.name, requested.arguments) !== requested.digest)
+    return refuse('The approval does not belong to these arguments.')
+  const parsed = await parseArguments(JSON.stringify(edited ?? requested.arguments), tool)
+  if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
+
+  const turn = run.turn()
+  const principal = await run.currentPrincipal(turn.principal)
+  if (principal === undefined) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
+  const now = authorise({ tool, arguments: parsed.arguments, principal, policy: policyOf(run, turn) })
+  if (now.decision === 'deny' && now.rule !== 'mode:dont-ask') return refuse(now.reason, parsed.arguments)
+  const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
+  const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
+  return { decided, input: parsed.input }
+}
+
+/** Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still counts. */
+export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool): boolean {
+  const turn = run.turn()
+  const given = call.decided!.arguments
+  const { decision } = authorise({ tool, arguments: given, principal: turn.principal, policy: policyOf(run, turn) })
+  return decision !== 'deny'
+}
+
+/** The agent's policy, narrowed by what the turn brings. */
+export function policyOf({ agent }: TurnRun, { options }: TurnState): Policy {
+  if (options.mode === undefined && options.deny === undefined) return agent.policy
+  const { policy } = agent
+  return {
+    ...policy,
+    mode: options.mode ?? policy.mode,
+    deny: [...policy.deny, ...(options.deny ?? []).map(parseRule)],
+  }
+}
+
+/** Rules that people accepted earlier stand beside the agent's own allow rules; they cannot lift anything stronger. */
+async function remembered(
+  run: TurnRun,
+  tool: Tool,
+  given: Arguments,
+  principal: Principal,
+  policy: Policy,
+  verdict: Verdict,
+): Promise<Verdict> {
+  const rules: Rule[] = await run.rememberedRules(principal)
+  if (rules.length === 0) return verdict
+  const again = authorise({
+    tool,
+    arguments: given,
+    principal,
+    policy: { ...policy, allow: [...policy.allow, ...rules] },
+  })
+  return again.decision === 'allow' ? again : verdict
+}
+
+/** The running tool asks by itself. Nothing but the answer can come of it: no rule, and no other arguments. */
+export function asksMeanwhile(
+  { turnId, agent }: TurnRun,
+  { callId }: CallState,
+  tool: Tool,
+  request: ApprovalRequest,
+  attempt: number,
+): Asks {
+  const given = { ...request.arguments }
+  return {
+    type: 'approval.requested',
+    turnId,
+    approvalId: `approval_${callId.slice('call_'.length)}_${attempt}`,
+    callId,
+    tool: tool.name,
+    arguments: given,
+    digest: digestOf(tool.name, given),
+    rule: `asks:${tool.name}`,
+    reason: request.reason,
+    suggestions: [],
+    ...(tool.approver !== undefined && { approver: tool.approver }),
+    expiresAt: Date.now() + agent.limits.approvalTimeoutMs,
+  }
+}
+
+function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Arguments, verdict: Verdict): Asks {
+  const patterns = tool.suggest?.(given) ?? []
+  return {
+    type: 'approval.requested',
+    turnId: run.turnId,
+    approvalId: `approval_${call.callId.slice('call_'.length)}`,
+    callId: call.callId,
+    tool: tool.name,
+    arguments: given,
+    digest: digestOf(tool.name, given),
+    rule: verdict.rule,
+    reason: verdict.reason,
+    // A tool that cannot read patterns can only be allowed as a whole; one that must always ask cannot be allowed at all.
+    suggestions:
+      tool.approval === 'always'
+        ? []
+        : tool.matches === undefined
+          ? [tool.name]
+          : patterns.map((it) => `${tool.name}(${it})`),
+    ...(tool.approver !== undefined && { approver: tool.approver }),
+    expiresAt: Date.now() + run.agent.limits.approvalTimeoutMs,
+  }
+}
+
+const decidedOf = (run: TurnRun, call: CallState, verdict: Verdict, given: Arguments): Decided => ({
+  type: 'call.decided',
+  turnId: run.turnId,
+  callId: call.callId,
+  arguments: given,
+  ...verdict,
+})
+
+const denial = (decided: Decided, text: string, reason: string): Judgement => ({
+  outcome: { status: 'denied', content: [{ type: 'text', text }], error: { code: 'denied', message: reason } },
+  before: [decided],
+})
+
+export const refusal = (code: string, message: string): CallOutcome => ({
+  status: 'error',
+  content: [{ type: 'text', text: message }],
+  error: { code, message },
+})
+
+/** The same for the same call, whatever the order of its fields. */
+export const digestOf = (tool: string, given: Arguments): string =>
+  hash('sha256', JSON.stringify([tool, sorted(given)]))
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([name, it]) => [name, sorted(it)]))
+}

@@ -1,0 +1,160 @@
+import { describe, expect, test } from 'vitest'
+import { type Effect, type Principal, type ToolDefinition, tool } from '../index.ts'
+import { authorise, MODES, type Mode, type Policy } from './gate.ts'
+import { grants } from './permission-ids.ts'
+import { checkRule, namesTool, parseRule } from './rules.ts'
+
+const make = (effects: readonly Effect[], more: Partial<ToolDefinition> = {}) =>
+  tool({ name: 'subject', description: 's', effects, input: {}, run: () => '', ...more })
+const policyOf = (mode: Mode, rules: Partial<Record<'allow' | 'ask' | 'deny', string[]>> = {}): Policy => ({
+  mode,
+  allow: (rules.allow ?? []).map(parseRule),
+  ask: (rules.ask ?? []).map(parseRule),
+  deny: (rules.deny ?? []).map(parseRule),
+})
+
+describe('H2: the truth table of the gate', () => {
+  const kinds = ['none', 'allow', 'ask', 'deny', 'allow+ask', 'allow+deny', 'ask+deny'] as const
+  const effects: readonly (readonly Effect[])[] = [
+    ['read'],
+    ['write'],
+    ['exec'],
+    ['net'],
+    ['ask'],
+    ['delegate'],
+    ['read', 'write'],
+  ]
+  const tools = ['plain', 'edits', 'approval', 'check:allow', 'check:ask', 'check:deny', 'permission'] as const
+  const callers: readonly Principal[] = [{ user: 'a' }, { user: 'a', permissions: ['x:*'] }]
+
+  /** The order of the design, written down once more and independently: the strongest word that anything says. */
+  function expected(mode: Mode, kind: string, effect: readonly Effect[], feature: string, caller: Principal): string {
+    const reads = effect.every((it) => it === 'read')
+    const asked = (decision: string): string => (decision === 'ask' && mode === 'dont-ask' ? 'deny' : decision)
+    if (feature === 'permission' && caller.permissions === undefined) return 'deny'
+    if (kind.includes('deny')) return 'deny'
+    if (kind.includes('ask')) return asked('ask')
+    if (feature === 'approval') return asked('ask')
+    if (feature.startsWith('check:')) return asked(feature.slice('check:'.length))
+    if (mode === 'bypass') return 'allow'
+    if (mode === 'explore' && !reads) return 'deny'
+    if (mode === 'accept-edits' && feature === 'edits') return 'allow'
+    if (kind.includes('allow') || reads) return 'allow'
+    return asked('ask')
+  }
+
+  test('holds for every mode, kind of rule, effect, tool and caller', () => {
+    let rows = 0
+    const wrong: string[] = []
+    for (const mode of MODES)
+      for (const kind of kinds)
+        for (const effect of effects)
+          for (const feature of tools)
+            for (const principal of callers) {
+              rows += 1
+              const rules = Object.fromEntries(kind.split('+').map((it) => [it, ['subject']]))
+              const subject = make(effect, {
+                ...(feature === 'edits' && { edits: true }),
+                ...(feature === 'approval' && { approval: 'always' as const }),
+                ...(feature.startsWith('check:') && {
+                  check: () => ({ decision: feature.slice(6) as 'allow' | 'ask' | 'deny', reason: 'own' }),
+                }),
+                ...(feature === 'permission' && { permission: 'x:y:z' }),
+              })
+              const { decision, rule, reason } = authorise({
+                tool: subject,
+                arguments: {},
+                principal,
+                policy: policyOf(mode, kind === 'none' ? {} : rules),
+              })
+              const want = expected(mode, kind, effect, feature, principal)
+              if (decision !== want) wrong.push(`${mode} ${kind} ${effect.join()} ${feature}: ${decision}, not ${want}`)
+              expect(rule).not.toBe('')
+              expect(reason).not.toBe('')
+            }
+    expect(rows).toBe(MODES.length * kinds.length * effects.length * tools.length * callers.length)
+    expect(wrong).toEqual([])
+  })
+
+  test('in dont-ask nothing ever asks', () => {
+    for (const kind of kinds)
+      for (const effect of effects) {
+        const rules = kind === 'none' ? {} : Object.fromEntries(kind.split('+').map((it) => [it, ['*']]))
+        const request = {
+          tool: make(effect),
+          arguments: {},
+          principal: { user: 'a' },
+          policy: policyOf('dont-ask', rules),
+        }
+        expect(authorise(request).decision).not.toBe('ask')
+      }
+  })
+
+  test('a pattern is interpreted by the tool, which is told what the rule would do', () => {
+    const seen: string[] = []
+    const subject = make(['write'], {
+      matches: (pattern, input, kind) => {
+        seen.push(`${kind} ${pattern}`)
+        return input.city === pattern
+      },
+    })
+    const judge = (city: string) =>
+      authorise({
+        tool: subject,
+        arguments: { city },
+        principal: { user: 'a' },
+        policy: policyOf('default', { allow: ['subject(Paris)'], deny: ['subject(Rome)'] }),
+      }).decision
+    expect([judge('Paris'), judge('Rome'), judge('Oslo')]).toEqual(['allow', 'deny', 'ask'])
+    expect(seen).toContain('deny Rome')
+  })
+})
+
+describe('rules', () => {
+  test.each(['', ' ', 'a b', 'tool(', 'tool)', 'tool()', 'töol', 'tool(x', '(x)', 'tool(x) y'])(
+    '%j is malformed',
+    (text) => {
+      expect(() => parseRule(text)).toThrow(expect.objectContaining({ code: 'rule_invalid' }))
+    },
+  )
+
+  test('that match no tool, or carry a pattern that the tool cannot read, are errors', () => {
+    const tools = [make(['read'])]
+    expect(() => checkRule(parseRule('nothing*'), tools)).toThrow('matches none of the tools (subject)')
+    expect(() => checkRule(parseRule('subject(x)'), tools)).toThrow('cannot interpret a pattern')
+    expect(() => checkRule(parseRule('sub*'), tools)).not.toThrow()
+  })
+
+  test.each([
+    ['*', 'anything', true],
+    ['git__*', 'git__push', true],
+    ['git__*', 'git_push', false],
+    ['*_note', 'save_note', true],
+    ['a*b*c', 'a1b2c', true],
+    ['a*b*c', 'a1c2b', false],
+    ['a*a', 'a', false],
+    ['note', 'notes', false],
+  ])('%s names %s: %s', (pattern, name, expected) => {
+    expect(namesTool(parseRule(pattern), name)).toBe(expected)
+  })
+})
+
+describe('B3: permission ids', () => {
+  test.each([
+    [['*:*:*'], 'biz:order:query', true],
+    [['biz:*'], 'biz:order:query', true],
+    [['biz:order:*'], 'biz:order:query', true],
+    [['biz:*:query'], 'biz:order:query', true],
+    [['biz:order:query'], 'biz:order:query', true],
+    [['biz:order'], 'biz:order:query', false],
+    [['biz:order:query'], 'biz:order', false],
+    [['biz:orders:*'], 'biz:order:query', false],
+    [['biz:order:query:extra'], 'biz:order:query', false],
+    [['biz:*:delete'], 'biz:order:query', false],
+    [[''], 'biz:order:query', false],
+    [[], 'biz:order:query', false],
+    [['*'], 'biz:order:query', true],
+  ])('%j grants %s: %s', (granted, needed, expected) => {
+    expect(grants(granted, needed)).toBe(expected)
+  })
+})

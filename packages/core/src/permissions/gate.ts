@@ -1,0 +1,79 @@
+// The gate that every call passes. One order, always on:
+// permission id > deny rules > ask rules > mandatory approval and the tool's own check > mode > allow rules > default.
+import type { Principal } from '../events/types.ts'
+import { onlyReads, type RuleKind, type Tool } from '../tool.ts'
+import { grants } from './permission-ids.ts'
+import { matchesCall, type Rule } from './rules.ts'
+
+/**
+ * - `default`: what only reads runs, the rest asks.
+ * - `accept-edits`: tools that edit files of the workspace run too.
+ * - `explore`: nothing but reading runs.
+ * - `bypass`: everything runs that no rule and no tool holds back.
+ * - `dont-ask`: what would ask is denied.
+ */
+export const MODES = ['default', 'accept-edits', 'explore', 'bypass', 'dont-ask'] as const
+export type Mode = (typeof MODES)[number]
+
+export interface Verdict {
+  readonly decision: 'allow' | 'ask' | 'deny'
+  /** What decided: a rule as it was written, a mode, or a built-in such as `default:read`. */
+  readonly rule: string
+  readonly reason: string
+}
+
+export interface Policy {
+  readonly mode: Mode
+  readonly deny: readonly Rule[]
+  readonly ask: readonly Rule[]
+  readonly allow: readonly Rule[]
+}
+
+export interface GateRequest {
+  readonly tool: Tool
+  /** Parsed, coerced and validated. */
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly principal: Principal
+  readonly policy: Policy
+}
+
+/** Judges one call. In `dont-ask` no answer is `ask`, without exception. */
+export function authorise(request: GateRequest): Verdict {
+  const verdict = judge(request)
+  if (verdict.decision !== 'ask' || request.policy.mode !== 'dont-ask') return verdict
+  return {
+    decision: 'deny',
+    rule: 'mode:dont-ask',
+    reason: `It would have to ask (${verdict.rule}), and nobody is there.`,
+  }
+}
+
+function judge({ tool, arguments: input, principal, policy }: GateRequest): Verdict {
+  const { permission } = tool
+  if (permission !== undefined && !grants(principal.permissions ?? [], permission))
+    return deny(`permission:${permission}`, `${principal.user} lacks the permission ${permission}.`)
+
+  const find = (kind: RuleKind): Rule | undefined => policy[kind].find((it) => matchesCall(it, kind, tool, input))
+  const denied = find('deny')
+  if (denied !== undefined) return deny(`deny:${denied.text}`, 'A rule denies it.')
+  const asked = find('ask')
+  if (asked !== undefined) return ask(`ask:${asked.text}`, 'A rule asks for approval.')
+  if (tool.approval === 'always') return ask(`tool:${tool.name}`, 'This tool always needs an approval.')
+  const own = tool.check?.(input)
+  if (own !== undefined) return { decision: own.decision, rule: `check:${tool.name}`, reason: own.reason }
+
+  const reads = onlyReads(tool)
+  if (policy.mode === 'bypass') return allow('mode:bypass', 'Nothing holds it back.')
+  if (policy.mode === 'explore' && !reads)
+    return deny('mode:explore', `Only reading is allowed, and the tool can ${beyondReading(tool)}.`)
+  if (policy.mode === 'accept-edits' && tool.edits) return allow('mode:accept-edits', 'Edits are accepted.')
+  const allowed = find('allow')
+  if (allowed !== undefined) return allow(`allow:${allowed.text}`, 'A rule allows it.')
+  if (reads) return allow('default:read', 'The tool only reads.')
+  return ask('default:ask', `The tool can ${beyondReading(tool)}, and no rule allows it.`)
+}
+
+const beyondReading = (tool: Tool): string => tool.effects.filter((it) => it !== 'read').join(', ')
+const allow = (rule: string, reason: string): Verdict => ({ decision: 'allow', rule, reason })
+const ask = (rule: string, reason: string): Verdict => ({ decision: 'ask', rule, reason })
+const deny = (rule: string, reason: string): Verdict => ({ decision: 'deny', rule, reason })

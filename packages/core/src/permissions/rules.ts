@@ -1,0 +1,62 @@
+// Rules as people write them: `tool`, `prefix*`, `tool(argument pattern)`.
+import { OxbowError } from '../errors.ts'
+import type { RuleKind, Tool } from '../tool.ts'
+
+export interface Rule {
+  /** As it was written. */
+  readonly text: string
+  /** A tool's name, with `*` for any run of characters. */
+  readonly tool: string
+  /** Interpreted by the tool's `matches`; a call matches without it whatever its arguments are. */
+  readonly pattern?: string
+}
+
+const FORM = /^([A-Za-z0-9_*-]{1,128})(?:\((.+)\))?$/s
+
+/** @throws OxbowError `rule_invalid`, naming the rule and what is wrong with it */
+export function parseRule(text: string): Rule {
+  const [, tool, pattern] = FORM.exec(text) ?? []
+  if (tool === undefined)
+    throw invalid(text, 'write it as TOOL or TOOL(PATTERN); a tool is letters, digits, _ and -, with * for any of them')
+  return { text, tool, ...(pattern !== undefined && { pattern }) }
+}
+
+/**
+ * Rules that could never match are mistakes of whoever wrote them, and a rule that denies nothing is a dangerous one.
+ *
+ * @throws OxbowError `rule_invalid`
+ */
+export function checkRule(rule: Rule, tools: readonly Tool[]): void {
+  const named = tools.filter((it) => namesTool(rule, it.name))
+  if (named.length === 0)
+    throw invalid(
+      rule.text,
+      `it matches none of the tools (${tools.map((it) => it.name).join(', ') || 'there are none'})`,
+    )
+  if (rule.pattern === undefined) return
+  const deaf = named.filter((it) => it.matches === undefined).map((it) => it.name)
+  if (deaf.length > 0) throw invalid(rule.text, `${deaf.join(', ')} cannot interpret a pattern of arguments`)
+}
+
+export function namesTool({ tool }: Rule, name: string): boolean {
+  if (!tool.includes('*')) return tool === name
+  const parts = tool.split('*')
+  let at = 0
+  for (const [index, part] of parts.entries()) {
+    const found = index === 0 ? (name.startsWith(part) ? 0 : -1) : name.indexOf(part, at)
+    if (found === -1) return false
+    at = found + part.length
+  }
+  return parts.at(-1) === '' || name.endsWith(parts.at(-1)!)
+}
+
+export const matchesCall = (
+  rule: Rule,
+  kind: RuleKind,
+  tool: Tool,
+  input: Readonly<Record<string, unknown>>,
+): boolean =>
+  namesTool(rule, tool.name) && (rule.pattern === undefined || tool.matches?.(rule.pattern, input, kind) === true)
+
+const invalid = (text: string, what: string) =>
+  new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}`)

@@ -1,0 +1,106 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { place, scripted, terminal } from './cli.fixture.ts'
+
+const saves = (text: string) => ({ calls: [{ name: 'save_note', arguments: { text } }] })
+const asking = { OXBOW_AGENT_ASK: 'save_note' }
+
+async function setting(...texts: string[]) {
+  const { server, env } = await scripted({
+    scripts: { '*': [...texts.flatMap((it) => [saves(it), { text: `answer to ${it}` }]), { text: 'end' }] },
+  })
+  return { server, env: { ...env, ...asking } }
+}
+
+const results = (server: Awaited<ReturnType<typeof setting>>['server']): string[] =>
+  server.requests
+    .at(-1)!
+    .messages.filter((it) => it.role === 'tool')
+    .map((it) => String(it.content))
+
+describe('oxbow run', () => {
+  test('exits with 5 when the turn waits for an approval, and tells which', async () => {
+    const { env } = await setting('milk')
+    const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.', '--session', 's1'], { env })
+    expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
+    expect(stderr).toMatch(/approval_[0-9a-f]+: save_note {"text":"milk"}/)
+    expect(stderr).toContain('Decide with: oxbow chat --session s1')
+  })
+
+  test('a rule that can match nothing is a mistake of the configuration', async () => {
+    const { code, stderr } = await place().run(['run', '-p', 'Go.'], { env: { OXBOW_AGENT_ASK: 'no_such_tool' } })
+    expect(code).toBe(2)
+    expect(stderr).toContain('no_such_tool')
+  })
+})
+
+describe('oxbow chat without a terminal', () => {
+  test('denies nothing and approves nothing: it says what waits, and exits with 5', async () => {
+    const { env, server } = await setting('milk')
+    const at = place()
+    const { code, stdout, stderr } = await at.run(['chat', '--session', 's1'], { env, input: 'Go.\ny\nAnd more.\n' })
+    expect(code).toBe(5)
+    expect(stdout).toContain('text: "milk"')
+    expect(stderr).toContain('oxbow chat --session s1')
+    expect(server.requests).toHaveLength(1)
+    expect((await at.run(['sessions', 'list'], { env })).stdout).toMatch(/^s1 +waiting/)
+  })
+})
+
+// util-linux's `script` gives a process a terminal.
+describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () => {
+  test('y approves, n refuses with a reason, in the order in which they were asked', async () => {
+    const { env, server } = await setting('milk', 'eggs')
+    const chat = terminal(place(), ['chat', '--session', 's1'], env)
+    await chat.shows('> ')
+    chat.type('First.\r')
+    await chat.shows('text: "milk"')
+    await chat.shows('Approve?')
+    chat.type('y\r')
+    await chat.shows('answer to milk')
+    await chat.shows('> ')
+    chat.type('Second.\r')
+    await chat.shows('text: "eggs"')
+    chat.type('n\r')
+    await chat.shows('Why not?')
+    chat.type('no eggs\r')
+    await chat.shows('answer to eggs')
+    await chat.shows('> ')
+    chat.type('\u0003')
+    await chat.closed
+    expect(results(server)).toEqual([expect.not.stringContaining('Refused'), 'Refused by default: no eggs'])
+  })
+
+  test('a question is asked again after a restart; e edits the arguments, r remembers a rule', async () => {
+    const { env, server } = await setting('milk', 'eggs', 'tea')
+    const at = place()
+    const first = terminal(at, ['chat', '--session', 's1'], env)
+    await first.shows('> ')
+    first.type('First.\r')
+    await first.shows('Approve?')
+    first.type('\u0003')
+    await first.closed
+    const second = terminal(at, ['chat', '--session', 's1'], env)
+    await second.shows('text: "milk"')
+    await second.shows('Approve?')
+    second.type('e\r')
+    await second.shows('Arguments: {"text":"milk"}')
+    // The line stands there already: its end is edited.
+    second.type(`${'\b'.repeat(6)}oat milk"}\r`)
+    await second.shows('answer to milk')
+    await second.shows('> ')
+    second.type('Second.\r')
+    await second.shows('text: "eggs"')
+    second.type('r\r')
+    await second.shows('1  save_note')
+    second.type('1\r')
+    await second.shows('answer to eggs')
+    await second.shows('> ')
+    second.type('\u0003')
+    await second.closed
+    const listed = readFileSync(join(at.directory, '.oxbow/oxbow.db')).includes('oat milk')
+    expect(listed).toBe(true)
+    expect(results(server)).toHaveLength(2)
+  })
+})

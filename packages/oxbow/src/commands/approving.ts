@@ -1,0 +1,145 @@
+// Deciding on approvals at the terminal: one question after the other, and lines that answer them.
+import { type ApprovalDecision, type Event, mayDecide, type Session, type Submitted } from '@oxbow/core'
+import { approvalCard, printable, type Style } from '../transcript.ts'
+
+type Requested = Event<'approval.requested'>
+
+export interface Approving {
+  /** Shows what waits. Resolves with whether the next line is an answer. */
+  begin(): Promise<boolean>
+  readonly asking: boolean
+  /** Takes an answer. Resolves with the turn to watch, when the last question is answered. */
+  take(line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | undefined>
+}
+
+interface Terminal {
+  readonly style: Style
+  print(line: string): void
+  /** Asks for the next line; `draft` stands there already, for editing. */
+  prompt(question: string, draft?: string): void
+}
+
+const CHOICES = 'Approve? [y]es [n]o [e]dit [r]emember: '
+
+export function approving(session: Session, { style, print, prompt }: Terminal): Approving {
+  /** What the next line answers. */
+  let question: { readonly about: Requested; readonly kind: 'verdict' | 'reason' | 'edit' | 'remember' } | undefined
+  let resumes: Pick<Submitted, 'turnId' | 'after'> | undefined
+
+  const ask = (about: Requested): void => {
+    question = { about, kind: 'verdict' }
+    prompt(CHOICES)
+  }
+
+  async function next(): Promise<boolean> {
+    question = undefined
+    const own = { tenant: session.key.tenant, user: session.key.user }
+    for (const it of await waiting(session)) {
+      if (!mayDecide(it, own, session.key)) continue
+      print(approvalCard(it, style))
+      ask(it)
+      return true
+    }
+    return false
+  }
+
+  async function decide(about: Requested, decision: ApprovalDecision): Promise<typeof resumes> {
+    try {
+      await session.decide(about.approvalId, decision)
+    } catch (error) {
+      print(style.red(`oxbow: ${(error as Error).message}`))
+      const { code } = error as { code?: string }
+      if (code === 'rule_invalid') {
+        ask(about)
+        return undefined
+      }
+    }
+    return (await next()) ? undefined : resumes
+  }
+
+  return {
+    get asking() {
+      return question !== undefined
+    },
+    async begin() {
+      const { turn, seq } = await session.state()
+      resumes = turn && { turnId: turn.turnId, after: seq }
+      const own = { tenant: session.key.tenant, user: session.key.user }
+      for (const it of await waiting(session))
+        if (!mayDecide(it, own, session.key)) {
+          print(approvalCard(it, style))
+          print(style.dim(`It waits for somebody who holds ${it.approver}.`))
+        }
+      return next()
+    },
+    async take(line) {
+      const { about, kind } = question!
+      const text = line.trim()
+      if (kind === 'reason') return decide(about, { verdict: 'denied', ...(text !== '' && { reason: text }) })
+      if (kind === 'edit') {
+        const edited = objectOf(text)
+        if (edited !== undefined) return decide(about, { verdict: 'approved', arguments: edited })
+        print(style.red('This is no JSON object. Nothing has been decided.'))
+        ask(about)
+        return undefined
+      }
+      if (kind === 'remember') {
+        const [, number, scope] = /^(\d+)\s*([su]?)$/.exec(text) ?? []
+        const rule = about.suggestions[Number(number) - 1]
+        if (rule !== undefined)
+          return decide(about, { verdict: 'approved', remember: { rule, scope: scope === 'u' ? 'user' : 'session' } })
+        print('Nothing has been decided.')
+        ask(about)
+        return undefined
+      }
+      switch (text.toLowerCase()) {
+        case 'y':
+        case 'yes':
+          return decide(about, { verdict: 'approved' })
+        case 'n':
+        case 'no':
+          question = { about, kind: 'reason' }
+          prompt('Why not? (may be empty): ')
+          return undefined
+        case 'e':
+        case 'edit':
+          question = { about, kind: 'edit' }
+          prompt('Arguments: ', JSON.stringify(about.arguments))
+          return undefined
+        case 'r':
+        case 'remember':
+          if (about.suggestions.length === 0) {
+            print(`${about.tool} needs an approval each time.`)
+            ask(about)
+            return undefined
+          }
+          about.suggestions.forEach((it, index) => void print(`  ${index + 1}  ${printable(it)}`))
+          question = { about, kind: 'remember' }
+          prompt('Which rule? A number, and u for all your sessions (1, 1 u): ')
+          return undefined
+        default:
+          ask(about)
+          return undefined
+      }
+    },
+  }
+}
+
+/** Approvals that wait in a session, in the order of their calls. */
+export async function waiting(session: Session): Promise<Requested[]> {
+  const { turn } = await session.state()
+  return (turn?.calls ?? []).flatMap(({ approval, finished }) =>
+    approval === undefined || approval.resolved !== undefined || finished !== undefined ? [] : [approval.requested],
+  )
+}
+
+function objectOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { place } from '../cli.fixture.ts'
+
+test('a service that was stopped ends its process, whatever still holds a handle in it', async () => {
+  const handle = 'data:text/javascript,setInterval(()=>{},1000000)'
+  const service = place().start(['serve', '--port', '0'], {
+    env: { NODE_OPTIONS: `--import=${handle}` },
+    input: null,
+  })
+  await service.shows(/listens on (http:\S+)/)
+  service.child.kill('SIGTERM')
+  expect((await service.ended).code).toBe(0)
+})

@@ -1,0 +1,195 @@
+// What a run of a thread means, seen from what the thread waits for: new input, or answers that let a turn go on.
+import {
+  type ApprovalDecision,
+  type Event,
+  mayDecide,
+  OxbowError,
+  type Principal,
+  type Session,
+  type SessionState,
+} from '@oxbow/core'
+import { type Found, findApproval, openApprovals, turnEvents } from '../approvals/find.ts'
+import { checkScope } from '../approvals/remember.ts'
+import { HttpError } from '../http/errors.ts'
+import { findTurn, type Position } from '../stream/turn-stream.ts'
+import { LAST_IS_USER, type RunCommand } from './input.ts'
+import { decisionOf } from './interrupts.ts'
+
+interface Answer {
+  readonly found: Found
+  /** Undefined: nothing is to be done, because it is done already, or because it is not theirs to do. */
+  readonly decision: ApprovalDecision | undefined
+}
+
+export interface Asker {
+  readonly principal: Principal
+  /** Whether they may accept rules for everybody. */
+  readonly mayShare: boolean
+}
+
+export interface Plan {
+  readonly turnId: string
+  readonly warnings: readonly string[]
+  /** Does what the run asks for. `after`: what its reader has of it already. */
+  begin(after: number | undefined): Promise<Position>
+}
+
+/**
+ * @throws HttpError 400 when the run brings neither input nor answers
+ * @throws OxbowError `resume_invalid`, `approval_expired`, `approval_resolved`, `approval_forbidden`
+ */
+export async function planOf(session: Session, command: RunCommand, asker: Asker): Promise<Plan> {
+  const { turnId, text, resume } = command
+  const state = await session.state()
+  const open = openApprovals(state)
+  const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
+  const again = findTurn(state, turnId) !== undefined
+
+  const entries = again ? [] : resume
+  const ids = entries.map((it) => it.interruptId)
+  const twice = ids.find((it, index) => ids.indexOf(it) !== index)
+  if (twice !== undefined) throw invalid(`resume answers ${twice} twice.`)
+  const found = new Map<string, Found>()
+  for (const it of ids) {
+    const known = await findApproval(session, state, it)
+    if (known !== undefined) found.set(it, known)
+  }
+  if (!again) {
+    const missing = open.map((it) => it.approvalId).filter((it) => !found.has(it))
+    if (missing.length > 0 && (text !== undefined || resume.length > 0))
+      throw invalid(
+        `This thread waits for ${missing.join(', ')}: the next run has to answer each open interrupt in resume.`,
+      )
+  }
+  const current = [...found.values()].filter((it) => it.requested.turnId === state.turn?.turnId)
+  const past = [...found.values()].find((it) => it.requested.turnId !== state.turn?.turnId)
+  const warnings = ids
+    .filter((it) => !found.has(it))
+    .map((it) => `resume names ${JSON.stringify(it.slice(0, 100))}, which this thread has not asked for.`)
+
+  if (current.length === 0 && externals.length === 0) {
+    if (text !== undefined && (past === undefined || isNew(command, [past.requested.callId])))
+      return { turnId, warnings, begin: (after) => begun(session, command, text, asker.principal, after) }
+    if (past !== undefined) return continued(session, state, command, asker, [past], warnings)
+    if (resume.length > 0) throw invalid(`${warnings.join(' ')} There is nothing to go on with.`)
+    throw new HttpError(400, 'invalid_request', `messages: ${LAST_IS_USER}`)
+  }
+  return continued(session, state, command, asker, current, warnings)
+}
+
+/** New input. The same run again is the same turn. */
+async function begun(
+  session: Session,
+  { turnId }: RunCommand,
+  text: string,
+  principal: Principal,
+  after: number | undefined,
+): Promise<Position> {
+  const { accepted, after: startedAfter } = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
+  return { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' }
+}
+
+/** Goes on with a turn, and tells from where on the reader has not seen it. */
+async function continued(
+  session: Session,
+  state: SessionState,
+  command: RunCommand,
+  asker: Asker,
+  known: readonly Found[],
+  warnings: readonly string[],
+): Promise<Plan> {
+  const { principal } = asker
+  const answers = known.map((found) => ({ found, decision: answerTo(session, found, command, asker) }))
+  const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
+  const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
+  const asked = [...known.map((it) => it.requested.callId), ...externals]
+  const questions = new Set([...known.map((it) => it.requested.approvalId), ...externals])
+  const { startedAfter } = findTurn(state, turnId)!
+
+  return {
+    turnId,
+    warnings,
+    async begin(after) {
+      const events = await turnEvents(session, turnId, startedAfter)
+      // Before the first answer: the turn runs on with it.
+      if (command.text !== undefined && isNew(command, asked) && state.turn?.turnId === turnId)
+        await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })
+      for (const callId of externals) {
+        const { content, failed } = resultFor(callId, command)!
+        await session.resolve(callId, { status: failed ? 'error' : 'success', content: content || ' ' }, { principal })
+      }
+      for (const it of answers) await decide(session, it, principal)
+      const from = endOfRun(events, questions) ?? state.seq
+      return { startedAfter, after: Math.max(from, after ?? 0), again: true, queued: false }
+    },
+  }
+}
+
+/** Where the run ended that asked: the first pause after its last question. */
+function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): number | undefined {
+  const last = events.findLastIndex(
+    (it) =>
+      (it.type === 'approval.requested' && questions.has(it.approvalId)) ||
+      (it.type === 'external.requested' && questions.has(it.callId)),
+  )
+  return events.slice(last + 1).find((it) => it.type === 'turn.paused')?.seq
+}
+
+/** What an entry decides; the same entry again decides nothing. */
+function answerTo(
+  session: Session,
+  { requested, resolved }: Found,
+  { resume }: RunCommand,
+  { principal, mayShare }: Asker,
+): ApprovalDecision | undefined {
+  const { approvalId, expiresAt, approver } = requested
+  const { status, payload } = resume.find((it) => it.interruptId === approvalId)!
+  const may = mayDecide(requested, principal, session.key)
+  if (status === 'cancelled') {
+    // Who may not decide has no answer to give, and asks how it stands.
+    if (resolved !== undefined || !may || expiresAt <= Date.now()) return undefined
+    return { verdict: 'denied', reason: 'Left without an answer.' }
+  }
+  const decision = decisionOf(payload)
+  if (typeof decision === 'string') throw invalid(`The answer to ${approvalId} cannot be read: ${decision}.`)
+  if (resolved?.verdict === decision.verdict) return undefined
+  const hint = 'Answer it with the status "cancelled" to go on.'
+  if (resolved?.verdict === 'expired' || (resolved === undefined && expiresAt <= Date.now()))
+    throw new OxbowError('approval_expired', `The time to decide on ${approvalId} has run out. ${hint}`)
+  if (resolved !== undefined)
+    throw new OxbowError('approval_resolved', `${approvalId} has been ${resolved.verdict} already. ${hint}`)
+  if (!may)
+    throw new OxbowError('approval_forbidden', `Deciding on ${approvalId} needs the permission ${approver}. ${hint}`)
+  checkScope(decision, mayShare)
+  return decision
+}
+
+async function decide(session: Session, { found, decision }: Answer, principal: Principal): Promise<void> {
+  if (decision === undefined) return
+  try {
+    await session.decide(found.requested.approvalId, decision, { principal })
+  } catch (error) {
+    // Somebody was quicker, and of the same mind.
+    if (error instanceof OxbowError && error.details?.verdict === decision.verdict) return
+    throw error
+  }
+}
+
+/** A message that was written after the client had seen these calls. */
+const isNew = ({ callsBefore }: RunCommand, calls: readonly string[]): boolean =>
+  [...callsBefore].some((wire) => calls.some((callId) => isCall(wire, callId)))
+
+const openExternals = ({ turn }: SessionState): string[] =>
+  (turn?.calls ?? [])
+    .filter((it) => it.external === true && it.resolved === undefined && it.finished === undefined)
+    .map((it) => it.callId)
+
+const resultFor = (callId: string, { results }: RunCommand) => {
+  for (const [wire, result] of results) if (isCall(wire, callId)) return result
+  return undefined
+}
+
+/** The calls of a step that was made again have a suffix on the wire. */
+const isCall = (wire: string, callId: string): boolean => wire === callId || wire.startsWith(`${callId}.`)
+
+const invalid = (message: string) => new OxbowError('resume_invalid', message)

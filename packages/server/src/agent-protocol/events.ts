@@ -1,0 +1,99 @@
+// The events of a task. Each level shows all of the one before it: `status` ⊂ `full` ⊂ `verbose`.
+import type { Moment, Moments } from '../tasks/moments.ts'
+import type { Encode, Frame } from '../tasks/reading.ts'
+import type { Detail } from './submission.ts'
+import { pendingConfirms } from './task.ts'
+
+type EventName =
+  | 'RUN_STARTED'
+  | 'RUN_FINISHED'
+  | 'RUN_ERROR'
+  | 'TOOL_CALL_START'
+  | 'TOOL_CALL_END'
+  | 'TOOL_RESULT'
+  | 'REQUIRE_CONFIRM'
+  | 'STATUS'
+  | 'TEXT_DELTA'
+  | 'THINKING_DELTA'
+  | 'AGENT_EVENT'
+
+const LEVELS: readonly Detail[] = ['status', 'full', 'verbose']
+const levelOf = (event: EventName): number =>
+  event === 'AGENT_EVENT' ? 2 : event === 'TEXT_DELTA' || event === 'THINKING_DELTA' ? 1 : 0
+
+export function protocolEvents(taskId: string, agentId: string, detail: Detail): Encode {
+  const level = LEVELS.indexOf(detail)
+  return (moment, so) =>
+    eventsOf(moment, so)
+      .filter(([event]) => levelOf(event) <= level)
+      .map(([event, fields], index): Frame => {
+        const id = moment.at + index
+        const { source } = moment
+        const data = {
+          seq: id,
+          type: event,
+          taskId,
+          agentId,
+          timestamp: new Date(moment.time).toISOString(),
+          ...fields,
+          eventType: source.type,
+          // A text, so that clients with typed fields can leave it unread.
+          payload: JSON.stringify(source),
+        }
+        return { id, event, data }
+      })
+}
+
+type Named = readonly [EventName, object]
+
+function eventsOf(moment: Moment, so: Moments): Named[] {
+  switch (moment.type) {
+    case 'started':
+      return [['RUN_STARTED', { status: 'pending' }]]
+    case 'text':
+      return [['TEXT_DELTA', { text: moment.text }]]
+    case 'thinking':
+      return [['THINKING_DELTA', { text: moment.text }]]
+    case 'call': {
+      const call = { toolCallId: moment.callId, toolName: moment.tool }
+      return [
+        ['TOOL_CALL_START', call],
+        ['TOOL_CALL_END', { ...call, toolInput: moment.arguments }],
+      ]
+    }
+    case 'result': {
+      const { callId, tool, status, text } = moment
+      return [['TOOL_RESULT', { toolCallId: callId, toolName: tool, status: status.toUpperCase(), text }]]
+    }
+    case 'state':
+      return [ofState(moment, so)]
+    case 'ended':
+      return [ofEnd(so)]
+    case 'other':
+      return [['AGENT_EVENT', {}]]
+  }
+}
+
+function ofState({ source }: Moment, { result }: Moments): Named {
+  switch (source.type) {
+    case 'turn.paused':
+      if (source.reason === 'approval')
+        return ['REQUIRE_CONFIRM', { status: 'awaiting_confirm', pendingConfirms: pendingConfirms(result) }]
+      return ['STATUS', { status: 'running', reason: source.reason }]
+    case 'approval.resolved':
+      return ['STATUS', { status: 'running', approved: source.verdict === 'approved' }]
+    case 'turn.claimed':
+      // From the second worker on: text of an answer that was not complete comes again, from its beginning.
+      return ['STATUS', { status: 'running', epoch: source.epoch }]
+    case 'turn.released':
+      return ['STATUS', { status: 'running' }]
+    default:
+      return ['AGENT_EVENT', {}]
+  }
+}
+
+function ofEnd({ result: { status, reason, text, error } }: Moments): Named {
+  if (status === 'finished') return ['RUN_FINISHED', { status: 'success', reason, text }]
+  if (status === 'cancelled') return ['RUN_ERROR', { status: 'cancelled', error: reason }]
+  return ['RUN_ERROR', { status: 'error', error: error?.message, errorCode: error?.code }]
+}

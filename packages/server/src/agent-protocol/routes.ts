@@ -1,0 +1,182 @@
+// GET and POST below /tasks/{taskId}: snapshot, wait, cancel, resume, events.
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type AppContext, type Route, route } from '../http/route.ts'
+import { errorAnswer } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
+import { lastEventId } from '../stream/last-event-id.ts'
+import { approvalOf } from '../tasks/acting.ts'
+import { fromNowOn, untilSettled } from '../tasks/reading.ts'
+import { streamTask, type TaskStreams } from '../tasks/stream.ts'
+import { protocolEvents } from './events.ts'
+import { fileRoutes } from './files.ts'
+import { detailIn } from './submission.ts'
+import { choose, type Submitting, submitTaskRoute } from './submit.ts'
+import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
+
+export type AgentProtocol = Submitting & { readonly streams: TaskStreams['streams'] }
+
+const notFound = { description: 'There is no such task.', schema: errorAnswer }
+
+export function agentProtocolRoutes(deps: AgentProtocol): Route[] {
+  if (!deps.config.enabled) return []
+  return [
+    submitTaskRoute(deps),
+    snapshotRoute(deps),
+    waitRoute(deps),
+    cancelRoute(deps),
+    eventsRoute(deps),
+    resumeRoute(deps),
+    ...fileRoutes(deps.engine),
+  ]
+}
+
+function snapshotRoute({ engine }: AgentProtocol): Route {
+  return route({
+    method: 'get',
+    path: '/tasks/{taskId}',
+    id: 'getProtocolTask',
+    summary: 'Agent Protocol: how a task stands.',
+    params: taskPath,
+    answers: { 200: { description: 'The task.', schema: snapshot }, 404: notFound },
+    async handle({ params: { taskId } }, c) {
+      return c.json(snapshotOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
+    },
+  })
+}
+
+function waitRoute({ engine }: AgentProtocol): Route {
+  return route({
+    method: 'get',
+    path: '/tasks/{taskId}/wait',
+    id: 'waitForProtocolTask',
+    summary: 'Agent Protocol: answers when the task has ended, waits for a decision, or the time is over.',
+    params: taskPath,
+    query: z.object({ timeout_seconds: z.coerce.number().min(0).max(86_400).default(7_200) }),
+    answers: { 200: { description: 'The task, as it stands then.', schema: snapshot }, 404: notFound },
+    async handle({ params: { taskId }, query }, c) {
+      const { owner } = callerOf(c)
+      const task = await existingProtocolTask(engine, owner, taskId)
+      await within(c, query.timeout_seconds * 1_000, (signal) =>
+        untilSettled(task, (reason) => reason === 'approval', signal),
+      )
+      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+    },
+  })
+}
+
+/** Gives `work` a signal that fires when the time is over or the caller has left. */
+async function within(c: AppContext, ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+  const over = new AbortController()
+  const timer = setTimeout(() => over.abort(), ms)
+  const leave = (): void => over.abort()
+  c.env.outgoing.once('close', leave)
+  try {
+    await work(over.signal)
+  } finally {
+    clearTimeout(timer)
+    c.env.outgoing.off('close', leave)
+  }
+}
+
+function cancelRoute({ engine }: AgentProtocol): Route {
+  return route({
+    method: 'post',
+    path: '/tasks/{taskId}/cancel',
+    id: 'cancelProtocolTask',
+    summary: 'Agent Protocol: asks for a task to stop. One that has ended stays as it is.',
+    params: taskPath,
+    answers: { 200: { description: 'The task, as it stands now.', schema: snapshot }, 404: notFound },
+    async handle({ params: { taskId } }, c) {
+      const { owner, principal } = callerOf(c)
+      const { session, turnId } = await existingProtocolTask(engine, owner, taskId)
+      await session.interrupt({ turnId, principal, reason: 'cancelled by the caller' })
+      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+    },
+  })
+}
+
+function eventsRoute({ engine, config, streams, report }: AgentProtocol): Route {
+  return route({
+    method: 'get',
+    path: '/tasks/{taskId}/events',
+    id: 'streamProtocolTask',
+    summary: 'Agent Protocol: streams what happens in a task, from its start or after `from_seq`.',
+    params: taskPath,
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('Used when `from_seq` is left out.') }),
+    query: z.object({ from_seq: z.string().optional().describe('The `seq` of the last event that was received.') }),
+    answers: {
+      200: { description: 'Events, as server-sent events.', contentType: 'text/event-stream' },
+      404: notFound,
+    },
+    async handle({ params: { taskId }, query }, c) {
+      if (!config.streaming)
+        throw new HttpError(404, 'streaming_disabled', 'Streams are switched off here. Use GET /tasks/{taskId}/wait.')
+      const task = await existingProtocolTask(engine, callerOf(c).owner, taskId)
+      const given = lastEventId(c, query.from_seq)
+      const after = given ?? (config.replay ? 0 : await fromNowOn(task))
+      const encode = protocolEvents(taskId, task.started.agent.name, detailIn(keptWith(task.started).context))
+      return streamTask({ streams, limitMs: config.streamLimitMs, report }, c, task, after, encode)
+    },
+  })
+}
+
+const decision = z
+  .looseObject({
+    toolCallId: z.string().optional(),
+    tool_call_id: z.string().optional(),
+    approved: z.union([z.boolean(), z.enum(['true', 'false']).transform((it) => it === 'true')]),
+    reason: z.string().max(2_000).optional().describe('For the model and for the record.'),
+  })
+  .refine((it) => it.toolCallId !== undefined || it.tool_call_id !== undefined, 'name the toolCallId')
+
+function resumeRoute(deps: AgentProtocol): Route {
+  const { engine, config } = deps
+  return route({
+    method: 'post',
+    path: '/tasks/{taskId}/resume',
+    id: 'resumeProtocolTask',
+    summary: 'Agent Protocol: decides on calls that wait; what is not named goes on waiting.',
+    params: taskPath,
+    body: z.object({ decisions: z.array(decision).min(1, 'must not be empty').max(1_000) }),
+    answers: {
+      200: {
+        description: 'Decided; or `error`, when there is no agent for the task any more.',
+        schema: z.object({ task_id: z.string(), status: z.enum(['running', 'error']) }),
+      },
+      403: { description: 'The caller may not decide on this.', schema: errorAnswer },
+      404: notFound,
+      409: { description: 'The task does not wait for this.', schema: errorAnswer },
+    },
+    async handle({ params: { taskId }, body }, c) {
+      const { owner, principal } = callerOf(c)
+      const task = await existingProtocolTask(engine, owner, taskId)
+      if (!config.hitl) throw new HttpError(409, 'hitl_disabled', 'Tasks of this service do not wait for decisions.')
+      if (task.result.approvals.length === 0)
+        throw new HttpError(409, 'task_not_waiting', 'The task does not wait for a decision.')
+      const decisions = body.decisions.map(({ toolCallId, tool_call_id, approved, reason }) => ({
+        approvalId: approvalOf(task, (toolCallId ?? tool_call_id)!),
+        verdict: approved ? ('approved' as const) : ('denied' as const),
+        ...(reason !== undefined && { reason }),
+      }))
+
+      const request = requestFor(taskId, keptWith(task.started), task.started.principal, { input: '', resume: true })
+      const chosen = await choose(deps, request)
+      const failure =
+        'failure' in chosen
+          ? chosen.failure
+          : chosen.agent.name === task.started.agent.name
+            ? undefined
+            : {
+                code: 'agent_changed',
+                message: `The task was begun by ${task.started.agent.name}, not ${chosen.agent.name}.`,
+              }
+      if (failure !== undefined) {
+        await task.session.fail(task.turnId, failure)
+        return c.json({ task_id: taskId, status: 'error' as const })
+      }
+      for (const { approvalId, ...it } of decisions) await task.session.decide(approvalId, it, { principal })
+      return c.json({ task_id: taskId, status: 'running' as const })
+    },
+  })
+}

@@ -1,0 +1,133 @@
+// POST /tasks: a client that names its task itself can send it again as often as it likes.
+import type { Agent, Engine, Principal, RunOptions } from '@oxbow/core'
+import { z } from 'zod'
+import { toId } from '../chat.ts'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer } from '../http/schemas.ts'
+import type { TurnSlots } from '../identity/turn-slots.ts'
+import { type Caller, callerOf } from '../principal.ts'
+import { type AgentFactory, type AgentRequest, ATTRIBUTES_KEY, CONTEXT_KEY, promoteAttributes } from './factory.ts'
+import type { AgentProtocolConfig, AgentProtocolHost } from './options.ts'
+import { type Submission, submission, textIn } from './submission.ts'
+import { type Kept, protocolTask, requestFor, sessionIdOf } from './task.ts'
+
+export interface Submitting {
+  readonly engine: Engine
+  readonly config: AgentProtocolConfig
+  readonly host: AgentProtocolHost
+  readonly slots: TurnSlots
+  readonly maxMessageLength: number
+  /** Logs an error that the caller is not told, and returns its reference. */
+  readonly report: (error: unknown) => string
+}
+
+export function submitTaskRoute(deps: Submitting): Route {
+  const { engine, slots } = deps
+  return route({
+    method: 'post',
+    path: '/tasks',
+    id: 'submitProtocolTask',
+    summary: 'Agent Protocol: submits a task under an id of the caller.',
+    body: submission(deps.maxMessageLength),
+    answers: {
+      200: {
+        description: 'Accepted, now or before.',
+        schema: z.object({ task_id: z.string(), status: z.literal('pending') }),
+      },
+      400: { description: 'No task_id, or another fault of the body.', schema: errorAnswer },
+      409: { description: 'The task has ended, or the id is that of something else.', schema: errorAnswer },
+    },
+    async handle({ body }, c) {
+      const caller = callerOf(c)
+      const known = await protocolTask(engine, caller.owner, body.task_id)
+      if (known !== undefined && /^(finished|failed|cancelled)$/.test(known.result.status))
+        throw new HttpError(
+          409,
+          'task_finished',
+          `Task ${JSON.stringify(body.task_id)} has ended. Take another task_id.`,
+        )
+      if (known === undefined) {
+        const session = engine.session({ ...caller.owner, session: sessionIdOf(body.task_id) })
+        const { seq } = await session.state()
+        if (seq > 0)
+          throw new HttpError(409, 'task_id_taken', `${JSON.stringify(body.task_id)} is a session that is no task.`)
+        const release = slots.take(caller.principal, session.key, session.key.session)
+        await submit(deps, body, caller).catch((error: unknown) => {
+          release?.()
+          throw error
+        })
+        if (release !== undefined) session.wait(session.key.session).then(release, release)
+      }
+      return c.json({ task_id: body.task_id, status: 'pending' as const })
+    },
+  })
+}
+
+async function submit(deps: Submitting, body: Submission, caller: Caller): Promise<void> {
+  const { engine, config, host } = deps
+  const { task_id: taskId, input } = body
+  const kept: Kept = { agentId: body.agent_id ?? undefined, context: body.context ?? {} }
+  const principal = principalFor(caller, kept)
+  const request = requestFor(taskId, kept, principal, { input, resume: false })
+  const chosen = await choose(deps, request)
+  const agent = 'agent' in chosen ? chosen.agent : [...engine.agents.values()][0]!
+  const attributes: Record<string, unknown> = { [ATTRIBUTES_KEY]: request.attributes }
+  for (const it of [promoteAttributes(...config.promote), ...(host.customizers ?? [])])
+    Object.assign(attributes, await it(request))
+  attributes[CONTEXT_KEY] = kept
+
+  const turnId = sessionIdOf(taskId)
+  const session = engine.session({ ...caller.owner, session: turnId }, { agent: agent.name })
+  await session.submit(input, {
+    turnId,
+    principal,
+    surface: 'agent-protocol',
+    attributes,
+    deny: denyRules(body, agent),
+    ...(!config.hitl && agent.policy.mode !== 'bypass' && { mode: 'dont-ask' as const }),
+    ...('failure' in chosen && { failure: chosen.failure }),
+  })
+}
+
+/** With identity on nobody is who the body says. */
+function principalFor({ owner, principal }: Caller, { context }: Kept): Principal {
+  const user = toId(textIn(context, 'user_id'))
+  return principal === owner && user !== undefined ? { ...principal, user } : principal
+}
+
+export type Chosen = { readonly agent: Agent } | { readonly failure: NonNullable<RunOptions['failure']> }
+
+/** Asks the factory; what it does not give is the task's failure. */
+export async function choose(
+  { engine, host, report }: Pick<Submitting, 'engine' | 'host' | 'report'>,
+  request: AgentRequest,
+): Promise<Chosen> {
+  const factory: AgentFactory = host.factory ?? defaultFactory(engine)
+  try {
+    const name = await factory(request)
+    const agent = name === null || name === undefined ? undefined : engine.agents.get(name)
+    if (agent !== undefined) return { agent }
+    const asked = request.agentId === undefined ? 'this task' : `agent_id ${JSON.stringify(request.agentId)}`
+    return { failure: { code: 'no_agent', message: `There is no agent for ${asked}.` } }
+  } catch (error) {
+    const message = 'The agent for this task could not be chosen.'
+    return { failure: { code: 'no_agent', message, reference: report(error) } }
+  }
+}
+
+const defaultFactory =
+  ({ agents }: Engine): AgentFactory =>
+  ({ agentId }) =>
+    agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
+
+/** A pattern that no tool here could read would deny nothing: then the whole tool is denied. */
+function denyRules({ context }: Submission, { tools }: Agent): string[] {
+  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule }) => {
+    const [, named, pattern] = /^([\w*-]+)(\(.+\))$/s.exec(rule) ?? []
+    if (named === undefined) return [rule]
+    const names = new RegExp(`^${named.replaceAll('*', '.*')}$`)
+    const meant = [...tools.values()].filter((it) => names.test(it.name))
+    return meant.map((it) => (it.matches === undefined ? it.name : `${it.name}${pattern}`))
+  })
+}

@@ -1,0 +1,126 @@
+// A task of the protocol: a turn in a session of the same id. What came with it is in the journal, so that any process can
+// answer for it.
+import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
+import { z } from 'zod'
+import { toId } from '../chat.ts'
+import { HttpError } from '../http/errors.ts'
+import type { Caller } from '../principal.ts'
+import { eventsOf, findTask, type Place } from '../tasks/place.ts'
+import { type AgentRequest, CONTEXT_KEY } from './factory.ts'
+import { attributesIn, textIn } from './submission.ts'
+
+export const taskPath = z.object({ taskId: z.string().min(1).max(1_000) })
+
+export interface ProtocolTask extends Place {
+  readonly taskId: string
+  readonly started: Event<'turn.started'>
+  readonly events: readonly Event[]
+  readonly result: TurnResult
+}
+
+/** Any text may be an id; what the engine would not take is kept under a digest. */
+export const sessionIdOf = (taskId: string): string => toId(taskId)!
+
+export async function protocolTask(
+  engine: Engine,
+  owner: Caller['owner'],
+  taskId: string,
+): Promise<ProtocolTask | undefined> {
+  const place = await findTask(engine, owner, sessionIdOf(taskId))
+  if (place === undefined) return undefined
+  const events = await eventsOf(place)
+  const started = events[0] as Event<'turn.started'>
+  return { ...place, taskId, started, events, result: turnResult(place.turnId, events) }
+}
+
+/** @throws HttpError 404 `unknown_task` */
+export async function existingProtocolTask(
+  engine: Engine,
+  owner: Caller['owner'],
+  taskId: string,
+): Promise<ProtocolTask> {
+  const task = await protocolTask(engine, owner, taskId)
+  if (task === undefined) throw new HttpError(404, 'unknown_task', `There is no task ${JSON.stringify(taskId)}.`)
+  return task
+}
+
+export interface Kept {
+  readonly agentId: string | undefined
+  readonly context: Readonly<Record<string, unknown>>
+}
+
+/** The submission as it came; a task that was not submitted over this protocol has an empty one. */
+export function keptWith({ options }: Event<'turn.started'>): Kept {
+  const kept = options.attributes?.[CONTEXT_KEY] as Kept | undefined
+  return { agentId: kept?.agentId, context: kept?.context ?? {} }
+}
+
+export function requestFor(
+  taskId: string,
+  { agentId, context }: Kept,
+  principal: Principal,
+  more: Pick<AgentRequest, 'input' | 'resume'>,
+): AgentRequest {
+  return {
+    taskId,
+    agentId,
+    userId: textIn(context, 'user_id'),
+    parentSessionId: textIn(context, 'parent_session_id'),
+    context,
+    attributes: attributesIn(context),
+    principal,
+    ...more,
+  }
+}
+
+export type TaskStatus = 'pending' | 'running' | 'awaiting_confirm' | 'success' | 'error' | 'cancelled'
+
+export function statusOf({ status, reason }: TurnResult, claimed: boolean): TaskStatus {
+  if (status === 'finished') return 'success'
+  if (status === 'failed') return 'error'
+  if (status === 'cancelled') return 'cancelled'
+  if (status === 'paused') return reason === 'approval' ? 'awaiting_confirm' : 'running'
+  return claimed ? 'running' : 'pending'
+}
+
+export const pendingConfirm = z.object({
+  toolCallId: z.string(),
+  toolName: z.string(),
+  toolInputJson: z.string(),
+})
+
+export const pendingConfirms = ({ approvals }: TurnResult): z.output<typeof pendingConfirm>[] =>
+  approvals.map((it) => ({
+    toolCallId: it.callId,
+    toolName: it.tool,
+    toolInputJson: JSON.stringify(it.arguments),
+  }))
+
+export const snapshot = z.object({
+  task_id: z.string(),
+  agent_id: z.string().describe('The agent that runs it.'),
+  status: z.enum(['pending', 'running', 'awaiting_confirm', 'success', 'error', 'cancelled']),
+  result: z.string().optional(),
+  error: z.string().optional(),
+  error_code: z.string().optional(),
+  pending_confirms: z.array(pendingConfirm).optional(),
+  parent_session_id: z.string().optional(),
+})
+
+export function snapshotOf({ taskId, started, events, result }: ProtocolTask): z.output<typeof snapshot> {
+  const status = statusOf(
+    result,
+    events.some((it) => it.type === 'turn.claimed'),
+  )
+  const parent = textIn(keptWith(started).context, 'parent_session_id')
+  return {
+    task_id: taskId,
+    agent_id: started.agent.name,
+    status,
+    ...(status === 'success' && { result: result.text }),
+    ...(status === 'cancelled' && { error: result.reason, error_code: 'cancelled' }),
+    ...(result.error !== undefined && { error: result.error.message, error_code: result.error.code }),
+    ...(status === 'awaiting_confirm' && { pending_confirms: pendingConfirms(result) }),
+    ...(parent !== undefined && { parent_session_id: parent }),
+  }
+}

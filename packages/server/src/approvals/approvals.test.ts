@@ -1,0 +1,189 @@
+import type { AgentLimits } from '@oxbow/core'
+import { until } from '@oxbow/testing'
+import { describe, expect, test } from 'vitest'
+import { json, rigs } from '../test.fixture.ts'
+import { ask, asks, people, ticketTool } from './people.fixture.ts'
+
+const start = rigs()
+const done = { text: 'Done.' }
+const always = (request: { messages: readonly { role: string }[] }) =>
+  request.messages.at(-1)?.role === 'tool' ? done : asks
+const APPROVER = { approver: 'tickets:approve' }
+
+describe('X5: the inbox', () => {
+  test('without identity holds what the local user has asked for; a decision lets the turn go on', async () => {
+    const ran: unknown[] = []
+    const { post, get, engine } = await start({ agent: { tools: [ticketTool(ran)] }, replies: [asks, done] })
+    const asked = await post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' })
+    expect(asked.status).toBe(202)
+    const [first] = (await json(asked)).approvals
+    const { approvals, next } = await json(get('/api/approvals'))
+    expect(next).toBeUndefined()
+    expect(approvals).toEqual([{ ...first, ageMs: expect.any(Number) }])
+    expect(first).toMatchObject({
+      status: 'open',
+      mayDecide: true,
+      sessionId: 's1',
+      userId: 'default',
+      askedBy: { user: 'default' },
+      tool: 'submit',
+      arguments: { system: 'crm', days: 30 },
+      rule: 'default:ask',
+      reason: expect.stringContaining('write'),
+      suggestions: ['submit'],
+      digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+    })
+    expect(first.expiresAt).toBeGreaterThan(Date.now())
+    const body = { verdict: 'approved', reason: 'one week is enough', arguments: { system: 'crm', days: 7 } }
+    const decided = await json(post(`/api/approvals/${first.id}`, body))
+    expect(decided).toMatchObject({ status: 'approved', resolution: { by: 'default' }, after: expect.any(Number) })
+    await engine.session({ user: 'default', session: 's1' }).wait('t1')
+    expect(ran).toEqual([{ system: 'crm', days: 7 }])
+    // Afterwards it tells what was changed, and what became of the call.
+    expect(await json(get(`/api/approvals/${first.id}`))).toMatchObject({
+      status: 'approved',
+      resolution: { reason: 'one week is enough', changes: [{ argument: 'days', from: 30, to: 7 }] },
+      call: { status: 'success', text: 'submitted' },
+    })
+    expect((await json(get('/api/approvals'))).approvals).toEqual([])
+  })
+
+  test('an approver sees what waits for their permission in sessions of others, and nobody else does', async () => {
+    const ran: unknown[] = []
+    const rig = await people(start, { agent: { tools: [ticketTool(ran, APPROVER)] }, replies: always })
+    const { ann, bob, mia } = rig.as
+    const id = await ask(ann, 's1')
+    const other = await ask(bob, 's1')
+    expect(other).not.toBe(id)
+    const inbox = async (person: typeof ann, query = '') =>
+      (await json(person.get(`/api/approvals${query}`))).approvals.map((it: { id: string }) => it.id)
+    expect((await inbox(mia)).toSorted()).toEqual([id, other].toSorted())
+    expect(await inbox(mia, '?askedBy=bob')).toEqual([other])
+    expect(await inbox(mia, '?tool=nothing')).toEqual([])
+    expect(await inbox(ann)).toEqual([])
+    expect(await inbox(ann, '?mine=true')).toEqual([id])
+    expect(await json(ann.get(`/api/approvals/${id}`))).toMatchObject({ mayDecide: false, approver: 'tickets:approve' })
+
+    // Forbidden for who may see it; for everybody else it does not exist.
+    const forbidden = await ann.post(`/api/approvals/${id}`, { verdict: 'approved' })
+    expect([forbidden.status, (await json(forbidden)).error.code]).toEqual([403, 'approval_forbidden'])
+    const foreign = await bob.post(`/api/approvals/${id}`, { verdict: 'approved' })
+    const unknown = await bob.post('/api/approvals/bm90aGluZw', { verdict: 'approved' })
+    expect([foreign.status, unknown.status, (await bob.get(`/api/approvals/${id}`)).status]).toEqual([404, 404, 404])
+    expect(await json(foreign)).toEqual(await json(unknown))
+
+    const approved = await json(mia.post(`/api/approvals/${id}`, { verdict: 'approved' }))
+    expect(approved).toMatchObject({ status: 'approved', userId: 'ann', resolution: { by: 'mia' } })
+    await rig.engine.session({ user: 'ann', session: 's1' }).wait('t-s1')
+    expect(ran).toHaveLength(1)
+  })
+
+  test('naming somebody else is refused', async () => {
+    const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies: always })
+    const id = await ask(rig.as.ann, 's1')
+    expect((await rig.as.bob.get('/api/approvals?userId=ann')).status).toBe(403)
+    expect((await rig.as.bob.post(`/api/approvals/${id}`, { verdict: 'approved', userId: 'ann' })).status).toBe(403)
+    expect((await rig.get('/api/approvals')).status).toBe(401)
+  })
+
+  test('is given page by page, without gaps and repetitions', async () => {
+    const { engine, get } = await start({ agent: { tools: [ticketTool([])] }, replies: { always: asks } })
+    for (let n = 0; n < 7; n++) await engine.session({ user: 'default', session: `s${n}` }).run('Go.')
+    const seen: string[] = []
+    let query = '?limit=2'
+    for (let pages = 0; ; pages++) {
+      const { approvals, next } = await json(get(`/api/approvals${query}`))
+      seen.push(...approvals.map((it: { sessionId: string }) => it.sessionId))
+      if (next === undefined) break
+      expect(pages).toBeLessThan(10)
+      query = `?limit=2&before=${next}`
+    }
+    expect(seen.toSorted()).toEqual(['s0', 's1', 's2', 's3', 's4', 's5', 's6'])
+  })
+})
+
+describe('X5: a decision', () => {
+  const one = async (limits: Partial<AgentLimits> = {}) => {
+    const ran: unknown[] = []
+    const rig = await start({ replies: always, agent: { tools: [ticketTool(ran)], limits } })
+    const answer = await json(rig.post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' }))
+    return {
+      ...rig,
+      ran,
+      session: rig.engine.session({ user: 'default', session: 's1' }),
+      path: `/api/approvals/${answer.approvals[0].id}`,
+    }
+  }
+
+  test('counts once: the second one is a 409 with what has been decided', async () => {
+    const { post, path, ran, session } = await one()
+    const answers = await Promise.all(
+      [1, 2, 3].map((n) => post(path, { verdict: n === 2 ? 'denied' : 'approved', reason: `from ${n}` })),
+    )
+    expect(answers.map((it) => it.status).toSorted()).toEqual([200, 409, 409])
+    await session.wait('t1')
+    const late = await post(path, { verdict: 'denied' })
+    const { error, approval } = await json(late)
+    expect([late.status, error.code]).toEqual([409, 'approval_resolved'])
+    expect(error.message).toContain(approval.status)
+    expect(ran).toHaveLength(approval.status === 'approved' ? 1 : 0)
+  })
+
+  test('that refuses runs nothing, and the model is told why', async () => {
+    const { post, path, ran, session, model } = await one()
+    await post(path, { verdict: 'denied', reason: 'not this month' })
+    await session.wait('t1')
+    expect(ran).toEqual([])
+    expect(model.requests.at(-1)?.messages.at(-1)?.content).toBe('Refused by default: not this month')
+  })
+
+  test('with a rule that does not cover the call is a 400, and decides nothing', async () => {
+    const { post, get, path } = await one()
+    for (const rule of ['*', 'submit(x)', 'other', 'not a rule']) {
+      const answer = await post(path, { verdict: 'approved', remember: { rule, scope: 'session' } })
+      expect([answer.status, (await json(answer)).error.code]).toEqual([400, 'rule_invalid'])
+    }
+    expect(await json(get(path))).toMatchObject({ status: 'open' })
+    for (const body of [{}, { verdict: 'maybe' }, { verdict: 'approved', arguments: 'x' }])
+      expect((await post(path, body)).status).toBe(400)
+  })
+
+  test('with a suggested rule lets the next call run; one for everybody needs an administrator', async () => {
+    const { post, path, ran, session } = await one()
+    await post(path, { verdict: 'approved', remember: { rule: 'submit', scope: 'user' } })
+    await session.wait('t1')
+    expect((await post('/api/chat', { sessionId: 's2', message: 'Again.' })).status).toBe(200)
+    expect(ran).toHaveLength(2)
+    const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies: always })
+    const id = await ask(rig.as.ann, 's1')
+    const shared = { verdict: 'approved', remember: { rule: 'submit', scope: 'project' } }
+    expect((await rig.as.ann.post(`/api/approvals/${id}`, shared)).status).toBe(403)
+  })
+
+  test('after the time is over is a 409', async () => {
+    const { post, get, path, ran, session } = await one({ approvalTimeoutMs: 1 })
+    await until(async () => (await json(get(path))).status === 'expired')
+    const answer = await post(path, { verdict: 'approved' })
+    expect([answer.status, (await json(answer)).error.code]).toEqual([409, 'approval_expired'])
+    await session.wait('t1')
+    expect(ran).toEqual([])
+  })
+
+  test('on a turn that was stopped meanwhile is a 409', async () => {
+    const { post, path, session } = await one()
+    await session.interrupt()
+    await session.wait('t1')
+    const answer = await json(post(path, { verdict: 'approved' }))
+    expect(answer).toMatchObject({ error: { code: 'approval_resolved' }, approval: { status: 'cancelled' } })
+  })
+
+  test('with other arguments is validated again: what does not fit the schema does not run', async () => {
+    const { post, get, path, session } = await one()
+    await post(path, { verdict: 'approved', arguments: { system: 'crm', days: 900 } })
+    await session.wait('t1')
+    expect(await json(get(path))).toMatchObject({
+      status: 'approved',
+      call: { status: 'error', text: expect.stringContaining('Not run') },
+    })
+  })
+})

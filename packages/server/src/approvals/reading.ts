@@ -1,0 +1,107 @@
+// GET routes of approvals: the inbox, and one approval with what became of it.
+import { type Engine, mayDecide, type Session, type SessionKey } from '@oxbow/core'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, optionalId, userQuery } from '../http/schemas.ts'
+import { type Caller, callerOf } from '../principal.ts'
+import { type Found, findApproval, openApprovals } from './find.ts'
+import { placeOf } from './public-id.ts'
+import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
+
+export const approvalPath = z.object({ approvalId: z.string().min(1).max(600) })
+
+export function approvalList(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/approvals',
+    id: 'listApprovals',
+    summary: 'Approvals that wait for you, in all sessions; those that were asked last come first.',
+    query: userQuery.extend({
+      mine: z.stringbool().default(false).describe('Those that you asked for instead, whoever decides on them.'),
+      tool: z.string().max(128).optional(),
+      askedBy: optionalId.describe('Of this user only.'),
+      limit: z.coerce.number().int().min(1).max(200).default(50),
+      before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+    }),
+    answers: {
+      200: {
+        description: 'One page. It may exceed the limit: the approvals of one session stay together.',
+        schema: z.object({
+          approvals: z.array(approvalView),
+          next: z.number().optional().describe('Where the next page begins, when there may be one.'),
+        }),
+      },
+    },
+    async handle({ query }, c) {
+      const { owner, principal } = callerOf(c, query)
+      const { mine, tool, askedBy, limit } = query
+      // Who holds no permissions decides on nothing but their own.
+      const own = mine || (principal.permissions ?? []).length === 0
+      const filter = { tenant: owner.tenant, ...(own && { user: owner.user }), status: 'waiting' as const, limit }
+      const approvals: ApprovalView[] = []
+      let { before } = query
+      for (;;) {
+        const page = await engine.sessions({ ...filter, ...(before !== undefined && { before }) })
+        for (const { key, updatedAt } of page) {
+          // Sessions of one millisecond stay together: `before` could not name the others.
+          if (approvals.length >= limit && updatedAt !== before) return c.json({ approvals, next: before })
+          before = updatedAt
+          const state = await engine.session(key).state()
+          for (const requested of openApprovals(state)) {
+            const found = { requested, resolved: undefined, finished: undefined, asker: state.turn!.principal }
+            if (!mine && !mayDecide(requested, principal, key)) continue
+            if (tool !== undefined && requested.tool !== tool) continue
+            if (askedBy && askedBy !== found.asker.user) continue
+            if (statusOf(found) === 'open') approvals.push(viewOf(key, found, principal))
+          }
+        }
+        if (page.length < limit) return c.json({ approvals })
+      }
+    },
+  })
+}
+
+export function approvalRoute(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/approvals/{approvalId}',
+    id: 'getApproval',
+    summary: 'One approval, also after the decision: who decided, what was changed, and what became of the call.',
+    params: approvalPath,
+    query: userQuery,
+    answers: {
+      200: { description: 'The approval.', schema: approvalView },
+      404: { description: 'There is no such approval, or it is not for you.', schema: errorAnswer },
+    },
+    async handle({ params, query }, c) {
+      const caller = callerOf(c, query)
+      const { key, found } = await visible(engine, params.approvalId, caller)
+      return c.json(viewOf(key, found, caller.principal))
+    },
+  })
+}
+
+export interface Visible {
+  readonly key: SessionKey
+  readonly session: Session
+  readonly found: Found
+}
+
+/**
+ * The approval, for whoever asked for it and for whoever may decide on it. For everybody else there is none.
+ *
+ * @throws HttpError 404, the same for what does not exist and for what is not theirs
+ */
+export async function visible(engine: Engine, id: string, { owner, principal }: Caller): Promise<Visible> {
+  const place = placeOf(id)
+  const own = place?.key.tenant === owner.tenant && place.key.user === owner.user
+  const may = own || (place?.key.tenant === owner.tenant && (principal.permissions ?? []).length > 0)
+  if (place !== undefined && may) {
+    const { key, approvalId } = place
+    const session = engine.session(key)
+    const found = await findApproval(session, await session.state(), approvalId)
+    if (found !== undefined && (own || mayDecide(found.requested, principal, key))) return { key, session, found }
+  }
+  throw new HttpError(404, 'unknown_approval', 'There is no approval with this id.')
+}

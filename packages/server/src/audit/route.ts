@@ -1,0 +1,106 @@
+// GET /admin/api/audit: every tool call, who asked, which rule decided, who approved, how it ended.
+import type { AuditQuery, AuditRecord, Engine } from '@oxbow/core'
+import { z } from 'zod'
+import { type Route, route } from '../http/route.ts'
+import { optionalId } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
+
+const status = z.enum(['success', 'error', 'denied', 'timed_out', 'cancelled', 'unknown'])
+const time = z
+  .union([z.coerce.number().int(), z.iso.datetime({ offset: true }).transform((it) => Date.parse(it))], {
+    error: 'must be milliseconds since 1970, or a time such as 2026-01-31T09:00:00Z',
+  })
+  .optional()
+
+const record = z.object({
+  at: z.number().describe('Milliseconds since 1970.'),
+  event: z.enum(['call.decided', 'approval.resolved', 'call.finished']),
+  tenant: z.string(),
+  userId: z.string().describe('Whose session it was.'),
+  sessionId: z.string(),
+  seq: z.number().describe('The event of the session that it describes.'),
+  turnId: z.string(),
+  callId: z.string(),
+  tool: z.string(),
+  principal: z.looseObject({ user: z.string() }).describe('Who asked.'),
+  arguments: z.record(z.string(), z.unknown()).describe('Without what the tool marks as secret.'),
+  decision: z.string().optional(),
+  rule: z.string().optional().describe('What decided.'),
+  reason: z.string().optional(),
+  approver: z.string().optional().describe('Who decided on the approval.'),
+  operationId: z.string().optional(),
+  status: status.optional().describe('How the call ended.'),
+})
+
+export function auditRoute(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/admin/api/audit',
+    id: 'readAudit',
+    access: 'admin',
+    summary: 'The audit log of all tool calls, oldest first; as JSON page by page, or whole as lines of JSON.',
+    query: z.object({
+      tenant: optionalId.describe('Default: your own.'),
+      user: optionalId,
+      session: optionalId,
+      tool: z.string().min(1).max(128).optional(),
+      status: status.optional().describe('Only ends of calls, with this outcome.'),
+      from: time.describe('Inclusive: milliseconds since 1970, or ISO 8601.'),
+      to: time.describe('Exclusive.'),
+      after: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+      limit: z.coerce.number().int().min(1).max(1_000).default(100),
+      format: z.enum(['json', 'jsonl']).default('json').describe('`jsonl`: everything, one record a line.'),
+    }),
+    answers: {
+      200: {
+        description: 'One page, or with `format=jsonl` everything.',
+        schema: z.object({
+          records: z.array(record),
+          next: z.number().optional().describe('`after` of the next page, when there may be one.'),
+        }),
+      },
+    },
+    async handle({ query }, c) {
+      const { format, limit, tenant, user, session, ...rest } = query
+      const { owner } = callerOf(c, { tenant })
+      const filter = present({ ...rest, tenant: owner.tenant, user: user || undefined, session: session || undefined })
+      if (format === 'jsonl')
+        return c.body(lines(engine, filter), 200, {
+          'content-type': 'application/jsonl; charset=utf-8',
+          'content-disposition': 'attachment; filename="audit.jsonl"',
+        })
+      const { records, cursor } = await engine.backend.journal.audit({ ...filter, limit })
+      return c.json({ records: records.map(shown), ...(records.length === limit && { next: cursor }) })
+    },
+  })
+}
+
+const PAGE = 500
+
+/** Page by page, as fast as the reader takes it. */
+function lines(engine: Engine, filter: AuditQuery): ReadableStream<Uint8Array> {
+  let { after } = filter
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const query = { ...filter, ...(after !== undefined && { after }), limit: PAGE }
+        const { records, cursor } = await engine.backend.journal.audit(query)
+        after = cursor
+        if (records.length > 0)
+          controller.enqueue(Buffer.from(records.map((it) => `${JSON.stringify(shown(it))}\n`).join('')))
+        if (records.length < PAGE) controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function shown({ key, ...rest }: AuditRecord): z.infer<typeof record> {
+  const { at, event, ...more } = rest
+  return { at, event, tenant: key.tenant, userId: key.user, sessionId: key.session, ...more }
+}
+
+const present = <T extends object>(query: T) =>
+  Object.fromEntries(Object.entries(query).filter(([, it]) => it !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }

@@ -1,0 +1,70 @@
+// What a setting may hold: each kind with its check, and with the sentence that says what is allowed.
+import { z } from 'zod'
+import { parseDuration } from './duration.ts'
+
+export type Kind = 'text' | 'secret' | 'number' | 'duration' | 'choice' | 'boolean' | 'list' | 'tables'
+
+export interface About extends Record<string, unknown> {
+  readonly kind: Kind
+  readonly description: string
+  readonly allowed: string
+}
+
+export const text = (description: string, allowed = 'a text that is not blank') =>
+  z
+    .string()
+    .regex(/\S/)
+    .meta({ kind: 'text', description, allowed } satisfies About)
+
+export const integer = (min: number, max: number, description: string) =>
+  z
+    .number()
+    .int()
+    .min(min)
+    .max(max)
+    .meta({ kind: 'number', description, allowed: `a whole number from ${min} to ${max}` } satisfies About)
+
+export const duration = (min: string, max: string, description: string) => {
+  const [least, most] = [parseDuration(min)!, parseDuration(max)!]
+  return z
+    .string()
+    .transform((value) => parseDuration(value) ?? -1)
+    .refine((ms) => ms >= least && ms <= most)
+    .meta({
+      kind: 'duration',
+      description,
+      allowed: `a duration from "${min}" to "${max}", for example "30s" or "1m30s"`,
+    } satisfies About)
+}
+
+export const choice = <const T extends readonly [string, ...string[]]>(values: T, description: string) =>
+  z.enum(values).meta({
+    kind: 'choice',
+    description,
+    allowed: values.map((it) => JSON.stringify(it)).join(' or '),
+  } satisfies About)
+
+/** A text that no message shows. */
+export const secret = (description: string, allowed: string) =>
+  z
+    .string()
+    .regex(/\S/)
+    .meta({ kind: 'secret', description, allowed } satisfies About)
+
+export const boolean = (description: string) =>
+  z.boolean().meta({ kind: 'boolean', description, allowed: 'true or false' } satisfies About)
+
+/** In a variable: separated by commas. */
+export const list = (item: RegExp, description: string, allowed: string) =>
+  z.array(z.string().regex(item)).meta({ kind: 'list', description, allowed: `a list of ${allowed}` } satisfies About)
+
+const isHttp = (value: string): boolean => URL.canParse(value) && /^https?:$/.test(new URL(value).protocol)
+
+export const url = (description: string) =>
+  z
+    .string()
+    .refine(isHttp)
+    .meta({ kind: 'text', description, allowed: 'an address that begins with http:// or https://' } satisfies About)
+
+/** Dotted paths into a JSON document; a name that has dots itself is found as well. */
+export const path = (description: string) => text(description, 'a path such as "user.name"')

@@ -1,0 +1,71 @@
+// Reading a principal out of a JSON document of somebody else's making.
+import { hash } from 'node:crypto'
+import { isId } from '@oxbow/core'
+import type { FieldPaths } from '../config/introspection-presets.ts'
+import { DEFAULT_TENANT } from '../principal.ts'
+import type { KnownPrincipal } from './contract.ts'
+
+/** Own fields only. A name that has dots itself, as in `https://example.com/roles`, wins over a path. */
+export function lookup(document: unknown, path: string): unknown {
+  if (typeof document !== 'object' || document === null) return undefined
+  if (Object.hasOwn(document, path)) return (document as Record<string, unknown>)[path]
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const head = path.slice(0, dot)
+    if (!Object.hasOwn(document, head)) continue
+    const found = lookup((document as Record<string, unknown>)[head], path.slice(dot + 1))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** `path=value`, or `path` alone: there is something. */
+export function holds(document: unknown, condition: string): boolean {
+  const at = condition.indexOf('=')
+  const found = lookup(document, at === -1 ? condition : condition.slice(0, at))
+  if (at === -1) return found !== undefined && found !== null
+  if (Array.isArray(found)) return found.some((it) => textOf(it) === condition.slice(at + 1))
+  return textOf(found) === condition.slice(at + 1)
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean' || (typeof value === 'number' && Number.isSafeInteger(value))) return String(value)
+  return undefined
+}
+
+const listOf = (value: unknown): string[] =>
+  typeof value === 'string'
+    ? value.split(/[\s,]+/).filter((it) => it !== '')
+    : Array.isArray(value)
+      ? value.map(textOf).filter((it) => it !== undefined)
+      : []
+
+const HASHED = /^id-[0-9a-f]{40}$/
+
+/**
+ * Any text as an id: itself where it is one, else `id-` and a hash. Texts that look like such a hash are hashed too, so that
+ * nobody can choose a name that stands for somebody else.
+ */
+export const idOf = (text: string): string =>
+  isId(text) && !HASHED.test(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
+
+/** Undefined when there is no user in it, or no tenant although one is configured. */
+export function principalIn(document: unknown, paths: FieldPaths, everything?: string): KnownPrincipal | undefined {
+  const part = (path: string | undefined): string | undefined => {
+    const text = path === undefined ? undefined : textOf(lookup(document, path))
+    return text === undefined || text.trim() === '' ? undefined : text
+  }
+  const user = part(paths.user)
+  const tenant = part(paths.tenant)
+  if (user === undefined || (paths.tenant !== undefined && tenant === undefined)) return undefined
+  const department = part(paths.department)
+  const permissions = paths.permissions === undefined ? [] : listOf(lookup(document, paths.permissions))
+  if (everything !== undefined && permissions.includes(everything)) permissions.push('*')
+  return {
+    tenant: tenant === undefined ? DEFAULT_TENANT : idOf(tenant),
+    user: idOf(user),
+    ...(department !== undefined && { department }),
+    roles: paths.roles === undefined ? [] : listOf(lookup(document, paths.roles)),
+    permissions,
+  }
+}

@@ -1,0 +1,94 @@
+// What every request passes before its route is asked: who is it, may they come here, and not too often.
+import { isIPv6 } from 'node:net'
+import { grants } from '@oxbow/core'
+import type { RateLimits } from '../config/config.ts'
+import { HttpError } from '../http/errors.ts'
+import type { AppContext, Guard, Route } from '../http/route.ts'
+import { ADMIN, callerOf, DEFAULT_TENANT, DEFAULT_USER } from '../principal.ts'
+import { buckets } from './buckets.ts'
+import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
+import { nameOf } from './refresh.ts'
+
+/** @throws (by the guard) HttpError 401, 403, 429 or 503 */
+export function guard(identity: Identity, limits: RateLimits): Guard {
+  const failures = buckets(limits.failedAuthenticationsPerMinute)
+  const requests = limits.requestsPerMinute === 0 ? undefined : buckets(limits.requestsPerMinute)
+
+  function limit(name: string): void {
+    const wait = requests?.take(name) ?? 0
+    if (wait > 0) throw tooMany(wait, 'You have sent too many requests.')
+  }
+
+  async function authenticate(c: AppContext): Promise<Accepted> {
+    const { rawHeaders, socket } = c.env.incoming
+    const address = networkOf(socket?.remoteAddress ?? '')
+    // Who shares an address with somebody who tries keys still comes in, as far as that costs nothing.
+    const cachedOnly = failures.wait(address) > 0
+    const result = await identity.authenticate({ rawHeaders }, { cachedOnly })
+    if (result.accepted) return result
+    c.set('refusal', result.code)
+    if (result.status === 401 && result.code !== 'credentials_missing') {
+      const wait = failures.take(address)
+      if (wait > 0) throw tooMany(wait, 'Too many wrong credentials have come from your address.')
+    }
+    throw refusal(result)
+  }
+
+  async function enter(c: AppContext, { access = 'user' }: Pick<Route, 'access'>): Promise<void> {
+    if (identity.mode === 'none') {
+      c.set('caller', 'anybody')
+      if (access !== 'open' && access !== 'optional') limit(nameOf({ tenant: DEFAULT_TENANT, user: DEFAULT_USER }))
+      return
+    }
+    if (access === 'open') return
+    let result: Authentication
+    try {
+      result = await authenticate(c)
+    } catch (error) {
+      if (access === 'optional' && error instanceof HttpError) return
+      throw error
+    }
+    const { principal, keyId } = result
+    c.set('caller', principal)
+    if (keyId !== undefined) c.set('keyId', keyId)
+    if (access === 'optional') return
+    limit(nameOf(principal))
+    if (access === 'admin' && !grants(principal.permissions ?? [], ADMIN))
+      throw new HttpError(403, 'forbidden', `This needs the permission ${ADMIN}.`)
+  }
+
+  return {
+    enter,
+    checkNames(c, given) {
+      const caller = c.get('caller')
+      if (caller === undefined || caller === 'anybody' || typeof given !== 'object' || given === null) return
+      const { userId, tenant } = given as { userId?: unknown; tenant?: unknown }
+      callerOf(c, { userId: nameIn(userId), tenant: nameIn(tenant) })
+    },
+  }
+}
+
+const nameIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+const tooMany = (waitMs: number, what: string): HttpError =>
+  new HttpError(429, 'too_many_requests', `${what} Try again later.`, {
+    'retry-after': String(Math.ceil(waitMs / 1_000)),
+  })
+
+function refusal({ status, code, message, retryAfterMs = 1_000 }: Refusal): HttpError {
+  if (status === 503)
+    return new HttpError(503, code, message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) })
+  // RFC 6750: no error where nothing was brought.
+  const error = code === 'credentials_missing' ? '' : `, error="invalid_token", error_description="${message}"`
+  return new HttpError(401, code, message, { 'www-authenticate': `Bearer realm="oxbow"${error}` })
+}
+
+/** One subscriber has a whole /64 of IPv6. */
+export const networkOf = (address: string): string => {
+  if (!isIPv6(address) || address.startsWith('::ffff:')) return address
+  const [head = '', tail] = address.split('::')
+  const groups = head.split(':').filter((it) => it !== '')
+  const rest = tail === undefined ? [] : tail.split(':').filter((it) => it !== '')
+  const all = tail === undefined ? groups : [...groups, ...Array(8 - groups.length - rest.length).fill('0'), ...rest]
+  return `${all.slice(0, 4).join(':')}::/64`
+}

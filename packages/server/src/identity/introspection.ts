@@ -1,0 +1,107 @@
+// Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
+import { hash } from 'node:crypto'
+import type { IntrospectionConfig } from '../config/identity-config.ts'
+import { boundedMap } from './bounded-map.ts'
+import {
+  type Authentication,
+  type Credentials,
+  type Identity,
+  type KnownPrincipal,
+  type OnProblem,
+  refused,
+  unavailable,
+} from './contract.ts'
+import { cookiesOf, invalid, valuesOf } from './credentials.ts'
+import { HostUnavailable, host } from './host.ts'
+import { nameOf, orUnavailable, refreshEndpoint, samePerson } from './refresh.ts'
+import { principalOfAnswer } from './verdict.ts'
+
+type PassedOn = Readonly<Record<string, string>>
+
+/** Sessions whose headers are kept to ask about them again when an approval is used. */
+const MAX_KNOWN = 10_000
+
+export function introspectionIdentity(config: IntrospectionConfig, onProblem: OnProblem): Identity {
+  const { url, method, cookies, cacheMs, cacheSize } = config
+  const asked = host(config.timeoutMs)
+  const cache = boundedMap<{ principal: KnownPrincipal; until: number }>(cacheSize)
+  const flights = new Map<string, Promise<KnownPrincipal | undefined>>()
+  const known = boundedMap<{ headers: PassedOn; name: string }>(MAX_KNOWN)
+  const endpoint = refreshEndpoint(config.refresh, config, onProblem)
+
+  async function askHost(headers: PassedOn, name: string): Promise<KnownPrincipal | undefined> {
+    const answer = await asked.ask(url, { method, headers: { accept: 'application/json', ...headers } })
+    const principal = principalOfAnswer(answer, config)
+    if (principal === undefined) cache.delete(name)
+    else {
+      cache.set(name, { principal, until: performance.now() + cacheMs })
+      known.set(nameOf(principal), { headers, name })
+    }
+    return principal
+  }
+
+  /** Requests that come at the same time with the same credentials are one question. */
+  function ask(headers: PassedOn, name: string): Promise<KnownPrincipal | undefined> {
+    const flying = flights.get(name)
+    if (flying !== undefined) return flying
+    const flight = askHost(headers, name).finally(() => flights.delete(name))
+    flights.set(name, flight)
+    return flight
+  }
+
+  return {
+    mode: 'introspection',
+    ambient: cookies.length > 0 || config.headers.includes('cookie'),
+    schemes: {
+      ...(config.headers.includes('authorization') && { bearer: { type: 'http', scheme: 'bearer' } }),
+      ...Object.fromEntries(cookies.map((name) => [`cookie_${name}`, { type: 'apiKey', in: 'cookie', name }])),
+    },
+    async authenticate(credentials, { cachedOnly = false } = {}): Promise<Authentication> {
+      const headers = passedOn(credentials, config)
+      if (headers === 'ambiguous')
+        return refused(
+          'credentials_ambiguous',
+          'The request brings a header of its session more than once. Send it once.',
+        )
+      if (headers === undefined)
+        return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
+      const name = hash('sha256', JSON.stringify(headers))
+      const hit = cache.get(name)
+      if (hit !== undefined && hit.until > performance.now()) return { accepted: true, principal: hit.principal }
+      if (cachedOnly) return invalid()
+      try {
+        const principal = await ask(headers, name)
+        return principal === undefined ? invalid() : { accepted: true, principal }
+      } catch (cause) {
+        if (!(cause instanceof HostUnavailable)) throw cause
+        onProblem({ message: `identity.introspection.url: ${cause.message}`, cause })
+        return unavailable(cause.retryAfterMs)
+      }
+    },
+    refresh: (principal) => {
+      if (endpoint !== undefined) return endpoint(principal)
+      const session = known.get(nameOf(principal))
+      // After a restart nobody has shown a session of theirs yet.
+      if (session === undefined) return Promise.resolve(undefined)
+      return orUnavailable('identity.introspection.url', onProblem, async () => {
+        const now = await askHost(session.headers, session.name)
+        return now !== undefined && samePerson(now, principal) ? now : undefined
+      })
+    },
+  }
+}
+
+/** The headers of the caller's session; undefined when they bring none. */
+function passedOn(credentials: Credentials, config: IntrospectionConfig): PassedOn | 'ambiguous' | undefined {
+  const headers: Record<string, string> = {}
+  for (const name of config.headers) {
+    const values = valuesOf(credentials, name)
+    if (values.length > 1 && name !== 'cookie') return 'ambiguous'
+    if (values.length > 0 && values[0] !== '') headers[name] = values.join('; ')
+  }
+  const cookies = cookiesOf(credentials, config.cookies)
+  if (cookies !== '') headers.cookie = cookies
+  // A header that only accompanies the session, such as a client id, is no credential by itself.
+  const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined
+  return proves ? headers : undefined
+}

@@ -1,0 +1,45 @@
+// Who somebody is now, asked of an endpoint that this service may use by itself.
+import { OxbowError, type Principal } from '@oxbow/core'
+import type { RefreshConfig } from '../config/identity-config.ts'
+import { DEFAULT_TENANT } from '../principal.ts'
+import type { OnProblem } from './contract.ts'
+import { HostUnavailable, host } from './host.ts'
+import { principalOfAnswer, type VerdictRules } from './verdict.ts'
+
+export type Refresh = (principal: Principal) => Promise<Principal | undefined>
+
+/** Undefined when no endpoint is configured. */
+export function refreshEndpoint(config: RefreshConfig, rules: VerdictRules, onProblem: OnProblem): Refresh | undefined {
+  const { url, authorization, timeoutMs } = config
+  if (url === undefined) return undefined
+  const asked = host(timeoutMs)
+  const headers = { accept: 'application/json', ...(authorization !== undefined && { authorization }) }
+  return (principal) =>
+    orUnavailable('identity.refresh.url', onProblem, async () => {
+      const { user, tenant = DEFAULT_TENANT } = principal
+      const address = url
+        .replaceAll('{user}', encodeURIComponent(user))
+        .replaceAll('{tenant}', encodeURIComponent(tenant))
+      const now = principalOfAnswer(await asked.ask(address, { method: 'GET', headers }), rules)
+      return now !== undefined && samePerson(now, principal) ? now : undefined
+    })
+}
+
+export const samePerson = (one: Principal, other: Principal): boolean =>
+  one.user === other.user && (one.tenant ?? DEFAULT_TENANT) === (other.tenant ?? DEFAULT_TENANT)
+
+export const nameOf = ({ user, tenant = DEFAULT_TENANT }: Principal): string => JSON.stringify([tenant, user])
+
+/** @throws OxbowError `identity_unavailable` */
+export async function orUnavailable<T>(what: string, onProblem: OnProblem, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (!(cause instanceof HostUnavailable)) throw cause
+    onProblem({ message: `${what}: ${cause.message}`, cause })
+    throw new OxbowError('identity_unavailable', 'It cannot be checked at the moment who may do this.', {
+      retryable: true,
+      cause,
+    })
+  }
+}

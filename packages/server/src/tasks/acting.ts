@@ -1,0 +1,147 @@
+// What a caller can do to a task: look at it, pause it, let it go on, cancel it.
+import type { Engine, Principal } from '@oxbow/core'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, userQuery, whose } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
+import { existingTask, type Place, taskId } from './place.ts'
+import { snapshotOf, taskSnapshot } from './snapshot.ts'
+
+const params = z.object({ taskId })
+const reason = z.string().max(500).optional()
+const notFound = { description: 'There is no such task.', schema: errorAnswer }
+
+export function taskRoute(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/agent/task/{taskId}',
+    id: 'getTask',
+    summary: 'The state of a task, how long it has been in each state, and its result or what it waits for.',
+    params,
+    query: userQuery,
+    answers: { 200: { description: 'The task.', schema: taskSnapshot }, 404: notFound },
+    async handle({ params: { taskId }, query }, c) {
+      const { owner } = callerOf(c, query)
+      return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)))
+    },
+  })
+}
+
+export function cancelTaskRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/agent/task/{taskId}/cancel',
+    id: 'cancelTask',
+    summary: 'Asks for a task to stop. One that has ended stays as it is.',
+    params,
+    body: z.object({ ...whose, reason }),
+    bodyOptional: true,
+    answers: { 200: { description: 'The task, as it stands now.', schema: taskSnapshot }, 404: notFound },
+    async handle({ params: { taskId }, body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const { session, turnId } = await existingTask(engine, owner, taskId)
+      await session.interrupt({ turnId, principal, ...(body.reason !== undefined && { reason: body.reason }) })
+      return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)))
+    },
+  })
+}
+
+export function pauseTaskRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/agent/task/{taskId}/pause',
+    id: 'pauseTask',
+    summary: 'Lets a task stop at its next step, until it is resumed.',
+    params,
+    body: z.object({ ...whose, reason }),
+    bodyOptional: true,
+    answers: {
+      202: { description: 'The task, as it stands now.', schema: taskSnapshot },
+      404: notFound,
+      409: { description: 'It has ended, or its turn has not come yet.', schema: errorAnswer },
+    },
+    async handle({ params: { taskId }, body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const { session, turnId } = await existingTask(engine, owner, taskId)
+      const hit = await session.pause({
+        turnId,
+        principal,
+        ...(body.reason !== undefined && { reason: body.reason }),
+      })
+      if (hit === undefined)
+        throw new HttpError(409, 'task_not_running', 'The task has ended, or others of its session come first.')
+      return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
+    },
+  })
+}
+
+const decision = z
+  .object({
+    callId: z.string().optional(),
+    approvalId: z.string().optional(),
+    approved: z.boolean(),
+    reason: z.string().max(2_000).optional(),
+    arguments: z.record(z.string(), z.unknown()).optional().describe('Instead of the arguments that the model gave.'),
+  })
+  .refine((it) => it.callId !== undefined || it.approvalId !== undefined, 'name the callId or the approvalId')
+
+export function resumeTaskRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/agent/task/{taskId}/resume',
+    id: 'resumeTask',
+    summary: 'Lets a paused task go on, or decides on the calls that it waits for.',
+    params,
+    body: z.object({ ...whose, decisions: z.array(decision).max(1_000).optional() }),
+    bodyOptional: true,
+    answers: {
+      202: { description: 'The task, as it stands now.', schema: taskSnapshot },
+      403: { description: 'The caller may not decide on this.', schema: errorAnswer },
+      404: notFound,
+      409: { description: 'There is nothing to resume.', schema: errorAnswer },
+    },
+    async handle({ params: { taskId }, body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const place = await existingTask(engine, owner, taskId)
+      const { decisions = [] } = body
+      if (decisions.length === 0) await release(place, principal)
+      // All are found before the first is decided.
+      const named = decisions.map((it) => ({ ...it, approvalId: it.approvalId ?? approvalOf(place, it.callId!) }))
+      for (const { approvalId, ...it } of named) {
+        await place.session.decide(
+          approvalId,
+          {
+            verdict: it.approved ? 'approved' : 'denied',
+            ...(it.reason !== undefined && { reason: it.reason }),
+            ...(it.arguments !== undefined && { arguments: it.arguments }),
+          },
+          { principal },
+        )
+      }
+      return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
+    },
+  })
+}
+
+async function release({ session, turnId, state }: Place, principal: Principal): Promise<void> {
+  const { turn } = state
+  if (turn?.turnId !== turnId || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
+    throw new HttpError(
+      409,
+      'task_not_paused',
+      turn?.paused?.reason === 'approval'
+        ? 'The task waits for approvals: say in `decisions` what becomes of each call.'
+        : 'The task was not paused.',
+    )
+  await session.release({ principal })
+}
+
+/** @throws HttpError 409 */
+export function approvalOf({ state, turnId }: Place, callId: string): string {
+  const call = state.turn?.turnId === turnId ? state.turn.calls.find((it) => it.callId === callId) : undefined
+  const { approval } = call ?? {}
+  if (approval === undefined || approval.resolved !== undefined || call?.finished !== undefined)
+    throw new HttpError(409, 'call_not_waiting', `Call ${JSON.stringify(callId)} of this task waits for no decision.`)
+  return approval.requested.approvalId
+}

@@ -1,0 +1,133 @@
+// POST /agent/task: accepts a task; with `wait` it also waits a while for its end.
+import { randomUUID } from 'node:crypto'
+import type { Agent, Engine } from '@oxbow/core'
+import { z } from 'zod'
+import { toId } from '../chat.ts'
+import { HttpError } from '../http/errors.ts'
+import { type AppContext, type Route, route } from '../http/route.ts'
+import { given, messageText, optionalId, whose } from '../http/schemas.ts'
+import type { TurnSlots } from '../identity/turn-slots.ts'
+import { callerOf } from '../principal.ts'
+import { existingTask, taskIdOf } from './place.ts'
+import { untilSettled } from './reading.ts'
+import { snapshotOf, taskSnapshot } from './snapshot.ts'
+
+const MAX_WAIT_SECONDS = 60
+
+const accepted = z.object({ taskId: z.string(), sessionId: z.string(), state: z.string() })
+
+export function createTaskRoute(engine: Engine, limits: { maxMessageLength: number }, slots: TurnSlots): Route {
+  return route({
+    method: 'post',
+    path: '/agent/task',
+    id: 'createTask',
+    summary: 'Accepts a task and answers with its id at once; with `wait` it answers with the result of a short one.',
+    headers: z.object({ 'Idempotency-Key': z.string().optional().describe('Makes a retry safe, like `taskId`.') }),
+    query: z.object({
+      wait: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(MAX_WAIT_SECONDS)
+        .default(0)
+        .describe('Seconds to wait for the end, or for something that a person must decide.'),
+    }),
+    body: z.object({
+      ...whose,
+      message: messageText(limits.maxMessageLength),
+      taskId: optionalId.describe('Makes a retry safe: the same id is the same task. Default: a new one.'),
+      sessionId: optionalId.describe('Default: a session of its own.'),
+      agent: optionalId.describe('Default: that of the session, or else the first.'),
+      tools: z.array(z.string()).optional().describe('The only tools that may run. Default: all of the agent.'),
+      deny: z.array(z.string()).optional().describe('Further rules that deny; they can only take away.'),
+      attributes: z
+        .record(z.string(), z.unknown())
+        .optional()
+        .describe('For tools and middleware; never in the prompt.'),
+      maxSteps: z.number().int().positive().max(10_000).optional(),
+    }),
+    answers: {
+      200: { description: 'The task has ended or waits for somebody (only with `wait`).', schema: taskSnapshot },
+      202: { description: 'The task is accepted and runs, or had been accepted before.', schema: accepted },
+    },
+    async handle({ body, query }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const turnId = given(body.taskId) ?? toId(c.req.header('idempotency-key')) ?? randomUUID()
+      const sessionId = given(body.sessionId) ?? turnId
+      const named = given(body.agent)
+      const session = engine.session({ ...owner, session: sessionId }, agentNamed(engine, named))
+      const state = await session.state()
+      const agent = engine.agents.get(state.agent || session.agent)!
+      if (named !== undefined && named !== agent.name)
+        throw new HttpError(409, 'agent_fixed', `Session ${sessionId} is one of ${agent.name}; leave \`agent\` out.`)
+      const deny = [...(body.deny ?? []), ...others(agent, body.tools)]
+
+      const release = slots.take(principal, session.key, turnId)
+      try {
+        await session.submit(body.message, {
+          turnId,
+          principal,
+          surface: 'task',
+          ...(deny.length > 0 && { deny }),
+          ...(body.attributes !== undefined && { attributes: body.attributes }),
+          ...(body.maxSteps !== undefined && { maxSteps: body.maxSteps }),
+        })
+      } catch (error) {
+        release?.()
+        throw error
+      }
+      // The task goes on without anybody; its place among the principal's turns is free when it has ended or waits.
+      if (release !== undefined) session.wait(turnId).then(release, release)
+
+      const taskId = taskIdOf(sessionId, turnId)
+      if (query.wait > 0) await waitFor(engine, c, owner, taskId, query.wait * 1_000)
+      const snapshot = await snapshotOf(taskId, await existingTask(engine, owner, taskId))
+      if (query.wait > 0 && settled(snapshot.state)) return c.json(snapshot, 200)
+      return c.json({ taskId, sessionId, state: snapshot.state }, 202)
+    },
+  })
+}
+
+const settled = (state: string): boolean => /^(COMPLETED|FAILED|CANCELLED|WAITING_USER)$/.test(state)
+
+async function waitFor(
+  engine: Engine,
+  c: AppContext,
+  owner: { tenant: string; user: string },
+  taskId: string,
+  ms: number,
+): Promise<void> {
+  const left = new AbortController()
+  const timer = setTimeout(() => left.abort(), ms)
+  const leave = (): void => left.abort()
+  c.env.outgoing.once('close', leave)
+  try {
+    await untilSettled(await existingTask(engine, owner, taskId), () => true, left.signal)
+  } finally {
+    clearTimeout(timer)
+    c.env.outgoing.off('close', leave)
+  }
+}
+
+function agentNamed(engine: Engine, name: string | undefined): { agent?: string } {
+  if (name === undefined) return {}
+  if (engine.agents.has(name)) return { agent: name }
+  throw new HttpError(
+    400,
+    'unknown_agent',
+    `There is no agent ${JSON.stringify(name)}; there is ${[...engine.agents.keys()].join(', ')}.`,
+  )
+}
+
+/** Deny rules for every tool that is not in the list. Reading an own result page by page is always allowed. */
+function others(agent: Agent, tools: readonly string[] | undefined): string[] {
+  if (tools === undefined) return []
+  const unknown = tools.filter((it) => !agent.tools.has(it))
+  if (unknown.length > 0)
+    throw new HttpError(
+      400,
+      'unknown_tool',
+      `${agent.name} has no tool ${unknown.join(', ')}; it has ${[...agent.tools.keys()].join(', ')}.`,
+    )
+  return [...agent.tools.keys()].filter((it) => !tools.includes(it) && it !== 'read_artifact')
+}

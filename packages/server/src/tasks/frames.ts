@@ -1,0 +1,54 @@
+// The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and at the end `done` or `error`.
+import type { Moments } from './moments.ts'
+import type { Encode, Frame } from './reading.ts'
+
+export const taskFrames =
+  (taskId: string): Encode =>
+  (moment, so): Frame[] => {
+    const frame = (event: string, data: object): Frame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
+    switch (moment.type) {
+      case 'text':
+        return frame('message', { text: moment.text, step: moment.step })
+      case 'call': {
+        const { callId, tool } = moment
+        return frame('tool_call', { callId, tool, arguments: parsed(moment.arguments) })
+      }
+      case 'result': {
+        const { callId, tool, status, text } = moment
+        return frame('tool_result', { callId, tool, status, text })
+      }
+      case 'started':
+      case 'state':
+        return frame('state', stateOf(so))
+      case 'ended':
+        return so.result.status === 'failed' ? frame('error', endOf(so)) : frame('done', endOf(so))
+      default:
+        return []
+    }
+  }
+
+function stateOf({ task, result }: Moments): object {
+  return {
+    state: task?.state,
+    since: task?.since,
+    ...(result.status === 'paused' && { reason: result.reason }),
+    ...(result.approvals.length > 0 && { approvals: result.approvals }),
+    ...(result.pending.length > 0 && { pending: result.pending }),
+  }
+}
+
+function endOf({ task, result }: Moments): object {
+  const { reason, text, output, usage, error } = result
+  if (error !== undefined) return { state: task?.state, ...error }
+  return { state: task?.state, reason, result: text, ...(output !== undefined && { output }), usage }
+}
+
+/** Arguments that are no JSON are shown as they are; the call will be refused. */
+function parsed(text: string): unknown {
+  if (text.trim() === '') return {}
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,62 @@
+// Where a task is: its id names the session and the turn, so that no index has to be kept beside the journals.
+import { type Engine, type Event, isEnd, type Session, type SessionState } from '@oxbow/core'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import type { Caller } from '../principal.ts'
+import { findTurn } from '../stream/turn-stream.ts'
+
+const ID = String.raw`(?!\.+(?:$|:))[A-Za-z0-9_.-]{1,64}`
+
+/** `TASK` for a task in a session of its own, `SESSION:TURN` for one in a session that has others. */
+export const taskId = z
+  .string()
+  .regex(new RegExp(`^${ID}(?::${ID})?$`), 'must be the taskId that the service has given')
+  .describe('The taskId that the service has given.')
+
+export interface Place {
+  readonly session: Session
+  readonly turnId: string
+  /** Events after this number belong to the task. */
+  readonly startedAfter: number
+  readonly state: SessionState
+}
+
+export const taskIdOf = (session: string, turnId: string): string =>
+  session === turnId ? turnId : `${session}:${turnId}`
+
+export function partsOf(task: string): { session: string; turnId: string } {
+  const [session = task, turnId = session] = task.split(':')
+  return { session, turnId }
+}
+
+/** Somebody else's task has another key: it is not found, exactly like one that never was. */
+export async function findTask(engine: Engine, owner: Caller['owner'], task: string): Promise<Place | undefined> {
+  const { session: sessionId, turnId } = partsOf(task)
+  const session = engine.session({ ...owner, session: sessionId })
+  const state = await session.state()
+  const found = findTurn(state, turnId)
+  return found && { session, turnId, startedAfter: found.startedAfter, state }
+}
+
+/** @throws HttpError 404 `unknown_task` */
+export async function existingTask(engine: Engine, owner: Caller['owner'], task: string): Promise<Place> {
+  const place = await findTask(engine, owner, task)
+  if (place === undefined) throw new HttpError(404, 'unknown_task', `There is no task ${JSON.stringify(task)}.`)
+  return place
+}
+
+/** The stored events of a task, up to its end or to now. */
+export async function eventsOf({ session, turnId, startedAfter, state }: Place): Promise<Event[]> {
+  const all: Event[] = []
+  for (let after = startedAfter; after < state.seq; ) {
+    const page = await session.events(after)
+    if (page.length === 0) break
+    after = page.at(-1)!.seq
+    for (const it of page) {
+      if (it.type === 'session.opened' || it.turnId !== turnId) continue
+      all.push(it)
+      if (isEnd(it)) return all
+    }
+  }
+  return all
+}

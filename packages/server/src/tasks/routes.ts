@@ -1,0 +1,21 @@
+import type { Engine } from '@oxbow/core'
+import type { Route } from '../http/route.ts'
+import type { TurnSlots } from '../identity/turn-slots.ts'
+import { cancelTaskRoute, pauseTaskRoute, resumeTaskRoute, taskRoute } from './acting.ts'
+import { createTaskRoute } from './create.ts'
+import { type TaskStreams, taskStreamRoute } from './stream.ts'
+
+/** The task API: long work by id, for systems that ask later. */
+export const taskRoutes = (
+  engine: Engine,
+  streams: TaskStreams,
+  limits: { maxMessageLength: number },
+  slots: TurnSlots,
+): Route[] => [
+  createTaskRoute(engine, limits, slots),
+  taskRoute(engine),
+  taskStreamRoute(engine, streams),
+  pauseTaskRoute(engine),
+  resumeTaskRoute(engine),
+  cancelTaskRoute(engine),
+]

@@ -1,0 +1,70 @@
+// What a task has come to, for whoever asks without a stream.
+import { dwellTimes, type Event, type Task, taskOf, turnResult } from '@oxbow/core'
+import { z } from 'zod'
+import { eventsOf, type Place } from './place.ts'
+
+const state = z.enum(['CREATED', 'RUNNING', 'WAITING_TOOL', 'WAITING_USER', 'COMPLETED', 'FAILED', 'CANCELLED'])
+const usage = z.looseObject({ inputTokens: z.number(), outputTokens: z.number(), estimated: z.boolean() })
+const call = z.looseObject({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) })
+
+export const taskSnapshot = z.object({
+  taskId: z.string(),
+  sessionId: z.string(),
+  state,
+  since: z.number().describe('When this state began, in milliseconds since 1970.'),
+  createdAt: z.number(),
+  dwellMs: z.partialRecord(state, z.number()).describe('Milliseconds in each state so far.'),
+  reason: z.string().optional().describe('Why it waits or how it ended.'),
+  result: z.string().optional().describe('The answer, when it has ended with one.'),
+  output: z.unknown().optional().describe('The structured answer, when one was asked for.'),
+  error: z.object({ code: z.string(), message: z.string(), reference: z.string().optional() }).optional(),
+  approvals: z
+    .array(call.extend({ approvalId: z.string(), expiresAt: z.number() }))
+    .describe('What waits for a person.'),
+  pending: z.array(call).describe('External calls whose results the caller brings.'),
+  rounds: z
+    .array(
+      z.object({
+        step: z.number(),
+        model: z.string(),
+        finishReason: z.string(),
+        totalMs: z.number(),
+        usage,
+        calls: z.number(),
+      }),
+    )
+    .describe('Each call of the model: its time and its tokens.'),
+  usage,
+})
+export type TaskSnapshot = z.output<typeof taskSnapshot>
+
+export async function snapshotOf(taskId: string, place: Place): Promise<TaskSnapshot> {
+  const events = await eventsOf(place)
+  const task = taskOf(place.turnId, events) as Task
+  const result = turnResult(place.turnId, events)
+  return {
+    taskId,
+    sessionId: place.session.key.session,
+    state: task.state,
+    since: task.since,
+    createdAt: events[0]!.at,
+    dwellMs: dwellTimes(task, Date.now()),
+    ...(result.reason !== '' && { reason: result.reason }),
+    ...(result.status === 'finished' && { result: result.text }),
+    ...(result.output !== undefined && { output: result.output }),
+    ...(result.error !== undefined && { error: result.error }),
+    approvals: result.approvals.map((it) => ({ ...it })),
+    pending: result.pending.map((it) => ({ ...it })),
+    rounds: events.filter((it) => it.type === 'model.finished').map(roundOf),
+    usage: result.usage,
+  }
+}
+
+const roundOf = ({ step, model, finishReason, timing, usage: tokens, message }: Event<'model.finished'>) => ({
+  step,
+  model,
+  finishReason,
+  totalMs: timing.totalMs,
+  usage: tokens,
+  calls: message.blocks.filter((it) => it.type === 'call').length,
+})

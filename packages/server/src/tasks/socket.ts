@@ -1,0 +1,124 @@
+// GET /agent/ws/{taskId}: the same frames over a WebSocket, one JSON object per message.
+import type { IncomingMessage, Server } from 'node:http'
+import { ServerResponse } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Engine } from '@oxbow/core'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { z } from 'zod'
+import { HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, userQuery } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
+import { lastEventId } from '../stream/last-event-id.ts'
+import { taskFrames } from './frames.ts'
+import { existingTask, taskId } from './place.ts'
+import { type Frame, readTask, type Wire } from './reading.ts'
+import type { TaskStreams } from './stream.ts'
+
+const NORMAL = 1000
+const GOING_AWAY = 1001
+/** Bytes that may wait for one reader. */
+const MAX_WAITING = 64 * 1024
+
+export interface Sockets {
+  readonly route: Route
+  /** Which requests are upgraded: those for HTTP/2 are answered as if they had not asked. */
+  readonly wanted: (request: IncomingMessage) => boolean
+  /**
+   * Lets requests for an upgrade take the way of every other request: the same checks, the same log, and an ordinary
+   * answer when they are refused.
+   */
+  attach(server: Server, listener: (request: IncomingMessage, response: ServerResponse) => void): void
+  /** Tells every reader to come back. */
+  close(): void
+  /** For readers that do not answer. */
+  destroy(): void
+}
+
+export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> & { heartbeatMs: number }): Sockets {
+  const server = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 })
+  const upgrades = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>()
+  const beat = setInterval(() => {
+    // Who is behind has bytes enough to read.
+    for (const it of server.clients) if (it.bufferedAmount === 0) it.ping()
+  }, deps.heartbeatMs)
+  beat.unref()
+
+  return {
+    wanted: ({ method, headers }) => method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket',
+    route: route({
+      method: 'get',
+      path: '/agent/ws/{taskId}',
+      id: 'watchTask',
+      summary: 'The frames of a task over a WebSocket: {"id", "event", "data"} per message.',
+      params: z.object({ taskId }),
+      query: userQuery.extend({ after: z.string().optional().describe('The `id` of the last frame received.') }),
+      answers: {
+        200: { description: 'Not used: the connection is upgraded (101).' },
+        404: { description: 'There is no such task.', schema: errorAnswer },
+        426: { description: 'The request does not ask for an upgrade.', schema: errorAnswer },
+      },
+      async handle({ params: { taskId }, query }, c) {
+        const upgrade = upgrades.get(c.env.incoming)
+        if (upgrade === undefined)
+          throw new HttpError(426, 'upgrade_required', 'Ask for an upgrade to a WebSocket.', { upgrade: 'websocket' })
+        const after = lastEventId(c, query.after) ?? 0
+        const place = await existingTask(engine, callerOf(c, query).owner, taskId)
+        c.env.outgoing.detachSocket(upgrade.socket as never)
+        server.handleUpgrade(c.env.incoming, upgrade.socket, upgrade.head, (socket) => {
+          void serve(socket, async (wire, signal) => {
+            try {
+              return await readTask(place, { after, encode: taskFrames(taskId), format: message, wire, signal })
+            } catch (error) {
+              deps.report(error, place)
+              return false
+            }
+          })
+        })
+        return RESPONSE_ALREADY_SENT
+      },
+    }),
+    attach(http, listener) {
+      http.on('upgrade', (request, socket, head) => {
+        upgrades.set(request, { socket, head })
+        const response = new ServerResponse(request)
+        response.assignSocket(socket as never)
+        response.shouldKeepAlive = false
+        response.once('finish', () => socket.end())
+        listener(request, response)
+      })
+    },
+    close() {
+      clearInterval(beat)
+      for (const it of server.clients) it.close(GOING_AWAY)
+      server.close()
+    },
+    destroy() {
+      for (const it of server.clients) it.terminate()
+    },
+  }
+
+  async function serve(socket: WebSocket, read: (wire: Wire, signal: AbortSignal) => Promise<boolean>): Promise<void> {
+    const left = new AbortController()
+    socket.once('close', () => left.abort())
+    socket.on('error', () => left.abort())
+    const time = new AbortController()
+    const timer = setTimeout(() => {
+      time.abort()
+      // Somebody who does not read does not notice either that it is over.
+      if (socket.bufferedAmount > MAX_WAITING) socket.terminate()
+    }, deps.limitMs)
+    const write = (text: string): Promise<void> | undefined => {
+      if (socket.readyState !== socket.OPEN) return undefined
+      let sent: Promise<void> | undefined
+      for (const line of text.trimEnd().split('\n')) sent = new Promise((resolve) => socket.send(line, () => resolve()))
+      return socket.bufferedAmount > MAX_WAITING ? sent : undefined
+    }
+    const ended = await read({ write, signal: left.signal }, time.signal)
+    clearTimeout(timer)
+    socket.close(ended ? NORMAL : GOING_AWAY)
+  }
+}
+
+const message = ({ id, event, data }: Frame): string => `${JSON.stringify({ id, event, data })}\n`

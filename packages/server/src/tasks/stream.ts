@@ -1,0 +1,69 @@
+// GET /agent/stream/{taskId}: the frames of a task as server-sent events.
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
+import type { Engine } from '@oxbow/core'
+import { z } from 'zod'
+import { type AppContext, type Route, route } from '../http/route.ts'
+import { errorAnswer, userQuery } from '../http/schemas.ts'
+import { streamHeaders } from '../http/security.ts'
+import { callerOf } from '../principal.ts'
+import { lastEventId } from '../stream/last-event-id.ts'
+import type { SseStreams } from '../stream/sse.ts'
+import { taskFrames } from './frames.ts'
+import { existingTask, type Place, taskId } from './place.ts'
+import { type Encode, eventStream, readTask } from './reading.ts'
+
+export interface TaskStreams {
+  readonly streams: SseStreams
+  /** After so long a stream ends without an end of its task: the reader comes back and goes on. */
+  readonly limitMs: number
+  readonly report: (error: unknown, about: { readonly turnId: string }) => string
+}
+
+export function taskStreamRoute(engine: Engine, deps: TaskStreams): Route {
+  return route({
+    method: 'get',
+    path: '/agent/stream/{taskId}',
+    id: 'streamTask',
+    summary: 'Streams a task from its start, or from where the reader left off, to its end.',
+    params: z.object({ taskId }),
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
+    query: userQuery.extend({ after: z.string().optional().describe('The same as Last-Event-ID.') }),
+    answers: {
+      200: {
+        description: 'Events `message`, `tool_call`, `tool_result`, `state`, and at last `done` or `error`.',
+        contentType: 'text/event-stream',
+      },
+      404: { description: 'There is no such task.', schema: errorAnswer },
+    },
+    async handle({ params: { taskId }, query }, c) {
+      const after = lastEventId(c, query.after) ?? 0
+      const place = await existingTask(engine, callerOf(c, query).owner, taskId)
+      return streamTask(deps, c, place, after, taskFrames(taskId))
+    },
+  })
+}
+
+export async function streamTask(
+  { streams, limitMs, report }: TaskStreams,
+  c: AppContext,
+  place: Place,
+  after: number,
+  encode: Encode,
+): Promise<Response> {
+  if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
+  const sse = streams.open(c.env.outgoing, streamHeaders(c))
+  const time = new AbortController()
+  const timer = setTimeout(() => time.abort(), limitMs)
+  try {
+    // Headers go out with the first byte, and a waiting task may have nothing to tell for long.
+    sse.write(': open\n\n')
+    await readTask(place, { after, encode, format: eventStream, wire: sse, signal: time.signal })
+  } catch (error) {
+    // The task goes on without its reader, who comes back to where it was.
+    report(error, place)
+  } finally {
+    clearTimeout(timer)
+    sse.end()
+  }
+  return RESPONSE_ALREADY_SENT
+}
