@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ATTACKS, DISASTERS, sections } from './attacks.fixture.ts'
-import { type JudgeOptions, judgeCommand } from './judge.ts'
+import { judgeCommand } from './judge.ts'
+import type { JudgeOptions } from './types.ts'
 import { makeWorkspace, type Workspace } from './workspace.fixture.ts'
 
 let hostile: Workspace

@@ -160,7 +160,7 @@ for (const [name, shell] of [
       const random = generator(name === 'bash' ? 1 : 2)
       const unlisted: string[] = []
       let understood = 0
-      while (understood < 100) {
+      while (understood < 60) {
         const text = Array.from({ length: 1 + random(12) }, () => PIECES[random(PIECES.length)]).join(
           random(2) === 0 ? '' : ' ',
         )

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { commandMatches, commandMentions, suggestRules } from './judge.ts'
-import { readCommandRule } from './rules.ts'
+import { readCommandRule } from './rule.ts'
 
 describe('a rule matches by words', () => {
   test.each([

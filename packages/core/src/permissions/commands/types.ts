@@ -102,3 +102,25 @@ export interface Reason {
   /** The command or the part that it is about. */
   readonly text: string
 }
+
+export interface JudgeOptions extends AnalyseOptions {
+  /** Rules of the person, as `readCommandRule` reads them. Each command must be covered by one, or only read. */
+  readonly allow?: readonly string[]
+  /** Redirections into files of the roots need no question. Default false. */
+  readonly allowEdits?: boolean
+  /** Where the shell looks programs up. Default: `PATH` of this process. */
+  readonly searchPath?: string
+}
+
+export interface Judgement {
+  readonly decision: 'allow' | 'ask' | 'deny'
+  /** Allowed because it only reads, without the help of a rule or of `allowEdits`. */
+  readonly readOnly: boolean
+  /** Everything that speaks against the command, the weightiest first; empty if it is allowed. */
+  readonly reasons: readonly Reason[]
+  readonly simple: readonly SimpleCommand[]
+  readonly unknown: readonly Construct[]
+  readonly notes: readonly Note[]
+  /** Rules that would allow it the next time, the narrowest first. */
+  readonly suggestions: readonly string[]
+}
