@@ -51,6 +51,9 @@ const quoteOne = (text: string, index: number, quote: (word: string) => string):
   return words.with(at, quote(words[at]!)).join(' ')
 }
 
+// The same texts in every run: what is found once stands in the corpus from then on.
+fc.configureGlobal({ seed: 20_261_130 })
+
 describe('quotes', () => {
   test('around a word of an allowed command leave it allowed', async () => {
     await fc.assert(
@@ -104,9 +107,9 @@ describe('a command that is not allowed', () => {
     (one, other) => `for v in 1; do ${one}; ${other}; done`,
     (one, other) => `timeout 5 ls; ${other}; ${one}`,
   ]
-  // Behind a pipe or in a subshell a `cd` changes nothing for what follows: those are other commands.
+  // An attack of several commands may be none behind a pipe or in a subshell, where nothing that it sets outlives it.
   const attacks = ATTACKS.filter(
-    ({ kind, command }) => kind !== 'broken syntax' && kind !== 'strange characters' && !command.startsWith('cd '),
+    ({ kind, command }) => kind !== 'broken syntax' && kind !== 'strange characters' && !/[;&|\n]/.test(command),
   )
 
   test('is not allowed beside one that is', async () => {
