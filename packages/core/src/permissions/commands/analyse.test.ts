@@ -31,7 +31,7 @@ describe('every simple command is found', () => {
     [`cat <<E\n$(a) ${$}{x:-\`b\`}\nE`, ['a', 'b', 'cat']],
     ["cat <<'E'\n$(a)\nE", ['cat']],
     ['a > $(b) < "$(c)"', ['b', 'c', 'a']],
-    ['[[ $(a) == $(b) ]] && (( $(c) ))', ['a', 'b', 'c']],
+    ['[[ $(a) == $(b) ]] && (( $(c) ))', ['a', 'b', '[[ ?', 'c']],
     ['for ((i=$(a);;)); do b; done', ['a', 'b']],
     ['f() { a; }; coproc b; select x in y; do c; done', ['a', 'b', 'c']],
     ['echo $((1 + $(a)))', ['a', 'echo ?']],

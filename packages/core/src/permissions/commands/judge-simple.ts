@@ -37,7 +37,7 @@ function row(name: string): Row | undefined {
 }
 
 const BUILTINS = new Set(
-  'cd echo printf test [ : true false pwd dirs times jobs wait umask ulimit exit return break continue set read unset type command'.split(
+  'cd echo printf test [ [[ : true false pwd dirs times jobs wait umask ulimit exit return break continue set read unset type command'.split(
     ' ',
   ),
 )
@@ -53,6 +53,8 @@ const reason = (code: Reason['code'], message: string, text: string): Reason => 
 export function judgeSurroundings(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const reasons: Reason[] = []
   for (const it of command.assignments) {
+    // `IFS= read` splits the one line that it reads.
+    if (it.name === 'IFS' && it.value?.value !== undefined && nameOf(command.words) === 'read') continue
     if (!isSafeAssignment(it, command.words.length === 0))
       reasons.push(reason('assignment', `Setting ${it.name} may change which programs run and what they do.`, it.text))
   }

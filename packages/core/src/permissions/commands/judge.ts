@@ -1,6 +1,8 @@
 // What the rest of core calls to judge a command. Parser and tables are loaded when the first command is judged.
 import type { AnalyseOptions, Analysis, Judgement, JudgeOptions } from './types.ts'
 
+export type { Judgement, JudgeOptions } from './types.ts'
+
 const load = () => import('./judgement.ts')
 
 /**

@@ -255,7 +255,7 @@ export const READ_ONLY: readonly ReadOnlyCommand[] = [
   { names: 'bc', options: '-lqs --mathlib --quiet --standard', operands: 'files' },
 
   // Words and numbers.
-  { names: 'echo : true false expr', operands: 'anything' },
+  { names: 'echo : true false expr [[', operands: 'anything' },
   { names: 'printf', raw: checkFormat, operands: 'anything' },
   { names: 'seq', options: '-w -f: -s: -t: -# --equal-width --format: --separator:', operands: 'text' },
   {

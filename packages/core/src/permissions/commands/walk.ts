@@ -15,7 +15,7 @@ import { after, bind, both, forgetAll, merge, type Outcome } from './scope.ts'
 import { changesVariables, DEEPEST, emit, simple } from './simple.ts'
 import type { Shell } from './types.ts'
 import type { Scope } from './units.ts'
-import { expandWord, visitParts } from './words.ts'
+import { dynamic, expandWord, literal, visitParts } from './words.ts'
 
 const MOST_TURNS = 300
 
@@ -154,6 +154,7 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
     case 'TestCommand':
       onlyInBash(place, place.source.slice(node.pos, node.end))
       test(place, node.expression, scope)
+      emit(place, scope, node, [literal('[['), dynamic(place.source.slice(node.pos, node.end), '', true)], [], [])
       return both(scope)
     case 'Function':
       refuse('function', 'A function can take the name of a program and runs when it is called.')

@@ -17,7 +17,7 @@ export function checkAwk(words: readonly Argument[]): string | readonly Argument
   const problem = problemOf(program.value)
   if (problem !== undefined) return problem
   // An operand with an equals sign assigns; and a minus would be an option of some versions.
-  if (files.some((it) => /=/.test(it.value ?? it.prefix) || it.prefix.startsWith('-')))
+  if (files.some((it) => /=/.test(it.value ?? it.prefix) || (it.prefix.startsWith('-') && it.value !== '-')))
     return 'An operand may be an assignment or an option.'
   return files
 }

@@ -62,6 +62,12 @@ export const checkTest = (words: readonly Argument[]): Raw => {
   if (rest.length <= 1) return []
   if (rest.length === 2) return UNARY.test(one!.value ?? '') ? [] : refuse
   if (rest.length === 3 && two!.value !== undefined) {
+    // Some shells evaluate what these compare.
+    if (
+      /^-[egln][qet]$/.test(two!.value) &&
+      [one!, three!].some((it) => it.value !== undefined && !/^[-+]?\d+$/.test(it.value))
+    )
+      return refuse
     if (BINARY.test(two!.value)) return []
     return one!.value === '(' && three!.value === ')' ? [] : refuse
   }
