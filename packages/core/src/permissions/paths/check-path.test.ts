@@ -244,17 +244,17 @@ describe('case', () => {
 
 describe('on Windows', () => {
   const windows = (path: string, more: Partial<PathOptions> = {}) =>
-    checkPath(path, { cwd: 'C:\\work', roots: ['C:\\work'], home: 'C:\\Users\\me', platform: 'win32', ...more })
+    checkPath(path, { cwd: 'C:\\repo', roots: ['C:\\repo'], home: 'C:\\Users\\me', platform: 'win32', ...more })
 
   test.each([
     'a',
     'a\\b',
     'a/b',
-    'C:\\work\\a',
-    'c:\\WORK\\a',
-    'C:/work/a',
-    '\\\\?\\C:\\work\\a',
-    '//?/C:/work/a',
+    'C:\\repo\\a',
+    'c:\\REPO\\a',
+    'C:/repo/a',
+    '\\\\?\\C:\\repo\\a',
+    '//?/C:/repo/a',
     'a\\..\\b',
     '.\\a',
     'a.',
@@ -267,26 +267,26 @@ describe('on Windows', () => {
     '..',
     '..\\x',
     'a\\..\\..\\x',
-    'C:\\work-hack\\x',
+    'C:\\repo-hack\\x',
     'C:\\',
-    'D:\\work\\a',
+    'D:\\repo\\a',
     'D:\\',
     'C:x',
     'D:x',
     'C:',
-    '\\work\\a',
+    '\\repo\\a',
     '\\x',
-    '/work/a',
+    '/repo/a',
     '\\\\server\\share',
-    '\\\\server\\share\\work',
+    '\\\\server\\share\\repo',
     '//server/share',
     '\\\\server',
     '\\\\?\\UNC\\server\\share\\x',
     '\\\\?\\Volume{1}\\x',
-    '\\\\?\\C:\\work\\..\\x',
-    '\\\\.\\C:\\work\\a',
+    '\\\\?\\C:\\repo\\..\\x',
+    '\\\\.\\C:\\repo\\a',
     '\\\\.\\PhysicalDrive0',
-    '\\??\\C:\\work\\a',
+    '\\??\\C:\\repo\\a',
     '\\\\?\\GLOBALROOT\\x',
     'a:stream',
     'a::$DATA',
@@ -305,10 +305,10 @@ describe('on Windows', () => {
   })
 
   test('a root may be a share', () => {
-    const share = { cwd: '\\\\server\\share\\work', roots: ['\\\\server\\share\\work'] }
+    const share = { cwd: '\\\\server\\share\\repo', roots: ['\\\\server\\share\\repo'] }
     expect(windows('a', share).inside).toBe(true)
-    expect(windows('\\\\?\\UNC\\server\\share\\work\\a', share).inside).toBe(true)
-    expect(windows('\\\\server\\other\\work\\a', share).inside).toBe(false)
+    expect(windows('\\\\?\\UNC\\server\\share\\repo\\a', share).inside).toBe(true)
+    expect(windows('\\\\server\\other\\repo\\a', share).inside).toBe(false)
     expect(windows('..\\x', share).inside).toBe(false)
   })
 

@@ -55,7 +55,7 @@ export interface PathCheck {
  * What this cannot see, and only a sandbox can: a hard link to a file outside, a bind mount, and whatever changes between
  * this check and the use. Use `real`, open without following links where the platform can, and run commands in a sandbox.
  *
- * @example checkPath('../x', { cwd: '/work/a', roots: ['/work/a'] }).inside // false
+ * @example checkPath('../x', { cwd: '/repo/a', roots: ['/repo/a'] }).inside // false
  */
 export function checkPath(path: string, options: PathOptions): PathCheck {
   const access = options.access ?? 'write'
