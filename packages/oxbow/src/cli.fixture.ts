@@ -34,18 +34,28 @@ export interface Place {
   run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>
 }
 
+/** The launcher's own child dies with it: a killed launcher could not tell it to. */
+function killGroup({ pid }: { readonly pid?: number | undefined }): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // They are gone already.
+  }
+}
+
 /** An empty directory with nothing in its environment but a path. */
 export function place(): Place {
   const directory = mkdtempSync(join(tmpdir(), 'oxbow-cli-'))
   const children: ChildProcessWithoutNullStreams[] = []
   onTestFinished(async () => {
-    for (const it of children) it.kill('SIGKILL')
+    for (const it of children) killGroup(it)
     rmSync(directory, { recursive: true, force: true })
   })
   const start: Place['start'] = (args, { env = {}, input } = {}) => {
     const child = spawn(process.execPath, [BIN, ...args], {
       cwd: directory,
       env: { PATH: process.env.PATH ?? '', HOME: directory, ...env },
+      detached: true,
     })
     children.push(child)
     let seen = ''
