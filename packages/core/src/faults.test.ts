@@ -116,6 +116,31 @@ describe('what must not run', () => {
   })
 })
 
+test('a worker looks alive for as long as a write that it left behind may still act', async () => {
+  const held = gate()
+  const began = gate()
+  const stubborn = tool({
+    name: 'stubborn',
+    description: 'Ignores its signal.',
+    effects: ['write'],
+    input: {},
+    async run() {
+      void began.pass()
+      await held.pass()
+    },
+  })
+  const { session, engine, backend } = await bench([call('stubborn', {})], { tools: [stubborn], allow: ['stubborn'] })
+  session.run('Go.').catch(() => {})
+  await began.reached
+  const [claimed] = ofType(await eventsOf(session), 'turn.claimed')
+  await engine.stop(0)
+  expect(engine.leftBehind).toBe(1)
+  expect(await backend.workers.alive(claimed!.worker)).toBe(true)
+  held.open()
+  await until(async () => !(await backend.workers.alive(claimed!.worker)))
+  expect(engine.leftBehind).toBe(0)
+})
+
 describe('what must be said honestly', () => {
   test('a write that acted before it noticed the interrupt may have taken effect', async () => {
     const held = gate()
@@ -244,9 +269,9 @@ describe('what must not hang, leak or run away', () => {
       [{ calls: [{ name: 'echo', arguments: `{"text":"x"}${' '.repeat(400_000)}!` }] }, { text: 'ok' }],
       { tools: [echo] },
     )
-    const startedAt = performance.now()
+    // Quadratic reading would take minutes, and meet the limit of the test.
     await session.run('Go.')
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(ofType(await eventsOf(session), 'call.finished')[0]?.error?.code).toBe('invalid_arguments')
   })
 
   test('names of Object’s own are names like others', async () => {
