@@ -35,11 +35,16 @@ export interface ModelReply {
   readonly blocks: Block[]
   readonly finishReason: FinishReason
   readonly usage: Usage
+  /** As the provider calls it. */
   readonly model: string
+  /** The id of the model that answered, where another stood in for the one that was asked. */
+  readonly source?: string
 }
 
 export interface ModelCallOptions {
   readonly signal: AbortSignal
+  /** Whose call it is: models that make calls wait let the sessions take turns. */
+  readonly session?: string
   /** Called synchronously per fragment; must not throw. */
   readonly onDelta: (delta: ModelDelta) => void
 }

@@ -4,7 +4,7 @@
 //   node --conditions=oxbow-source packages/models/bench/sse.ts [rounds] [chunks] [ms between chunks]
 import { openaiChat } from '@oxbow/models'
 import { spawnScriptedModel } from '@oxbow/testing'
-import { sseReader } from '../src/sse.ts'
+import { sseReader } from '../src/wire/sse.ts'
 
 const [rounds = 30, chunks = 2_000, betweenChunks] = process.argv.slice(2).map(Number)
 

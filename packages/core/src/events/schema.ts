@@ -29,6 +29,7 @@ const call = z
     callId: z.string().describe("Ours, derived from session, turn, step and position; never the model's."),
     tool: z.string(),
     arguments: z.string().describe('Raw JSON text, exactly as the model wrote it.'),
+    signature: z.string().optional().describe("The provider's proof of the reasoning behind it, sent back as it came."),
   })
   .describe('A tool call that the model proposes.')
 
@@ -51,6 +52,10 @@ export const message = z.object({
   role: z.enum(['user', 'assistant', 'tool']),
   blocks: z.array(block),
   partial: z.boolean().optional().describe('The answer was cut or cancelled; this is what had been shown.'),
+  model: z
+    .string()
+    .optional()
+    .describe('`provider:model` that wrote it. No other model gets its signatures and sealed reasoning.'),
 })
 
 export const principal = z

@@ -74,7 +74,7 @@ async function generate(
     run.signal.addEventListener('abort', leave, { once: true })
   })
   try {
-    return await Promise.race([model.generate(request, { signal: run.signal, onDelta }), deaf])
+    return await Promise.race([model.generate(request, { signal: run.signal, session: sessionOf(run), onDelta }), deaf])
   } catch (error) {
     if (error instanceof ModelError) throw error
     const message = `The model ${model.id} failed.`
@@ -84,6 +84,8 @@ async function generate(
     run.signal.removeEventListener('abort', leave)
   }
 }
+
+const sessionOf = ({ log: { key } }: TurnRun): string => JSON.stringify([key.tenant, key.user, key.session])
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run
@@ -113,6 +115,7 @@ function finished(
     // Half a call never runs, and a provider would refuse it in the history.
     blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),
     ...(error !== undefined && { partial: true }),
+    model: reply?.source ?? run.agent.model.id,
   }
   return {
     type: 'model.finished',

@@ -11,7 +11,7 @@ import {
   type ModelRequest,
   type ResultBlock,
 } from '@oxbow/core'
-import { estimateUsage } from '../estimate.ts'
+import { estimateUsage } from '../accounting/estimate.ts'
 import { answerFrom, introduce } from './answer.ts'
 import { planCalls } from './plan.ts'
 import { sampleOf } from './sample.ts'

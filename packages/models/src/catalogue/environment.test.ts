@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ask, serve } from './asking.fixture.ts'
-import { modelFromEnvironment, providers, resolveModel } from './index.ts'
+import { ask, serve } from '../asking.fixture.ts'
+import { modelFromEnvironment, providers, resolveModel } from '../index.ts'
 
 const configError = (message: RegExp) =>
   expect.objectContaining({ name: 'OxbowError', code: 'model_config', message: expect.stringMatching(message) })

@@ -1,6 +1,6 @@
 // How providers stream tool calls, each as the fragments in which they come.
 import { expect, test } from 'vitest'
-import { askInVain, calls, frame, modelAt, read, serve, sse } from './asking.fixture.ts'
+import { askInVain, calls, frame, modelAt, read, serve, sse } from '../asking.fixture.ts'
 
 type Fragment = Record<string, unknown> | null
 const fn = (name?: string, args?: unknown) => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { estimateRequestTokens, estimateTokens } from './index.ts'
+import { estimateRequestTokens, estimateTokens } from '../index.ts'
 
 test.each([
   ['', 0],

@@ -6,6 +6,9 @@ export interface ErrorContext {
   readonly provider: string
   readonly model: string
   readonly baseUrl: string
+  /** What the driver adds to the base URL, and how its format is called. */
+  readonly path: string
+  readonly format: string
   /** What must not be shown when a provider repeats it, longer texts first. */
   readonly secrets: readonly string[]
   /** The environment variable that holds the key, where one is known. */
@@ -68,10 +71,12 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
 
 /** The endpoint sent us elsewhere. `location` as it came, relative or not. */
 export function redirectError(context: ErrorContext, location: string | null): ModelError {
-  const from = `${context.baseUrl.replace(/\/+$/, '')}/chat/completions`
+  const from = `${context.baseUrl.replace(/\/+$/, '')}${context.path}`
   const to = location !== null && URL.canParse(location, from) ? origin(new URL(location, from).href) : undefined
   const where =
-    to === undefined ? 'elsewhere' : `to ${clip(scrub(context, to.replace(/\/chat\/completions$/, '')), 300)}`
+    to === undefined
+      ? 'elsewhere'
+      : `to ${clip(scrub(context, to.endsWith(context.path) ? to.slice(0, -context.path.length) : to), 300)}`
   return new ModelError(
     'invalid_request',
     `${context.provider} redirects ${origin(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
@@ -85,7 +90,7 @@ export function bodyError(
   hint: string,
   options: { readonly retryable?: boolean; readonly partial?: ModelReply } = {},
 ): ModelError {
-  const message = `${context.provider} did not answer as a chat-completions server does. ${hint}`
+  const message = `${context.provider} did not answer in the format of ${context.format}. ${hint}`
   return new ModelError('provider_error', message, { details: { body: clip(scrub(context, body), 2000) }, ...options })
 }
 

@@ -1,8 +1,8 @@
 // The oddities of providers, each as the frames in which it comes.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ask, askInVain, calls, frame, modelAt, read, request, serve, sse, text, thinking } from './asking.fixture.ts'
-import { assembleReply } from './chat-reply.ts'
+import { ask, askInVain, calls, frame, modelAt, read, request, serve, sse, text, thinking } from '../asking.fixture.ts'
+import { assembleReply } from './reply.ts'
 
 const usage = (prompt: number, completion: number, more: object = {}) => ({
   prompt_tokens: prompt,

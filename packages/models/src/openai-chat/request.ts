@@ -1,8 +1,8 @@
 // From a ModelRequest to the JSON text of a chat-completions request.
 import { createHash } from 'node:crypto'
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ToolSpec } from '@oxbow/core'
+import { repairHistory } from '../history/repair-history.ts'
 import type { Quirks } from './quirks.ts'
-import { repairHistory } from './repair-history.ts'
 
 /**
  * Makes the function that serialises requests for one model. The text of each message is kept with the message object,

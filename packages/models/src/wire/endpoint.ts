@@ -1,44 +1,37 @@
-// The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
-import { type Model, OxbowError } from '@oxbow/core'
-import { defaultLimits, exchange, type Limits } from './chat-exchange.ts'
-import { assembleReply } from './chat-reply.ts'
-import { chatRequestWriter } from './chat-request.ts'
+// Where requests go and what goes with each: checked once, when a model is made.
+import { OxbowError } from '@oxbow/core'
 import type { Timeouts } from './clock.ts'
-import type { Quirks } from './quirks.ts'
+import { defaultLimits, type Endpoint, type Limits } from './exchange.ts'
 
-export interface OpenAiChatOptions {
+/** What every driver of our own takes. */
+export interface DriverOptions {
   /** Default `provider:model`. */
   readonly id?: string
   readonly provider: string
   readonly model: string
-  /** Up to and without `/chat/completions`, for example `https://api.openai.com/v1`. */
+  /** Up to and without the path of the format, for example `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly apiKey?: string | undefined
   /** The environment variable that the key came from; error messages name it. */
   readonly keyVariable?: string | undefined
   /** Sent with each request; they win over the driver's own. */
   readonly headers?: Readonly<Record<string, string>>
-  readonly quirks?: Quirks
   readonly timeouts?: Timeouts
   readonly limits?: Limits
   readonly fetch?: typeof globalThis.fetch
 }
 
-/**
- * A model behind an OpenAI-compatible chat-completions endpoint. Throws an `OxbowError` with code `model_config` when
- * the address or the key cannot be right.
- *
- * `generate` rejects with a `ModelError` only: `auth`, `rate_limited` (with `retryAfterMs` where the provider tells),
- * `overloaded`, `context_overflow`, `invalid_request`, `provider_error`, `stream_cut`, `first_byte_timeout`,
- * `idle_timeout`, `total_timeout` and `cancelled`. From the first fragment on its `partial` holds what had come.
- *
- * @example
- * const model = openaiChat({ provider: 'openai', model: 'gpt-5', baseUrl: 'https://api.openai.com/v1', apiKey })
- * const reply = await model.generate(request, { signal, onDelta: (delta) => console.log(delta) })
- */
-export function openaiChat(options: OpenAiChatOptions): Model {
-  const { provider, model, baseUrl, apiKey, keyVariable, quirks = {}, timeouts = {} } = options
-  const limits = { ...defaultLimits, ...options.limits }
+export interface Format {
+  /** For error messages. */
+  readonly name: string
+  readonly path: string
+  /** Headers of the format itself, with the key in the place where the format has it. */
+  headers(apiKey: string | undefined): Readonly<Record<string, string>>
+}
+
+/** @throws OxbowError `model_config` when the address, the key or a header cannot be right. */
+export function endpointOf(options: DriverOptions, format: Format): Endpoint {
+  const { provider, model, baseUrl, apiKey, keyVariable, timeouts = {} } = options
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
@@ -55,26 +48,26 @@ export function openaiChat(options: OpenAiChatOptions): Model {
     if (isHeader(header, value)) continue
     throw new OxbowError('model_config', `The header ${JSON.stringify(header)} for ${provider} is not valid.`)
   }
-  const secrets = secretsOf(apiKey, own)
-  const endpoint = {
-    context: { provider, model, baseUrl, secrets, keyVariable },
-    url: `${baseUrl.replace(/\/+$/, '')}/chat/completions`,
+  const { path, name } = format
+  return {
+    context: { provider, model, baseUrl, path, format: name, secrets: secretsOf(apiKey, own), keyVariable },
+    url: withPath(baseUrl, path),
     headers: {
       'content-type': 'application/json',
       accept: 'text/event-stream',
-      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...format.headers(apiKey),
       ...options.headers,
     },
     timeouts,
-    limits,
+    limits: { ...defaultLimits, ...options.limits },
     fetch: options.fetch,
   }
-  const writeRequest = chatRequestWriter(model, quirks)
-  return {
-    id: options.id ?? `${provider}:${model}`,
-    generate: async (request, { signal, onDelta }) =>
-      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta, limits.calls), signal),
-  }
+}
+
+/** A query of the base URL stays behind the path: Azure wants `?api-version=…`. */
+function withPath(baseUrl: string, path: string): string {
+  const [address = '', ...query] = baseUrl.split('?')
+  return [`${address.replace(/\/+$/, '')}${path}`, ...query].join('?')
 }
 
 function isHeader(name: string, value: string): boolean {

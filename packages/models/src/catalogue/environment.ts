@@ -1,7 +1,7 @@
 // Which model to use, from the environment.
 import { type Model, OxbowError } from '@oxbow/core'
-import { offline } from './offline/offline.ts'
-import { type OpenAiChatOptions, openaiChat } from './openai-chat.ts'
+import { offline } from '../offline/offline.ts'
+import { type OpenAiChatOptions, openaiChat } from '../openai-chat/openai-chat.ts'
 import { type Provider, providers } from './providers.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,5 +1,5 @@
 // Who speaks the chat-completions format, as data. A provider belongs here only when the driver works with it.
-import type { Quirks } from './quirks.ts'
+import type { Quirks } from '../openai-chat/quirks.ts'
 
 export interface Provider {
   readonly baseUrl: string

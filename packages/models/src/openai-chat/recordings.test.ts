@@ -13,9 +13,9 @@ import {
   serve,
   text,
   thinking,
-} from './asking.fixture.ts'
-import { assembleReply } from './chat-reply.ts'
-import { sseReader } from './sse.ts'
+} from '../asking.fixture.ts'
+import { sseReader } from '../wire/sse.ts'
+import { assembleReply } from './reply.ts'
 
 const recordings = chatRecordings()
 

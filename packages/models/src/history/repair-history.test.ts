@@ -1,7 +1,7 @@
 import type { Block, CallBlock, Message, ResultBlock } from '@oxbow/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { repairHistory } from './index.ts'
+import { repairHistory } from '../index.ts'
 
 const text = (value: string): Block => ({ type: 'text', text: value })
 const call = (callId: string): CallBlock => ({ type: 'call', callId, tool: 'add', arguments: '{}' })

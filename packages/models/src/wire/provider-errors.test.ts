@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, askInVain, modelAt, serve } from './asking.fixture.ts'
+import { ask, askInVain, modelAt, serve } from '../asking.fixture.ts'
 
 const refused = async (status: number, body: unknown = {}, headers: Record<string, string> = {}) => {
   const options = { provider: 'acme', keyVariable: 'ACME_API_KEY' }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ask, frame, modelAt, serve, sse } from './asking.fixture.ts'
+import { ask, frame, modelAt, serve, sse } from '../asking.fixture.ts'
 import { thinkTagFilter } from './think-tags.ts'
 
 function sorted(mode: 'open' | 'implied', pieces: readonly string[]) {

@@ -1,9 +1,9 @@
 // What the driver sends, read at the other end of the wire.
 import type { Message, ModelRequest } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
-import { ask, modelAt, request, serve, userMessage } from './asking.fixture.ts'
-import { chatRequestWriter } from './chat-request.ts'
-import type { Quirks } from './index.ts'
+import { ask, modelAt, request, serve, userMessage } from '../asking.fixture.ts'
+import type { Quirks } from '../index.ts'
+import { chatRequestWriter } from './request.ts'
 
 async function sent(overrides: Partial<ModelRequest> = {}, quirks: Quirks = {}): Promise<Record<string, unknown>> {
   const server = await serve({ text: 'ok' })

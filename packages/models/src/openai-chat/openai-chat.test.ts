@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { gate, scriptedModel } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ask, askInVain, frame, modelAt, request, serve, sse, text } from './asking.fixture.ts'
-import { openaiChat } from './index.ts'
+import { ask, askInVain, frame, modelAt, request, serve, sse, text } from '../asking.fixture.ts'
+import { openaiChat } from '../index.ts'
 
 test('a scripted answer comes as fragments and as one reply', async () => {
   const server = await serve({ thinking: 'hm', text: 'hello there', calls: [{ name: 'add', arguments: { a: 1 } }] })

@@ -1,26 +1,11 @@
 // From the frames of a chat-completions stream to deltas and one reply.
-import type { Block, FinishReason, ModelDelta, ModelReply, ModelRequest } from '@oxbow/core'
-import { assembleCalls, type OpenCall } from './chat-calls.ts'
-import { estimateUsage } from './estimate.ts'
+import type { Block, FinishReason, ModelDelta, ModelRequest } from '@oxbow/core'
+import { estimateUsage } from '../accounting/estimate.ts'
+import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
+import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
+import { assembleCalls, type OpenCall } from './calls.ts'
 import type { Quirks } from './quirks.ts'
 import { thinkTagFilter } from './think-tags.ts'
-import { normaliseUsage, tellsUsage } from './usage.ts'
-
-export interface ReplyAssembler {
-  /**
-   * Takes one parsed frame. Returns the frame's error object, or `native` for DashScope's own format, or `calls` when it
-   * opens one call too many, or undefined when all is well.
-   */
-  frame(frame: WireFrame): WireFault | undefined
-  /** The provider gave a reason to end, so what is there is whole. */
-  readonly complete: boolean
-  /** Some part of the answer has come. */
-  readonly started: boolean
-  /** The reply as it stands. `finishReason` overrides the provider's, for an answer that did not come to its end. */
-  reply(finishReason?: FinishReason): ModelReply
-}
-
-export type WireFault = { readonly type: 'error'; readonly error: unknown } | { readonly type: 'native' | 'calls' }
 
 /** A frame, or a whole non-streamed answer. Any field may be missing, null or of another type. */
 export interface WireFrame {
@@ -182,10 +167,12 @@ export function assembleReply(
     get complete() {
       return wireReason !== undefined
     },
+    // The end of the stream is `[DONE]`, which is no frame.
+    ended: false,
     get started() {
       return blocks.length > 0
     },
-    frame(frame) {
+    frame(frame: WireFrame) {
       // Most frames hold one word: what only a first or last frame can tell is looked for there.
       if (frame.error) return { type: 'error', error: frame.error }
       if (frame.usage) noteUsage(frame.usage)

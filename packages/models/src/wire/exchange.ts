@@ -1,6 +1,6 @@
 // One request and its streamed answer: fetch, the clocks, cancellation, and how each way to end is told.
 import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
-import type { ReplyAssembler, WireFrame } from './chat-reply.ts'
+import type { ReplyAssembler } from './assembler.ts'
 import { startClock, type TimeoutCode, type Timeouts } from './clock.ts'
 import {
   bodyError,
@@ -83,7 +83,7 @@ export function exchange(
   })
 
   let endOfBody: NodeJS.Timeout | undefined
-  const frame = (value: WireFrame) => {
+  const frame = (value: object) => {
     clock.progress()
     const wasComplete = assembler.complete
     const fault = assembler.frame(value)
@@ -96,17 +96,17 @@ export function exchange(
   const readEvents = async (start: Uint8Array, reader: Reader) => {
     let bytesEnded = false
     let whole = false
+    const end = () => {
+      // The connection can be used again once the body has ended, which is at once: a next call need not open another.
+      whole = true
+      endOfBody = setTimeout(succeed, END_OF_BODY_MS)
+    }
     const events = sseReader((data) => {
       if (settled) return
-      if (data === '[DONE]') {
-        // The connection can be used again once the body has ended, which is at once: a next call need not open another.
-        whole = true
-        endOfBody = setTimeout(succeed, END_OF_BODY_MS)
-        return
-      }
+      if (data === '[DONE]') return end()
       // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
       if (data.charCodeAt(0) !== openingBrace) return
-      let value: WireFrame
+      let value: object
       try {
         value = JSON.parse(data)
       } catch {
@@ -116,6 +116,7 @@ export function exchange(
         return fail(bodyError(context, data, hint, { retryable: true, ...partial() }))
       }
       frame(value)
+      if (assembler.ended && !whole) end()
     })
     events.push(start)
     while (!settled) {
@@ -135,7 +136,7 @@ export function exchange(
   /** The body is one document and no event stream. */
   const readDocument = async (start: Uint8Array, reader: Reader) => {
     const text = await readRest(start, reader)
-    let value: WireFrame
+    let value: object
     try {
       value = JSON.parse(text)
     } catch {
@@ -144,7 +145,7 @@ export function exchange(
       return fail(bodyError(context, text, hint, { retryable: !isPage }))
     }
     frame(value)
-    if (Array.isArray(value.choices) && value.choices.length > 0) succeed()
+    if (assembler.complete || assembler.started) succeed()
     else fail(bodyError(context, text, 'Check the base URL.'))
   }
 
@@ -189,7 +190,7 @@ export function exchange(
 }
 
 const openingBrace = 123
-/** How long the end of a body may take after its `[DONE]`. */
+/** How long the end of a body may take after the last event. */
 const END_OF_BODY_MS = 25
 
 /** Of the body of an error nobody reads more. */
@@ -265,7 +266,7 @@ async function readError({ body }: Response): Promise<string> {
   return new TextDecoder().decode(Buffer.concat(parts).subarray(0, errorBytes))
 }
 
-/** Reads a stream to its end after `[DONE]`, so that the connection can be used again; gives it a second for that. */
+/** Reads a stream to its end after its last event, so that the connection can be used again; gives it a second for that. */
 async function drain(reader: Reader, abort: AbortController): Promise<void> {
   const timer = setTimeout(() => abort.abort(), 1_000)
   timer.unref()

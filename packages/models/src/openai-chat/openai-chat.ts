@@ -1,0 +1,41 @@
+// The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
+import type { Model } from '@oxbow/core'
+import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { exchange } from '../wire/exchange.ts'
+import type { Quirks } from './quirks.ts'
+import { assembleReply } from './reply.ts'
+import { chatRequestWriter } from './request.ts'
+
+export interface OpenAiChatOptions extends DriverOptions {
+  readonly quirks?: Quirks
+}
+
+const format: Format = {
+  name: "OpenAI's chat completions",
+  path: '/chat/completions',
+  headers: (apiKey): Record<string, string> => (apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+}
+
+/**
+ * A model behind an OpenAI-compatible chat-completions endpoint. Throws an `OxbowError` with code `model_config` when
+ * the address or the key cannot be right.
+ *
+ * `generate` rejects with a `ModelError` only: `auth`, `rate_limited` (with `retryAfterMs` where the provider tells),
+ * `overloaded`, `context_overflow`, `invalid_request`, `provider_error`, `stream_cut`, `first_byte_timeout`,
+ * `idle_timeout`, `total_timeout` and `cancelled`. From the first fragment on its `partial` holds what had come.
+ *
+ * @example
+ * const model = openaiChat({ provider: 'openai', model: 'gpt-5', baseUrl: 'https://api.openai.com/v1', apiKey })
+ * const reply = await model.generate(request, { signal, onDelta: (delta) => console.log(delta) })
+ */
+export function openaiChat(options: OpenAiChatOptions): Model {
+  const { provider, model, quirks = {} } = options
+  const endpoint = endpointOf(options, format)
+  const { calls } = endpoint.limits
+  const writeRequest = chatRequestWriter(model, quirks)
+  return {
+    id: options.id ?? `${provider}:${model}`,
+    generate: async (request, { signal, onDelta }) =>
+      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta, calls), signal),
+  }
+}
