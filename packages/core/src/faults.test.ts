@@ -5,8 +5,9 @@ import { memory } from '@oxbow/backends'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from './core.fixture.ts'
+import { evolveAll } from './evolve.ts'
 import { agent, createEngine, type Event, emptyState, evolve, type SessionKey, tool } from './index.ts'
-import { evolveAll, STATE_VERSION } from './state.ts'
+import { STATE_VERSION } from './state.ts'
 
 const counting = (name: string, count: string[], more: Partial<Parameters<typeof tool>[0]> = {}) =>
   tool({ name, description: name, effects: ['write'], input: {}, run: () => count.push(name), ...more } as Parameters<

@@ -1,11 +1,14 @@
 export { type Agent, type AgentDefinition, type AgentLimits, agent, DEFAULT_LIMITS } from './agent.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './asking.ts'
 export type { StateLimits } from './deadlines.ts'
+export type { ApprovalDecision } from './deciding.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
 export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
+export { evolve } from './evolve.ts'
 export { assertId, isId } from './ids.ts'
+export type { Input, RunOptions } from './input.ts'
 export type { JsonSchema, Schema } from './json-schema.ts'
 export type { ActingContext, CallOutcome, Middleware, TurnContext } from './middleware.ts'
 export {
@@ -31,9 +34,9 @@ export {
   type TurnResult,
   turnResult,
 } from './result.ts'
-export type { ApprovalDecision, Input, RunOptions, Session, Submitted, TurnStream } from './session.ts'
+export type { Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
-export { addUsage, emptyState, evolve, type SessionState, statusOf, type TurnState } from './state.ts'
+export { addUsage, emptyState, type SessionState, statusOf, type TurnState } from './state.ts'
 export {
   type DwellTimes,
   dwellTimes,

@@ -3,10 +3,11 @@
 import { auditOf, type SecretsOf } from './audit.ts'
 import { nextDeadline, type StateLimits } from './deadlines.ts'
 import type { Event, EventBody, SessionItem } from './events/types.ts'
+import { evolve, evolveAll } from './evolve.ts'
 import { type Follower, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from './ports.ts'
-import { emptyState, evolve, evolveAll, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 

@@ -1,69 +1,17 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
 import { consequence, decide } from './decide.ts'
+import { type ApprovalDecision, expired, resolveApproval } from './deciding.ts'
 import { OxbowError } from './errors.ts'
-import {
-  type Event,
-  type EventBody,
-  type Failure,
-  type InputBlock,
-  isEvent,
-  type Principal,
-  type SessionItem,
-  type TurnOptions,
-} from './events/types.ts'
+import { type Event, type EventBody, type Failure, isEvent, type Principal, type SessionItem } from './events/types.ts'
 import { assertId, newId } from './ids.ts'
-import { isStandardSchema, type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
-import { MODES, type Mode } from './permissions/gate.ts'
-import { mayDecide } from './permissions/may-decide.ts'
+import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
+import { isStandardSchema, type Schema, type SchemaOutput } from './json-schema.ts'
 import { remember } from './permissions/remembered.ts'
-import { matchesCall, parseRule } from './permissions/rules.ts'
 import type { Files, SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
 import type { Build, Draft, SessionLog } from './session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
-
-/** Text, or text with images and files. */
-export type Input = string | readonly InputBlock[]
-
-export interface RunOptions {
-  /** Makes a retry safe: the same id is the same turn, whatever has become of it. Default: a new one. */
-  readonly turnId?: string
-  /** When a turn runs already: run after it (default), join it at its next step, or refuse with `session_busy`. */
-  readonly whenBusy?: 'queue' | 'steer' | 'refuse'
-  /** Who asks. Default: the session's user, without roles. */
-  readonly principal?: Principal
-  /** Where it came in, for the record. Default `library`. */
-  readonly surface?: string
-  /** The answer must be JSON of this schema. */
-  readonly output?: Schema
-  readonly maxSteps?: number
-  readonly totalTimeoutMs?: number
-  readonly idleTimeoutMs?: number
-  /** Another mode than the agent's, for this turn. */
-  readonly mode?: Mode
-  /** Further deny rules for this turn. */
-  readonly deny?: readonly string[]
-  /** For tools and middleware, as `attributes`; they never enter the prompt. */
-  readonly attributes?: Readonly<Record<string, unknown>>
-  /** The input is kept, and the turn fails at once: for a surface that has to accept what nobody can work on. */
-  readonly failure?: Failure
-  /** Aborting it interrupts the turn. */
-  readonly signal?: AbortSignal
-}
-
-export interface ApprovalDecision {
-  readonly verdict: 'approved' | 'denied'
-  readonly reason?: string
-  /** Instead of the arguments that the model gave. */
-  readonly arguments?: Readonly<Record<string, unknown>>
-  /** Accept a rule (one of the suggestions, or a narrower one) for calls like this one from now on. */
-  readonly remember?: {
-    readonly rule: string
-    readonly scope: 'session' | 'user' | 'project'
-    readonly expiresAt?: number
-  }
-}
 
 export interface Submitted {
   /** The turn that will answer: for a steering input, the one that runs. */
@@ -290,52 +238,14 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     decision: ApprovalDecision,
     principal: Principal,
   ): Promise<Submitted> {
-    const { verdict, reason, arguments: edited, remember: rule } = decision
-    const build = (draft: Draft): Submitted | undefined => {
-      const { turn, seq } = draft.state
-      const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
-      const approval = call?.approval
-      if (turn === undefined || approval === undefined)
-        throw new OxbowError(
-          'unknown_approval',
-          `No approval ${JSON.stringify(approvalId)} is waiting in this session.`,
-        )
-      if (approval.resolved !== undefined || call?.finished !== undefined)
-        throw new OxbowError('approval_resolved', 'This approval has been decided already.', {
-          details: { verdict: approval.resolved?.verdict },
-        })
-      if (!mayDecide(approval.requested, principal, key))
-        throw new OxbowError(
-          'approval_forbidden',
-          approval.requested.approver === undefined
-            ? `Only ${key.user} may decide on this.`
-            : `Deciding on this needs the permission ${approval.requested.approver}.`,
-        )
-      if (approval.requested.expiresAt <= Date.now()) {
-        // Nobody has swept it up yet; that must not lengthen the time.
-        draft.add({ type: 'approval.resolved', turnId: turn.turnId, approvalId, verdict: 'expired' })
-        return undefined
-      }
-      if (approval.attempt !== undefined && (rule !== undefined || edited !== undefined))
-        throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
-      if (rule !== undefined) checkRemembered(rule.rule, approval.requested, engine.agent(draft.state.agent))
-      draft.add({
-        type: 'approval.resolved',
-        turnId: turn.turnId,
-        approvalId,
-        verdict,
-        principal,
-        ...(reason !== undefined && { reason }),
-        ...(edited !== undefined && { arguments: { ...edited } }),
-        ...(rule !== undefined && { remember: { ...rule } }),
-      })
-      return { turnId: turn.turnId, accepted: 'started', after: seq }
-    }
-    const submitted = await bring(build)
-    if (submitted === undefined)
-      throw new OxbowError('approval_expired', 'The time to decide on this has run out.', {
-        details: { verdict: 'expired' },
-      })
+    const deciding = { key, approvalId, decision, principal }
+    const submitted = await bring((draft): Submitted | undefined => {
+      const after = draft.state.seq
+      const turnId = resolveApproval(draft, engine.agent(draft.state.agent), deciding)
+      return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
+    })
+    if (submitted === undefined) throw expired()
+    const { remember: rule } = decision
     if (rule !== undefined && rule.scope !== 'session') {
       const { expiresAt } = rule
       const kept = { rule: rule.rule, author: principal.user, ...(expiresAt !== undefined && { expiresAt }) }
@@ -427,51 +337,12 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   }
 }
 
-/** A rule may be accepted only if it covers the call at hand, and no more tools than its own. */
-function checkRemembered(text: string, requested: Event<'approval.requested'>, agent: Agent): void {
-  const rule = parseRule(text)
-  const tool = agent.tools.get(requested.tool)
-  if (tool === undefined || rule.tool !== tool.name || !matchesCall(rule, 'allow', tool, requested.arguments))
-    throw new OxbowError(
-      'rule_invalid',
-      `permission rule ${JSON.stringify(text)}: it does not cover this call of ${requested.tool}`,
-    )
-  if (tool.approval === 'always')
-    throw new OxbowError('rule_invalid', `${tool.name} needs an approval each time; no rule can take its place`)
-}
-
 const opened = (key: SessionKey, agent: Agent): EventBody => ({
   type: 'session.opened',
   schemaVersion: SCHEMA_VERSION,
   key: { ...key },
   agent: { name: agent.name, version: agent.version },
 })
-
-function toInput(input: Input): InputBlock[] {
-  const blocks: readonly InputBlock[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
-  if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return [...blocks]
-  throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
-}
-
-function toTurnOptions(options: RunOptions): TurnOptions {
-  const { output, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
-  for (const [name, value] of Object.entries({ maxSteps, totalTimeoutMs, idleTimeoutMs }))
-    if (value !== undefined && !(value > 0))
-      throw new OxbowError('invalid_option', `${name} must be a number above 0; got ${String(value)}`)
-  if (mode !== undefined && !MODES.includes(mode))
-    throw new OxbowError('invalid_option', `mode must be one of ${MODES.join(', ')}; got ${String(mode)}`)
-  return {
-    ...(output !== undefined && {
-      output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },
-    }),
-    ...(maxSteps !== undefined && { maxSteps }),
-    ...(totalTimeoutMs !== undefined && { totalTimeoutMs }),
-    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
-    ...(mode !== undefined && { mode }),
-    ...(deny !== undefined && { deny: deny.map((it) => parseRule(it).text) }),
-    ...(attributes !== undefined && { attributes: { ...attributes } }),
-  }
-}
 
 /** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
 function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
