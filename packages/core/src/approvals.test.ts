@@ -99,18 +99,48 @@ describe('H2: a call that nothing allows', () => {
     expect(done).toHaveLength(1)
   })
 
-  test('runs with edited arguments only after they have been validated and judged', async () => {
+  test('runs with edited arguments, coerced when they are brought; invalid ones are refused there, naming the field', async () => {
     const done: [unknown, string][] = []
-    const { session, server } = await bench([...replies, replies[0]!, { text: 'ok' }], { tools: [submitTool(done)] })
-    const first = await session.run('Go.', { turnId: 't1' })
-    await session.decide(first.approvals[0]!.approvalId, { verdict: 'approved', arguments: { system: 'crm', days: 7 } })
+    const { session } = await bench(replies, { tools: [submitTool(done)] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const id = approvals[0]!.approvalId
+    const { seq } = await session.state()
+    for (const [edited, where] of [
+      [{ system: 'crm' }, 'days'],
+      [{ system: 'crm', days: 'soon' }, 'days must be number'],
+      [{ days: 3 }, 'system'],
+    ] as const) {
+      const refused = { code: 'arguments_invalid', message: expect.stringContaining(where) }
+      const decision = { verdict: 'approved', arguments: edited } as const
+      await expect(session.checkDecision(id, decision)).rejects.toMatchObject(refused)
+      await expect(session.decide(id, decision)).rejects.toMatchObject(refused)
+    }
+    const state = await session.state()
+    expect([state.seq, state.turn?.paused?.reason, done]).toEqual([seq, 'approval', []])
+    await session.checkDecision(id, { verdict: 'approved', arguments: { system: 'crm', days: 7 } })
+    expect((await session.state()).seq).toBe(seq)
+    await session.decide(id, { verdict: 'approved', arguments: { system: 'crm', days: '7' } })
     await session.wait('t1')
-    expect(done[0]![0]).toEqual({ system: 'crm', days: 7 })
-    const second = await session.run('Again.', { turnId: 't2' })
-    await session.decide(second.approvals[0]!.approvalId, { verdict: 'approved', arguments: { system: 'crm' } })
-    await session.wait('t2')
+    expect(done.map(([input]) => input)).toEqual([{ system: 'crm', days: 7 }])
+    expect(ofType(await eventsOf(session), 'approval.resolved')[0]?.arguments).toEqual({ system: 'crm', days: 7 })
+    assertWhole(await eventsOf(session))
+  })
+
+  test('is not approved with edited arguments that a rule denies; the approval stays open', async () => {
+    const done: unknown[] = []
+    const matches = (pattern: string, input: Readonly<Record<string, unknown>>) => input.system === pattern
+    const { session } = await bench(replies, { tools: [submitTool(done, { matches })], deny: ['submit(payroll)'] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const id = approvals[0]!.approvalId
+    const decide = (system: string) => session.decide(id, { verdict: 'approved', arguments: { system, days: 1 } })
+    await expect(decide('payroll')).rejects.toMatchObject({
+      code: 'arguments_denied',
+      message: expect.stringContaining('deny:submit(payroll)'),
+    })
+    expect(await session.result('t1')).toMatchObject({ status: 'paused', approvals: [{ approvalId: id }] })
+    await decide('wiki')
+    await session.wait('t1')
     expect(done).toHaveLength(1)
-    expect(resultsSent(server.requests[3]!).at(-1)).toContain('Not run')
   })
 
   test('of several in one step each has its own approval, and what needs none runs meanwhile', async () => {

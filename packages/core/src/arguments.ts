@@ -12,7 +12,13 @@ export type ParsedArguments =
       /** What the tool receives: the schema library's output, else the same. */
       readonly input: unknown
     }
-  | { readonly ok: false; readonly message: string }
+  | {
+      readonly ok: false
+      /** What is wrong, and where. */
+      readonly problem: string
+      /** The same for the model, with the schema. */
+      readonly message: string
+    }
 
 const TEMPLATE_MARKER = /^<\|[a-z_]{1,32}\|>$/
 
@@ -71,9 +77,10 @@ function readObject(raw: string, schema: JsonSchema): Arguments | string {
   return `the arguments must be one JSON object, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
 }
 
-const refuse = (what: string, schema: JsonSchema): ParsedArguments => ({
+const refuse = (problem: string, schema: JsonSchema): ParsedArguments => ({
   ok: false,
-  message: `Not run: ${what}. Call again with arguments that fit this JSON Schema: ${JSON.stringify(schema)}`,
+  problem,
+  message: `Not run: ${problem}. Call again with arguments that fit this JSON Schema: ${JSON.stringify(schema)}`,
 })
 
 /**

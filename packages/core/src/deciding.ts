@@ -1,12 +1,14 @@
 // A person decides on an approval: what they may say, and what is stored of it.
 import type { Agent } from './agent.ts'
+import { parseArguments } from './arguments.ts'
 import { OxbowError } from './errors.ts'
 import type { Event, Principal } from './events/types.ts'
+import { denialOf, policyOf } from './permissions/gate.ts'
 import { mayDecide } from './permissions/may-decide.ts'
 import { matchesCall, parseRule } from './permissions/rules.ts'
 import type { SessionKey } from './ports.ts'
 import type { Draft } from './session-log.ts'
-import type { ApprovalState, SessionState, TurnState } from './state.ts'
+import type { SessionState, TurnState } from './state.ts'
 
 export interface ApprovalDecision {
   readonly verdict: 'approved' | 'denied'
@@ -26,50 +28,92 @@ export interface Deciding {
   readonly approvalId: string
   readonly decision: ApprovalDecision
   readonly principal: Principal
+  /** The session's agent. @throws OxbowError when it is not known here */
+  agent(): Agent
 }
 
-/** The approval, if this person may decide on it now. Its time may be over. */
+/** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
 function openApproval(
   state: SessionState,
-  { key, approvalId, principal }: Deciding,
-): { turn: TurnState; approval: ApprovalState } {
+  { key, approvalId, decision, principal, agent }: Deciding,
+): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
   const { turn } = state
   const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
   const approval = call?.approval
   if (turn === undefined || approval === undefined)
     throw new OxbowError('unknown_approval', `No approval ${JSON.stringify(approvalId)} is waiting in this session.`)
-  if (approval.resolved !== undefined || call?.finished !== undefined)
+  const { requested, resolved, attempt } = approval
+  if (resolved !== undefined || call?.finished !== undefined)
     throw new OxbowError('approval_resolved', 'This approval has been decided already.', {
-      details: { verdict: approval.resolved?.verdict },
+      details: { verdict: resolved?.verdict },
     })
-  if (!mayDecide(approval.requested, principal, key))
+  if (!mayDecide(requested, principal, key))
     throw new OxbowError(
       'approval_forbidden',
-      approval.requested.approver === undefined
+      requested.approver === undefined
         ? `Only ${key.user} may decide on this.`
-        : `Deciding on this needs the permission ${approval.requested.approver}.`,
+        : `Deciding on this needs the permission ${requested.approver}.`,
     )
-  return { turn, approval }
+  if (requested.expiresAt <= Date.now()) return { turn, requested, late: true }
+  const { arguments: edited, remember: rule } = decision
+  if (attempt !== undefined && (rule !== undefined || edited !== undefined))
+    throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
+  if (rule !== undefined) checkRemembered(rule.rule, requested, agent())
+  return { turn, requested, late: false }
 }
 
 /**
- * Stores the decision. Resolves with its turn, or with undefined when its time was over, which is stored instead.
+ * What would be stored: the decision, with edited arguments coerced, validated and judged. They are judged again when they
+ * are used; here whoever edits learns of a mistake, and the approval stays open.
  *
  * @throws OxbowError as `Session.decide`
  */
-export function resolveApproval(draft: Draft, agent: Agent, deciding: Deciding): string | undefined {
-  const { turn, approval } = openApproval(draft.state, deciding)
+export async function checkDecision(
+  state: SessionState,
+  deciding: Deciding,
+): Promise<{ decision: ApprovalDecision; late: boolean }> {
+  const { turn, requested, late } = openApproval(state, deciding)
+  const { decision } = deciding
+  const { verdict, arguments: edited } = decision
+  if (late || edited === undefined || verdict !== 'approved') return { decision, late }
+  const agent = deciding.agent()
+  const tool = agent.tools.get(requested.tool)
+  if (tool === undefined)
+    throw new OxbowError('decision_invalid', `${requested.tool} does not exist any more: the call can only be refused.`)
+  const parsed = await parseArguments(JSON.stringify(edited), tool)
+  if (!parsed.ok)
+    throw new OxbowError(
+      'arguments_invalid',
+      `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing has been decided.`,
+    )
+  const denied = denialOf({
+    tool,
+    arguments: parsed.arguments,
+    principal: turn.principal,
+    policy: policyOf(agent.policy, turn.options),
+  })
+  if (denied !== undefined)
+    throw new OxbowError(
+      'arguments_denied',
+      `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing has been decided.`,
+    )
+  return { decision: { ...decision, arguments: parsed.arguments }, late }
+}
+
+/**
+ * Stores a decision that `checkDecision` gave. Returns its turn, or undefined when its time was over, which is stored instead.
+ *
+ * @throws OxbowError when somebody was quicker
+ */
+export function resolveApproval(draft: Draft, deciding: Deciding): string | undefined {
+  const { turn, late } = openApproval(draft.state, deciding)
   const { approvalId, decision, principal } = deciding
   const { turnId } = turn
-  if (approval.requested.expiresAt <= Date.now()) {
-    // Nobody has swept it up yet; that must not lengthen the time.
+  if (late) {
     draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
     return undefined
   }
   const { verdict, reason, arguments: edited, remember: rule } = decision
-  if (approval.attempt !== undefined && (rule !== undefined || edited !== undefined))
-    throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
-  if (rule !== undefined) checkRemembered(rule.rule, approval.requested, agent)
   draft.add({
     type: 'approval.resolved',
     turnId,

@@ -1,7 +1,7 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
 import { consequence, decide } from './decide.ts'
-import { type ApprovalDecision, expired, resolveApproval } from './deciding.ts'
+import { type ApprovalDecision, checkDecision, type Deciding, expired, resolveApproval } from './deciding.ts'
 import { OxbowError } from './errors.ts'
 import { type Event, type EventBody, type Failure, isEvent, type Principal, type SessionItem } from './events/types.ts'
 import { assertId, newId } from './ids.ts'
@@ -57,10 +57,14 @@ export interface Session {
   ): Promise<Submitted>
   /**
    * Decides on an approval, once. Without `approver` on the approval the session's own user decides; with it, whoever holds
-   * that permission. Edited arguments are validated and judged again before they run.
-   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`
+   * that permission. Edited arguments are coerced, validated and judged at once, and once more before they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`,
+   * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval stands as
+   * it did
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
+  /** Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none. */
+  checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
   fail(turnId: string, failure: Failure): Promise<boolean>
   /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
@@ -233,15 +237,22 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     })
   }
 
+  const deciding = (
+    { agent }: SessionState,
+    approvalId: string,
+    decision: ApprovalDecision,
+    principal: Principal,
+  ): Deciding => ({ key, approvalId, decision, principal, agent: () => engine.agent(agent) })
+
   async function decideApproval(
     approvalId: string,
     decision: ApprovalDecision,
     principal: Principal,
   ): Promise<Submitted> {
-    const deciding = { key, approvalId, decision, principal }
+    const checked = await current(({ state }) => checkDecision(state, deciding(state, approvalId, decision, principal)))
     const submitted = await bring((draft): Submitted | undefined => {
       const after = draft.state.seq
-      const turnId = resolveApproval(draft, engine.agent(draft.state.agent), deciding)
+      const turnId = resolveApproval(draft, deciding(draft.state, approvalId, checked.decision, principal))
       return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
     })
     if (submitted === undefined) throw expired()
@@ -302,6 +313,11 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       })
     },
     decide: (approvalId, decision, options = {}) => decideApproval(approvalId, decision, self(options.principal)),
+    checkDecision: (approvalId, decision, options = {}) =>
+      current(async ({ state }) => {
+        const checked = await checkDecision(state, deciding(state, approvalId, decision, self(options.principal)))
+        if (checked.late) throw expired()
+      }),
     fail: (turnId, error) =>
       bring((draft) => {
         const { turn } = draft.state

@@ -86,6 +86,11 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     await second.shows('Approve?')
     second.type('e\r')
     await second.shows('Arguments: {"text":"milk"}')
+    second.type(`${'\b'.repeat(15)}{"txt":1}\r`)
+    await second.shows('do not fit save_note')
+    await second.shows('Approve?')
+    second.type('e\r')
+    await second.shows('Arguments: {"text":"milk"}')
     // The line stands there already: its end is edited.
     second.type(`${'\b'.repeat(6)}oat milk"}\r`)
     await second.shows('answer to milk')

@@ -99,6 +99,8 @@ const refusals: Readonly<Record<string, number>> = {
   session_busy: 409,
   rule_invalid: 400,
   decision_invalid: 400,
+  arguments_invalid: 400,
+  arguments_denied: 403,
   resume_invalid: 400,
   approval_forbidden: 403,
   unknown_call: 404,

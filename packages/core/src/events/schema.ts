@@ -153,6 +153,10 @@ const bodies = [
       finishReason: z.enum(['stop', 'calls', 'length', 'refusal', 'filtered', 'cancelled', 'error']),
       usage,
       model: z.string().describe('The model that answered.'),
+      attempts: z
+        .array(z.object({ model: z.string(), code: z.string(), message: z.string(), waitMs: z.number() }))
+        .optional()
+        .describe('Requests that failed before it without any output, of this model or of one that it stood in for.'),
       timing: z.object({ firstOutputMs: z.number().optional(), totalMs: z.number() }),
       error: failure.optional(),
     })
@@ -241,7 +245,7 @@ const bodies = [
       arguments: z
         .record(z.string(), z.unknown())
         .optional()
-        .describe('Edited arguments; judged again before they run.'),
+        .describe('Edited arguments, coerced and validated; judged again before they run.'),
       remember: z
         .object({
           rule: z.string(),

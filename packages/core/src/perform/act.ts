@@ -9,10 +9,11 @@ import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
+import { policyOf } from '../permissions/gate.ts'
 import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
-import { asksMeanwhile, judge, mayRunAgain, policyOf, refusal } from './judge.ts'
+import { asksMeanwhile, judge, mayRunAgain, refusal } from './judge.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -173,7 +174,7 @@ async function runAttempts(
     const context = contextFor(run, call, operationId, attempt)
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
     if (outcome instanceof NeedsApproval) {
-      const { mode } = policyOf(run, run.turn())
+      const { mode } = policyOf(run.agent.policy, run.turn().options)
       if (mode === 'dont-ask') {
         // Without exception: what would ask is denied.
         answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: outcome.request.arguments }
@@ -260,7 +261,7 @@ function contextFor(run: TurnRun, call: CallState, operationId: string, attempt:
   return {
     principal: context.principal,
     attributes: context.attributes,
-    denyRules: policyOf(run, run.turn()).deny.map((it) => it.text),
+    denyRules: policyOf(run.agent.policy, run.turn().options).deny.map((it) => it.text),
     session: log.key,
     turnId,
     callId,

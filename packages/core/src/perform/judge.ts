@@ -4,9 +4,9 @@ import { type Arguments, parseArguments } from '../arguments.ts'
 import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
-import { authorise, type Policy, type Verdict } from '../permissions/gate.ts'
-import { parseRule, type Rule } from '../permissions/rules.ts'
-import type { ApprovalState, CallState, TurnState } from '../state.ts'
+import { authorise, denialOf, type Policy, policyOf, type Verdict } from '../permissions/gate.ts'
+import type { Rule } from '../permissions/rules.ts'
+import type { ApprovalState, CallState } from '../state.ts'
 import type { Tool } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
 
@@ -24,7 +24,7 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
   const turn = run.turn()
-  const policy = policyOf(run, turn)
+  const policy = policyOf(run.agent.policy, turn.options)
   let verdict = authorise({ tool, arguments: parsed.arguments, principal: turn.principal, policy })
   if (verdict.decision === 'ask')
     verdict = await remembered(run, tool, parsed.arguments, turn.principal, policy, verdict)
@@ -52,8 +52,9 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   const turn = run.turn()
   const principal = await run.currentPrincipal(turn.principal)
   if (principal === undefined) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
-  const now = authorise({ tool, arguments: parsed.arguments, principal, policy: policyOf(run, turn) })
-  if (now.decision === 'deny' && now.rule !== 'mode:dont-ask') return refuse(now.reason, parsed.arguments)
+  const policy = policyOf(run.agent.policy, turn.options)
+  const denied = denialOf({ tool, arguments: parsed.arguments, principal, policy })
+  if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
   const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
   return { decided, input: parsed.input }
@@ -63,19 +64,9 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
 export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool): boolean {
   const turn = run.turn()
   const given = call.decided!.arguments
-  const { decision } = authorise({ tool, arguments: given, principal: turn.principal, policy: policyOf(run, turn) })
+  const policy = policyOf(run.agent.policy, turn.options)
+  const { decision } = authorise({ tool, arguments: given, principal: turn.principal, policy })
   return decision !== 'deny'
-}
-
-/** The agent's policy, narrowed by what the turn brings. */
-export function policyOf({ agent }: TurnRun, { options }: TurnState): Policy {
-  if (options.mode === undefined && options.deny === undefined) return agent.policy
-  const { policy } = agent
-  return {
-    ...policy,
-    mode: options.mode ?? policy.mode,
-    deny: [...policy.deny, ...(options.deny ?? []).map(parseRule)],
-  }
 }
 
 /** Rules that people accepted earlier stand beside the agent's own allow rules; they cannot lift anything stronger. */

@@ -1,9 +1,9 @@
 // The gate that every call passes. One order, always on:
 // permission id > deny rules > ask rules > mandatory approval and the tool's own check > mode > allow rules > default.
-import type { Principal } from '../events/types.ts'
+import type { Principal, TurnOptions } from '../events/types.ts'
 import { onlyReads, type RuleKind, type Tool } from '../tool.ts'
 import { grants } from './permission-ids.ts'
-import { matchesCall, type Rule } from './rules.ts'
+import { matchesCall, parseRule, type Rule } from './rules.ts'
 
 /**
  * - `default`: what only reads runs, the rest asks.
@@ -46,6 +46,19 @@ export function authorise(request: GateRequest): Verdict {
     rule: 'mode:dont-ask',
     reason: `It would have to ask (${verdict.rule}), and nobody is there.`,
   }
+}
+
+/** Why a call must not run although a person has approved it; undefined when it may. */
+export function denialOf(request: GateRequest): Verdict | undefined {
+  const verdict = authorise(request)
+  // Somebody was there after all.
+  return verdict.decision === 'deny' && verdict.rule !== 'mode:dont-ask' ? verdict : undefined
+}
+
+/** An agent's policy, narrowed by what a turn brings. */
+export function policyOf(policy: Policy, { mode, deny }: Pick<TurnOptions, 'mode' | 'deny'>): Policy {
+  if (mode === undefined && deny === undefined) return policy
+  return { ...policy, mode: mode ?? policy.mode, deny: [...policy.deny, ...(deny ?? []).map(parseRule)] }
 }
 
 function judge({ tool, arguments: input, principal, policy }: GateRequest): Verdict {

@@ -49,7 +49,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
     } catch (error) {
       print(style.red(`oxbow: ${(error as Error).message}`))
       const { code } = error as { code?: string }
-      if (code === 'rule_invalid') {
+      if (code === 'rule_invalid' || code === 'arguments_invalid' || code === 'arguments_denied') {
         ask(about)
         return undefined
       }

@@ -297,6 +297,22 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual(['a'])
   })
 
+  test('7: edited arguments that do not fit the tool decide nothing, neither there nor on the other questions', async () => {
+    const { definition, sent } = sender()
+    const rig = await start({
+      agent: { tools: [definition] },
+      replies: [{ calls: [send('a'), send('b')] }, { text: 'Done.' }],
+    })
+    const thread = client(rig)
+    await thread.say('Send it.')
+    const [one, two] = thread.open()
+    const end = endOf(await thread.resume({ [one!.id]: yes, [two!.id]: { ...yes, editedArgs: { to: ['x'] } } }))
+    expect(end).toMatchObject({ type: 'RUN_ERROR', message: expect.stringContaining('to must be string') })
+    expect(sent).toEqual([])
+    await thread.resume({ [one!.id]: yes, [two!.id]: { ...yes, editedArgs: { to: 7 } } })
+    expect(sent).toEqual(['a', '7'])
+  })
+
   test('8: an expired interrupt cannot be answered; cancelling it, the thread goes on', async () => {
     const { definition, sent } = sender()
     const rig = await start({

@@ -36,7 +36,7 @@ export interface Plan {
 
 /**
  * @throws HttpError 400 when the run brings neither input nor answers
- * @throws OxbowError `resume_invalid`, `approval_expired`, `approval_resolved`, `approval_forbidden`
+ * @throws OxbowError `resume_invalid`, or as `Session.decide`
  */
 export async function planOf(session: Session, command: RunCommand, asker: Asker): Promise<Plan> {
   const { turnId, text, resume } = command
@@ -100,6 +100,8 @@ async function continued(
 ): Promise<Plan> {
   const { principal } = asker
   const answers = known.map((found) => ({ found, decision: answerTo(session, found, command, asker) }))
+  // All are checked before the first is decided.
+  for (const it of answers) await give(it, (id, decision) => session.checkDecision(id, decision, { principal }))
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
@@ -118,7 +120,7 @@ async function continued(
         const { content, failed } = resultFor(callId, command)!
         await session.resolve(callId, { status: failed ? 'error' : 'success', content: content || ' ' }, { principal })
       }
-      for (const it of answers) await decide(session, it, principal)
+      for (const it of answers) await give(it, (id, decision) => session.decide(id, decision, { principal }))
       const from = endOfRun(events, questions) ?? state.seq
       return { startedAfter, after: Math.max(from, after ?? 0), again: true, queued: false }
     },
@@ -164,10 +166,13 @@ function answerTo(
   return decision
 }
 
-async function decide(session: Session, { found, decision }: Answer, principal: Principal): Promise<void> {
+async function give(
+  { found, decision }: Answer,
+  how: (approvalId: string, decision: ApprovalDecision) => Promise<unknown>,
+): Promise<void> {
   if (decision === undefined) return
   try {
-    await session.decide(found.requested.approvalId, decision, { principal })
+    await how(found.requested.approvalId, decision)
   } catch (error) {
     // Somebody was quicker, and of the same mind.
     if (error instanceof OxbowError && error.details?.verdict === decision.verdict) return

@@ -177,13 +177,26 @@ describe('X5: a decision', () => {
     expect(answer).toMatchObject({ error: { code: 'approval_resolved' }, approval: { status: 'cancelled' } })
   })
 
-  test('with other arguments is validated again: what does not fit the schema does not run', async () => {
-    const { post, get, path, session } = await one()
-    await post(path, { verdict: 'approved', arguments: { system: 'crm', days: 900 } })
-    await session.wait('t1')
-    expect(await json(get(path))).toMatchObject({
-      status: 'approved',
-      call: { status: 'error', text: expect.stringContaining('Not run') },
+  test('with other arguments that do not fit the tool is a 400 that names the field, and one that a rule denies a 403; it still waits', async () => {
+    const matches = (pattern: string, input: Readonly<Record<string, unknown>>) => input.system === pattern
+    const ran: unknown[] = []
+    const rig = await people(start, {
+      agent: { tools: [ticketTool(ran, { matches, approver: 'tickets:approve' })], deny: ['submit(payroll)'] },
+      replies: [asks, { text: 'Done.' }],
     })
+    const path = `/api/approvals/${await ask(rig.as.ann, 's1')}`
+    const decide = async (edited: object) => {
+      const answer = await rig.as.mia.post(path, { verdict: 'approved', arguments: edited })
+      return [answer.status, await json(answer)]
+    }
+    expect(await decide({ system: 'crm', days: 900 })).toMatchObject([
+      400,
+      { error: { code: 'arguments_invalid', message: expect.stringContaining('days must be <= 90') } },
+    ])
+    expect(await decide({ system: 'payroll', days: 9 })).toMatchObject([403, { error: { code: 'arguments_denied' } }])
+    expect((await json(rig.as.mia.get(path))).status).toBe('open')
+    expect(await decide({ system: 'crm', days: '9' })).toMatchObject([200, { status: 'approved' }])
+    await until(async () => (await json(rig.as.mia.get(path))).call?.status === 'success')
+    expect(ran).toEqual([{ system: 'crm', days: 9 }])
   })
 })

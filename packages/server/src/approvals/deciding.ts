@@ -34,8 +34,15 @@ export function decideRoute(engine: Engine): Route {
         description: 'Decided. Events of the session after `after` tell what becomes of the call.',
         schema: approvalView.extend({ after: z.number() }),
       },
-      400: { description: 'The rule does not cover this call, or cannot be accepted.', schema: errorAnswer },
-      403: { description: 'You may see it, but somebody else decides.', schema: errorAnswer },
+      400: {
+        description: 'The rule does not cover this call, or the edited arguments do not fit the tool. It still waits.',
+        schema: errorAnswer,
+      },
+      403: {
+        description:
+          'You may see it, but somebody else decides; or a rule denies the edited arguments. It still waits.',
+        schema: errorAnswer,
+      },
       404: { description: 'There is no such approval, or it is not for you.', schema: errorAnswer },
       409: {
         description: 'It is decided already, its time is over, or its turn was stopped.',

@@ -1,5 +1,5 @@
 // What a caller can do to a task: look at it, pause it, let it go on, cancel it.
-import type { Engine, Principal } from '@oxbow/core'
+import type { ApprovalDecision, Engine, Principal } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -97,6 +97,7 @@ export function resumeTaskRoute(engine: Engine): Route {
     bodyOptional: true,
     answers: {
       202: { description: 'The task, as it stands now.', schema: taskSnapshot },
+      400: { description: 'Edited arguments do not fit the tool; nothing is decided.', schema: errorAnswer },
       403: { description: 'The caller may not decide on this.', schema: errorAnswer },
       404: notFound,
       409: { description: 'There is nothing to resume.', schema: errorAnswer },
@@ -106,23 +107,20 @@ export function resumeTaskRoute(engine: Engine): Route {
       const place = await existingTask(engine, owner, taskId)
       const { decisions = [] } = body
       if (decisions.length === 0) await release(place, principal)
-      // All are found before the first is decided.
+      // All are found and checked before the first is decided.
       const named = decisions.map((it) => ({ ...it, approvalId: it.approvalId ?? approvalOf(place, it.callId!) }))
-      for (const { approvalId, ...it } of named) {
-        await place.session.decide(
-          approvalId,
-          {
-            verdict: it.approved ? 'approved' : 'denied',
-            ...(it.reason !== undefined && { reason: it.reason }),
-            ...(it.arguments !== undefined && { arguments: it.arguments }),
-          },
-          { principal },
-        )
-      }
+      for (const it of named) await place.session.checkDecision(it.approvalId, decisionOf(it), { principal })
+      for (const it of named) await place.session.decide(it.approvalId, decisionOf(it), { principal })
       return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
     },
   })
 }
+
+const decisionOf = ({ approved, reason, arguments: edited }: z.infer<typeof decision>): ApprovalDecision => ({
+  verdict: approved ? 'approved' : 'denied',
+  ...(reason !== undefined && { reason }),
+  ...(edited !== undefined && { arguments: edited }),
+})
 
 async function release({ session, turnId, state }: Place, principal: Principal): Promise<void> {
   const { turn } = state

@@ -200,6 +200,8 @@ describe('B7: a task that waits', () => {
     const resume = (body: object) => rig.post(`/agent/task/${taskId}/resume`, body)
     expect((await resume({})).status).toBe(409)
     expect((await resume({ decisions: [{ callId: 'call_x', approved: true }] })).status).toBe(409)
+    const wrong = await resume({ decisions: [{ callId: approvals[0].callId, approved: true, arguments: { v: '2' } }] })
+    expect([wrong.status, (await json(wrong)).error.code]).toEqual([400, 'arguments_invalid'])
     const decisions = [{ callId: approvals[0].callId, approved: true, arguments: { version: '2' } }]
     expect((await resume({ decisions })).status).toBe(202)
     expect((await stream(rig, taskId)).at(-1)).toMatchObject({ event: 'done' })
