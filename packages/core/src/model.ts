@@ -41,12 +41,23 @@ export interface ModelReply {
   readonly source?: string
 }
 
+/** A request that failed before any output, and after which another is made. */
+export interface FailedAttempt {
+  /** The id of the model that was asked. */
+  readonly model: string
+  readonly code: ModelErrorCode
+  readonly message: string
+  /** How long is waited before the next one. */
+  readonly waitMs: number
+}
+
 export interface ModelCallOptions {
   readonly signal: AbortSignal
   /** Whose call it is: models that make calls wait let the sessions take turns. */
   readonly session?: string
   /** Called synchronously per fragment; must not throw. */
   readonly onDelta: (delta: ModelDelta) => void
+  readonly onFailedAttempt?: (attempt: FailedAttempt) => void
 }
 
 /**

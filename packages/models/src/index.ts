@@ -1,4 +1,8 @@
 export { estimateRequestTokens, estimateTokens } from './accounting/estimate.ts'
+export type { BreakerOptions, BreakerState } from './around/breaker.ts'
+export { type Fallback, type FallbackOptions, type RetryOptions, withFallbacks } from './around/fallbacks.ts'
+export { type GuardedModel, type GuardOptions, guard, type ModelHealth } from './around/guard.ts'
+export { type QueueOptions, type RequestQueue, requestQueue } from './around/queue.ts'
 export { type Environment, type ModelOptions, modelFromEnvironment, resolveModel } from './catalogue/environment.ts'
 export { type Provider, providers } from './catalogue/providers.ts'
 export { type Repair, repairHistory } from './history/repair-history.ts'

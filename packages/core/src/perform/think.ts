@@ -3,7 +3,14 @@ import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, Message } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import { type LiveStep, liveStep } from '../live-step.ts'
-import { type ModelCallOptions, ModelError, type ModelReply, type ModelRequest, noUsage } from '../model.ts'
+import {
+  type FailedAttempt,
+  type ModelCallOptions,
+  ModelError,
+  type ModelReply,
+  type ModelRequest,
+  noUsage,
+} from '../model.ts'
 import { failuresOf, type TurnState } from '../state.ts'
 import type { TurnRun } from '../turn-run.ts'
 import { MAX_FAILURES } from './act.ts'
@@ -24,6 +31,12 @@ export async function think(run: TurnRun): Promise<void> {
     if (log.live === live) log.publish(live.push(delta))
   }
 
+  const attempts: FailedAttempt[] = []
+  const onFailedAttempt = (attempt: FailedAttempt) => {
+    attempts.push(attempt)
+    run.touch()
+  }
+
   let reply: ModelReply | undefined
   let error: unknown
   try {
@@ -31,7 +44,7 @@ export async function think(run: TurnRun): Promise<void> {
     const system = await agent.hooks.systemPrompt(agent.instructions, context)
     const request = requestFor(run, turn, system)
     reply = await agent.hooks.reasoning(context, () =>
-      agent.hooks.modelCall(request, context, (it) => generate(run, live, it, onDelta)),
+      agent.hooks.modelCall(request, context, (it) => generate(run, live, it, { onDelta, onFailedAttempt })),
     )
     run.faultPoint?.('model.after')
   } catch (caught) {
@@ -47,7 +60,7 @@ export async function think(run: TurnRun): Promise<void> {
     ...(firstOutputMs !== undefined && { firstOutputMs: Math.round(firstOutputMs) }),
   }
   // Tried again after a failed append that was stored all the same.
-  const event = finished(run, step, reply, error, timing)
+  const event = finished(run, step, reply, error, { timing, ...(attempts.length > 0 && { attempts }) })
   await run.write((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
 }
 
@@ -59,7 +72,7 @@ async function generate(
   run: TurnRun,
   live: LiveStep,
   request: ModelRequest,
-  onDelta: ModelCallOptions['onDelta'],
+  listeners: Pick<ModelCallOptions, 'onDelta' | 'onFailedAttempt'>,
 ): Promise<ModelReply> {
   const { model } = run.agent
   const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
@@ -74,7 +87,10 @@ async function generate(
     run.signal.addEventListener('abort', leave, { once: true })
   })
   try {
-    return await Promise.race([model.generate(request, { signal: run.signal, session: sessionOf(run), onDelta }), deaf])
+    return await Promise.race([
+      model.generate(request, { signal: run.signal, session: sessionOf(run), ...listeners }),
+      deaf,
+    ])
   } catch (error) {
     if (error instanceof ModelError) throw error
     const message = `The model ${model.id} failed.`
@@ -105,7 +121,7 @@ function finished(
   step: number,
   reply: ModelReply | undefined,
   error: unknown,
-  timing: Extract<EventBody, { type: 'model.finished' }>['timing'],
+  facts: Pick<Extract<EventBody, { type: 'model.finished' }>, 'timing' | 'attempts'>,
 ): EventBody {
   const cancelled = error !== undefined && run.stopped !== undefined
   const blocks: Block[] = reply?.blocks ?? []
@@ -125,7 +141,7 @@ function finished(
     finishReason: error === undefined ? reply!.finishReason : cancelled ? 'cancelled' : 'error',
     usage: reply?.usage ?? noUsage,
     model: reply?.model ?? run.agent.model.id,
-    timing,
+    ...facts,
     ...(error instanceof OxbowError && !cancelled && { error: failureOf(error, run) }),
   }
 }

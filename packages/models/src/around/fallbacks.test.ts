@@ -1,0 +1,204 @@
+import type { FailedAttempt, Model, ModelDelta } from '@oxbow/core'
+import { describe, expect, test } from 'vitest'
+import { modelAt, request, serve, text } from '../asking.fixture.ts'
+import { type RetryOptions, withFallbacks } from './fallbacks.ts'
+
+const quick: RetryOptions = { baseMs: 1 }
+
+async function asked(model: Model, signal = new AbortController().signal) {
+  const failed: FailedAttempt[] = []
+  const deltas: ModelDelta[] = []
+  const onFailedAttempt = (attempt: FailedAttempt) => failed.push(attempt)
+  const outcome = await model
+    .generate(request(), { signal, onDelta: (delta) => deltas.push(delta), onFailedAttempt })
+    .then(
+      (reply) => ({ reply, error: undefined }),
+      (error) => ({ reply: undefined, error }),
+    )
+  return { ...outcome, failed, deltas }
+}
+
+/** Text, and then the end of the connection where more should be. */
+const cut = { text: 'one two three', finishReason: null, done: false } as const
+
+describe('one model (B1, C12)', () => {
+  test('is asked again after a fault that may pass, and the attempts are told', async () => {
+    const server = await serve({ status: 503 }, { status: 500, body: 'oops' }, { text: 'hello' })
+    const { reply, failed } = await asked(withFallbacks(modelAt(server), { retry: quick }))
+    expect(text(reply!)).toBe('hello')
+    expect(reply).not.toHaveProperty('source')
+    expect(failed.map(({ model, code }) => [model, code])).toEqual([
+      ['test:any', 'overloaded'],
+      ['test:any', 'provider_error'],
+    ])
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test('is given up after so many attempts, with its own error', async () => {
+    const server = await serve({ status: 503 }, { status: 503 }, { status: 503 }, { text: 'too late' })
+    const { error, failed } = await asked(withFallbacks(modelAt(server), { retry: quick }))
+    expect(error).toMatchObject({ code: 'overloaded', status: 503 })
+    expect(failed).toHaveLength(2)
+    expect(server.requests).toHaveLength(3)
+  })
+
+  test.each([
+    ['auth', 401],
+    ['invalid_request', 400],
+  ])('is not asked again after %s', async (code, status) => {
+    const server = await serve({ status }, { text: 'no' })
+    const { error } = await asked(withFallbacks(modelAt(server), { retry: quick }))
+    expect(error).toMatchObject({ code })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('is never asked again once a part of the answer was shown, and the part is kept', async () => {
+    const server = await serve(cut, { text: 'another answer' })
+    const spare = await serve({ text: 'a spare answer' })
+    const model = withFallbacks(modelAt(server), { retry: quick, fallbacks: [{ model: modelAt(spare) }] })
+    const { error, deltas } = await asked(model)
+    expect(error).toMatchObject({ code: 'stream_cut' })
+    expect(text(error.partial)).toBe(deltas.map((delta) => delta.type === 'text' && delta.text).join(''))
+    expect(server.requests).toHaveLength(1)
+    expect(spare.requests).toHaveLength(0)
+  })
+
+  test.each([
+    ['seconds', { 'retry-after': '0.03' }, 30],
+    ['a date in the past', { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' }, 0],
+    ['nonsense', { 'retry-after': 'soon' }, 0],
+  ])('waits as long as `Retry-After` asks: %s', async (_, headers, least) => {
+    const server = await serve({ status: 429, headers }, { text: 'ok' })
+    const { reply, failed } = await asked(withFallbacks(modelAt(server), { retry: quick }))
+    expect(text(reply!)).toBe('ok')
+    expect(failed[0]!.code).toBe('rate_limited')
+    expect(failed[0]!.waitMs).toBeGreaterThanOrEqual(least)
+    expect(failed[0]!.waitMs).toBeLessThanOrEqual(least + 1)
+  })
+
+  test('does not wait for longer than the cap: the error says when to come back', async () => {
+    const server = await serve({ status: 429, headers: { 'retry-after': '31' } }, { text: 'no' })
+    const { error } = await asked(withFallbacks(modelAt(server), { retry: quick }))
+    expect(error).toMatchObject({ code: 'rate_limited', retryAfterMs: 31_000 })
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('waits are random and grow', async () => {
+    const waits = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const server = await serve({ status: 503 }, { status: 503 }, { text: 'ok' })
+        const { failed } = await asked(withFallbacks(modelAt(server), { retry: { baseMs: 8 } }))
+        return failed.map(({ waitMs }) => waitMs)
+      }),
+    )
+    const [first, second] = [waits.map((it) => it[0]!), waits.map((it) => it[1]!)]
+    expect(Math.max(...first)).toBeLessThanOrEqual(8)
+    expect(Math.max(...second)).toBeGreaterThan(8)
+    expect(new Set(first).size).toBeGreaterThan(2)
+  })
+
+  test('a wait ends when the turn is cancelled', async () => {
+    const server = await serve({ status: 429, headers: { 'retry-after': '20' } })
+    const stop = new AbortController()
+    const model = withFallbacks(modelAt(server))
+    const outcome = model.generate(request(), {
+      signal: stop.signal,
+      onDelta: () => {},
+      onFailedAttempt: () => stop.abort(),
+    })
+    await expect(outcome).rejects.toMatchObject({ code: 'cancelled' })
+  })
+
+  test('an empty answer is asked for once more, and believed the second time', async () => {
+    const twice = await serve({ text: '' }, { text: '' }, { text: 'no' })
+    const { reply, failed } = await asked(withFallbacks(modelAt(twice), { retry: quick }))
+    expect(reply!.blocks).toEqual([])
+    expect(failed).toMatchObject([{ code: 'provider_error', message: 'test:any answered with nothing.' }])
+    const once = await serve({ text: '' }, { text: 'there' })
+    expect(text((await asked(withFallbacks(modelAt(once), { retry: quick }))).reply!)).toBe('there')
+  })
+})
+
+describe('other models (B1)', () => {
+  const down = { always: { status: 503 } } as const
+  const named = async (name: string, reply: Parameters<typeof serve>[0]) => {
+    const server = await serve(reply)
+    return { server, model: modelAt(server, { model: name }) }
+  }
+
+  test('answer when the first cannot, and the reply says who did', async () => {
+    const first = await named('first', { status: 401 })
+    const spare = await named('spare', { text: 'here' })
+    const { reply, failed } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
+    expect(text(reply!)).toBe('here')
+    expect(reply!.source).toBe('test:spare')
+    expect(failed).toMatchObject([{ model: 'test:first', code: 'auth', waitMs: 0 }])
+  })
+
+  test('a spare that breaks off is named in what is kept', async () => {
+    const first = await named('first', { status: 401 })
+    const spare = await named('spare', cut)
+    const { error } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
+    expect(error).toMatchObject({ code: 'stream_cut', partial: { source: 'test:spare' } })
+  })
+
+  test('each is asked once at most, and the last error is told when none can', async () => {
+    const first = await named('first', { status: 401 })
+    const spares = await Promise.all(['a', 'b', 'c'].map((name) => named(name, { status: 401 })))
+    const { error, failed } = await asked(
+      withFallbacks(first.model, { fallbacks: spares.map(({ model }) => ({ model })) }),
+    )
+    expect(error).toMatchObject({ code: 'auth' })
+    expect(failed).toHaveLength(3)
+    expect(spares.map(({ server }) => server.requests.length)).toEqual([1, 1, 1])
+  })
+
+  test.each([
+    ['a conversation that is too long', { status: 400, body: { error: { message: 'prompt is too long' } } }],
+    ['a request that is wrong', { status: 400, body: { error: { message: 'bad option' } } }],
+  ])('are not asked for %s: it would be the same there', async (_, reply) => {
+    const first = await named('first', reply)
+    const spare = await named('spare', { text: 'no' })
+    const { error } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
+    expect(error.status).toBe(400)
+    expect(spare.server.requests).toHaveLength(0)
+  })
+
+  test('silence is not waited for twice when there is another', async () => {
+    const silent = await serve({ beforeFirstByte: 5_000 })
+    const spare = await named('spare', { text: 'here' })
+    const first = modelAt(silent, { timeouts: { firstByteMs: 20 } })
+    const { reply } = await asked(withFallbacks(first, { fallbacks: [{ model: spare.model }] }))
+    expect(text(reply!)).toBe('here')
+    expect(silent.requests).toHaveLength(1)
+  })
+
+  test('the heavier is taken more often', async () => {
+    const taken = { light: 0, heavy: 0 }
+    const answering = (name: keyof typeof taken): Model => ({
+      id: name,
+      async generate() {
+        taken[name]++
+        return { blocks: [{ type: 'text', text: name }], finishReason: 'stop', usage: noTokens, model: name }
+      },
+    })
+    const first = await serve()
+    first.script('*', down)
+    const model = withFallbacks(modelAt(first), {
+      retry: { attempts: 1 },
+      fallbacks: [{ model: answering('light') }, { model: answering('heavy'), weight: 9 }],
+    })
+    for (let i = 0; i < 60; i++) await asked(model)
+    expect(taken.light + taken.heavy).toBe(60)
+    expect(taken.heavy).toBeGreaterThan(taken.light * 2)
+  })
+})
+
+const noTokens = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  estimated: true,
+}

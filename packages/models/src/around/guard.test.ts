@@ -1,0 +1,103 @@
+import { gate, type Reply } from '@oxbow/testing'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { ask, askInVain, modelAt, serve, text } from '../asking.fixture.ts'
+import { guard } from './guard.ts'
+import { requestQueue } from './queue.ts'
+
+const down: Reply = { status: 503 }
+const failing = { minimum: 2 }
+
+// The breaker reads the clock and sets no timer.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+const tenMinutesLater = () => vi.setSystemTime(Date.now() + 600_000)
+
+describe('a model that fails (B1, B17)', () => {
+  test('is left alone, asked with one request after a while, and is back after its first word', async () => {
+    const states: string[] = []
+    const held = gate()
+    const probed = gate()
+    const server = await serve(
+      down,
+      down,
+      { beforeHeaders: probed, text: 'one two', hold: { atChunk: 1, gate: held } },
+      { text: 'more' },
+    )
+    const model = guard(modelAt(server), { breaker: failing, onBreaker: (_, state) => states.push(state) })
+    await askInVain(model)
+    await askInVain(model)
+    expect(model.health()).toMatchObject({
+      breaker: 'open',
+      answered: 0,
+      failed: 2,
+      lastFailure: { code: 'overloaded' },
+    })
+    const refused = { code: 'overloaded', retryable: true, details: { breaker: 'open' } }
+    expect((await askInVain(model)).error).toMatchObject(refused)
+    expect(server.requests).toHaveLength(2)
+
+    tenMinutesLater()
+    const probe = ask(model)
+    await expect.poll(() => server.requests.length).toBe(3)
+    expect(model.health().breaker).toBe('half_open')
+    expect((await askInVain(model)).error).toMatchObject(refused)
+    probed.open()
+    await expect.poll(() => model.health().breaker).toBe('closed')
+    expect(text((await ask(model)).reply)).toBe('more')
+    held.open()
+    expect(text((await probe).reply)).toBe('one two')
+    expect(states).toEqual(['open', 'half_open', 'closed'])
+    expect(model.health()).toMatchObject({ answered: 2, failed: 2, running: 0, waiting: 0 })
+  })
+
+  test('stays alone when the probe fails or is cancelled', async () => {
+    const never = gate()
+    const server = await serve(down, down, down, { beforeHeaders: never })
+    const model = guard(modelAt(server), { breaker: failing })
+    await askInVain(model)
+    await askInVain(model)
+    tenMinutesLater()
+    expect((await askInVain(model)).error.status).toBe(503)
+    expect(model.health().breaker).toBe('open')
+    tenMinutesLater()
+    const stop = new AbortController()
+    const cancelled = askInVain(model, {}, stop.signal)
+    await expect.poll(() => server.requests.length).toBe(4)
+    stop.abort()
+    expect((await cancelled).error.code).toBe('cancelled')
+    expect(model.health()).toMatchObject({ breaker: 'open', failed: 3 })
+    never.open()
+  })
+
+  test.each([
+    ['a wrong request', { status: 400 }],
+    ['a wrong key', { status: 401 }],
+    ['too many requests', { status: 429 }],
+  ])('%s is no fault of the model', async (_, reply) => {
+    const server = await serve(reply, reply, reply, { text: 'hello' })
+    const model = guard(modelAt(server), { breaker: failing })
+    for (let i = 0; i < 3; i++) await askInVain(model)
+    expect(text((await ask(model)).reply)).toBe('hello')
+    expect(model.health()).toMatchObject({ breaker: 'closed', answered: 1, failed: 3 })
+  })
+})
+
+test('a dead provider holds up its own requests only', async () => {
+  const held = gate()
+  const dead = await serve({ beforeHeaders: held }, { beforeHeaders: held })
+  const queue = requestQueue({ concurrency: 1 })
+  const first = guard(modelAt(dead), { queue })
+  const second = guard(modelAt(dead, { model: 'other' }), { queue })
+  const healthy = guard(modelAt(await serve({ text: 'here' })))
+  const waiting = [ask(first), ask(second)]
+  await expect.poll(() => [second.health().running, second.health().waiting]).toEqual([1, 1])
+  expect(text((await ask(healthy)).reply)).toBe('here')
+  expect(dead.requests).toHaveLength(1)
+  held.open()
+  await Promise.all(waiting)
+  expect([first.health().running, first.health().answered, second.health().answered]).toEqual([0, 1, 1])
+})

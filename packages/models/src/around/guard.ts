@@ -1,0 +1,80 @@
+// What stands between the engine and one model: its provider's queue and its own breaker.
+import { type Model, ModelError } from '@oxbow/core'
+import { type BreakerOptions, type BreakerState, breaker } from './breaker.ts'
+import { type RequestQueue, requestQueue } from './queue.ts'
+
+export interface GuardOptions {
+  /** Shared by all models of a provider. Default: one of its own. */
+  readonly queue?: RequestQueue
+  readonly breaker?: BreakerOptions
+  readonly onBreaker?: (model: string, state: BreakerState) => void
+}
+
+/** How a model has done in this process. */
+export interface ModelHealth {
+  readonly model: string
+  readonly breaker: BreakerState
+  /** Requests to its provider that run and that wait for their turn. */
+  readonly running: number
+  readonly waiting: number
+  /** Requests that were answered, and that failed. Cancelled ones are neither. */
+  readonly answered: number
+  readonly failed: number
+  /** Milliseconds since 1970. */
+  readonly lastAnswerAt?: number
+  readonly lastFailure?: { readonly at: number; readonly code: string; readonly message: string }
+}
+
+export interface GuardedModel extends Model {
+  health(): ModelHealth
+}
+
+/**
+ * The same model, asked only so often and so much at once as its provider can bear, and left alone while it is broken.
+ *
+ * @example
+ * const queue = requestQueue({ concurrency: 20, requestsPerMinute: 500 })
+ * const model = guard(openaiChat({ … }), { queue })
+ */
+export function guard(model: Model, options: GuardOptions = {}): GuardedModel {
+  const { queue = requestQueue(), onBreaker } = options
+  const fuse = breaker(options.breaker, (state) => onBreaker?.(model.id, state))
+  const [provider = model.id] = model.id.split(':')
+  let answered = 0
+  let failed = 0
+  let lastAnswerAt: number | undefined
+  let lastFailure: ModelHealth['lastFailure']
+  let anonymous = 0
+
+  return {
+    id: model.id,
+    async generate(request, call) {
+      // A call of no session is a session of its own.
+      const leave = await queue.enter(provider, call.session ?? `#${anonymous++}`, call.signal)
+      try {
+        const reply = await fuse.generate(model, request, call)
+        answered++
+        lastAnswerAt = Date.now()
+        return reply
+      } catch (error) {
+        if (error instanceof ModelError && error.code !== 'cancelled' && error.details?.breaker === undefined) {
+          failed++
+          lastFailure = { at: Date.now(), code: error.code, message: error.message }
+        }
+        throw error
+      } finally {
+        leave()
+      }
+    },
+    health: () => ({
+      model: model.id,
+      breaker: fuse.state,
+      running: queue.running,
+      waiting: queue.waiting,
+      answered,
+      failed,
+      ...(lastAnswerAt !== undefined && { lastAnswerAt }),
+      ...(lastFailure !== undefined && { lastFailure }),
+    }),
+  }
+}

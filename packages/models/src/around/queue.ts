@@ -1,0 +1,143 @@
+// How many requests a provider gets at once and per minute, and whose is next.
+import { ModelError } from '@oxbow/core'
+
+export interface QueueOptions {
+  /** How many requests may run at the same time. Default 64. */
+  readonly concurrency?: number
+  /** How many may start per minute. Default: no limit. */
+  readonly requestsPerMinute?: number
+  /** How many may wait; one more is refused. Default 1,000. */
+  readonly waiting?: number
+  /** How long one may wait, in milliseconds. Default 60,000. */
+  readonly waitMs?: number
+}
+
+export interface RequestQueue {
+  readonly running: number
+  readonly waiting: number
+  /**
+   * Resolves when a request may start, with the function to call when it has ended. Sessions take turns: one that asks for
+   * a hundred does not keep the others waiting.
+   * @throws ModelError `overloaded` when too many wait or the wait was too long, `cancelled` when `signal` aborts
+   */
+  enter(provider: string, session: string, signal: AbortSignal): Promise<() => void>
+}
+
+interface Waiter {
+  start(): void
+}
+
+/** One for each provider: a slow one fills its own queue and nobody else's. */
+export function requestQueue(options: QueueOptions = {}): RequestQueue {
+  const {
+    concurrency = 64,
+    requestsPerMinute = Number.POSITIVE_INFINITY,
+    waiting: most = 1_000,
+    waitMs = 60_000,
+  } = options
+  const rate = paced(requestsPerMinute)
+  /** In the order in which the sessions are served. */
+  const sessions = new Map<string, Set<Waiter>>()
+  let running = 0
+  let waiting = 0
+  let timer: NodeJS.Timeout | undefined
+
+  const leave = (): void => {
+    running--
+    serve()
+  }
+  const serve = (): void => {
+    while (running < concurrency && waiting > 0) {
+      const delayMs = rate.delayMs()
+      if (delayMs > 0) {
+        timer ??= setTimeout(() => {
+          timer = undefined
+          serve()
+        }, delayMs)
+        return
+      }
+      const [session, waiters] = sessions.entries().next().value!
+      const [waiter] = waiters
+      remove(session, waiters, waiter!)
+      // The session goes to the end of the line.
+      if (waiters.size > 0) sessions.delete(session)
+      if (waiters.size > 0) sessions.set(session, waiters)
+      rate.take()
+      running++
+      waiter!.start()
+    }
+    if (waiting > 0) return
+    clearTimeout(timer)
+    timer = undefined
+  }
+  const remove = (session: string, waiters: Set<Waiter>, waiter: Waiter): void => {
+    if (!waiters.delete(waiter)) return
+    waiting--
+    if (waiters.size === 0) sessions.delete(session)
+  }
+
+  return {
+    get running() {
+      return running
+    },
+    get waiting() {
+      return waiting
+    },
+    async enter(provider, session, signal) {
+      if (waiting >= most) throw full(provider, `${waiting} requests wait already`)
+      const { promise, resolve, reject } = Promise.withResolvers<() => void>()
+      const waiters = sessions.get(session) ?? new Set()
+      const waiter: Waiter = { start: () => resolve(once(leave)) }
+      sessions.set(session, waiters.add(waiter))
+      waiting++
+      serve()
+      if (!waiters.has(waiter)) return promise
+      const giveUp = (error: ModelError) => {
+        remove(session, waiters, waiter)
+        reject(error)
+      }
+      const cancel = () =>
+        giveUp(new ModelError('cancelled', 'The model call was cancelled while it waited for its turn.'))
+      const tooLong = setTimeout(() => giveUp(full(provider, `it waited ${waitMs} ms for its turn`)), waitMs)
+      if (signal.aborted) cancel()
+      else signal.addEventListener('abort', cancel, { once: true })
+      try {
+        return await promise
+      } finally {
+        clearTimeout(tooLong)
+        signal.removeEventListener('abort', cancel)
+      }
+    },
+  }
+}
+
+const full = (provider: string, why: string): ModelError =>
+  new ModelError('overloaded', `A request to ${provider} was given up: ${why}. Try again in a moment.`, {
+    retryable: true,
+    details: { queue: true },
+  })
+
+function once(act: () => void): () => void {
+  let done = false
+  return () => {
+    if (done) return
+    done = true
+    act()
+  }
+}
+
+/** So much of a minute's requests may come at once; the rest are spread. */
+const BURST_SHARE = 1 / 20
+
+/** The generic cell rate algorithm (ITU-T I.371): one number says when the next request conforms. */
+function paced(perMinute: number): { delayMs(): number; take(): void } {
+  const intervalMs = 60_000 / perMinute
+  const toleranceMs = Math.max(0, Math.floor(perMinute * BURST_SHARE) - 1) * intervalMs
+  let next = 0
+  return {
+    delayMs: () => (intervalMs === 0 ? 0 : Math.ceil(Math.max(0, next - toleranceMs - performance.now()))),
+    take() {
+      next = Math.max(next, performance.now()) + intervalMs
+    },
+  }
+}
