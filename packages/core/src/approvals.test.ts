@@ -335,18 +335,3 @@ describe('a turn that somebody pauses', () => {
     assertWhole(await eventsOf(session))
   })
 })
-
-describe('X6: a budget', () => {
-  test.each([
-    [{ toolCalls: 2 }, '2 of 2 tool calls'],
-    [{ tokens: 20 }, 'tokens are used'],
-    [{ money: 0.0001, price: { input: 4, output: 4 } }, 'are spent'],
-  ])('%j ends the turn before the next model call, with what was used', async (budget, what) => {
-    const { session } = await bench(() => call('echo', { text: 'a' }), { tools: [echo], limits: { budget } })
-    await expect(session.run('Go.')).rejects.toMatchObject({
-      code: 'budget_exceeded',
-      message: expect.stringContaining(what),
-    })
-    assertWhole(await eventsOf(session))
-  })
-})

@@ -1,4 +1,5 @@
 // What to do next, as a pure function of the turn's state.
+import { type Budget, overBudget } from './budget.ts'
 import type { Event, EventBody, Failure } from './events/types.ts'
 import type { CallState, TurnState } from './state.ts'
 
@@ -12,17 +13,6 @@ export interface Limits {
   /** When every call of a step was refused by a person: `tell` the model, or `stop` the turn. */
   readonly whenDenied: 'tell' | 'stop'
   readonly budget: Budget
-}
-
-/** What one turn may use up; checked before each model call and each call of a tool. */
-export interface Budget {
-  /** Input and output of all model calls. */
-  readonly tokens?: number
-  readonly toolCalls?: number
-  /** In the currency of `price`. */
-  readonly money?: number
-  /** Per million tokens; needed for `money`. */
-  readonly price?: { readonly input: number; readonly output: number }
 }
 
 export type PauseReason = Event<'turn.paused'>['reason']
@@ -88,24 +78,6 @@ export const awaitsApproval = ({ approval }: CallState): boolean =>
 const awaitsResult = ({ external, resolved }: CallState): boolean => external === true && resolved === undefined
 
 const deniedByPerson = ({ approval }: CallState): boolean => approval?.resolved?.verdict === 'denied'
-
-/** Why nothing more may be spent on this turn. */
-export function overBudget(turn: TurnState, { tokens, toolCalls, money, price }: Budget): Failure | undefined {
-  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = turn.usage
-  const input = inputTokens + cacheReadTokens + cacheWriteTokens
-  if (tokens !== undefined && input + outputTokens >= tokens)
-    return budgetSpent(`${input + outputTokens} of ${tokens} tokens are used`)
-  if (toolCalls !== undefined && turn.callCount >= toolCalls)
-    return budgetSpent(`${turn.callCount} of ${toolCalls} tool calls are used`)
-  if (money === undefined || price === undefined) return undefined
-  const cost = (input * price.input + outputTokens * price.output) / 1_000_000
-  return cost >= money ? budgetSpent(`${cost.toFixed(4)} of ${money} are spent`) : undefined
-}
-
-const budgetSpent = (what: string): Failure => ({
-  code: 'budget_exceeded',
-  message: `The turn was stopped by its budget: ${what}.`,
-})
 
 /** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
 export function consequence(turn: TurnState, action: Action): EventBody[] {

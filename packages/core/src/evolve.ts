@@ -6,6 +6,7 @@ import {
   type ApprovalState,
   addUsage,
   type CallState,
+  countOf,
   failuresOf,
   type QueuedTurn,
   SCHEMA_VERSION,
@@ -135,9 +136,13 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     case 'call.decided':
       return withCall(event.callId, { decided: event })
     case 'call.started':
-      return withCall(event.callId, { started: { operationId: event.operationId, attempt: event.attempt } })
+      return withCall(
+        event.callId,
+        { started: { operationId: event.operationId, attempt: event.attempt } },
+        event.attempt === 1 ? { begun: oneMore(turn, event.callId) } : {},
+      )
     case 'external.requested':
-      return withCall(event.callId, { external: true })
+      return withCall(event.callId, { external: true }, { begun: oneMore(turn, event.callId) })
     case 'external.resolved': {
       const { paused: _, ...rest } = turn
       const calls = turn.calls.map((call) =>
@@ -188,6 +193,11 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return { ...state, turn: { ...rest, recoveries: 0 } }
     }
   }
+}
+
+function oneMore({ begun, calls }: TurnState, callId: string): TurnState['begun'] {
+  const tool = calls.find((it) => it.callId === callId)?.tool
+  return tool === undefined ? begun : { ...begun, [tool]: countOf(begun, tool) + 1 }
 }
 
 function asked({ calls }: TurnState, requested: Event<'approval.requested'>): ApprovalState {
@@ -277,6 +287,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       principal: started.principal,
       options: started.options,
       recoveries: 0,
+      begun: {},
       callCount: 0,
       step: 0,
       toolsOffered: true,

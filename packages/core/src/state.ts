@@ -14,7 +14,7 @@ import type { SessionStatus } from './ports.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 4
+export const STATE_VERSION = 5
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -80,6 +80,8 @@ export interface TurnState {
   readonly interrupt?: { readonly reason: string }
   readonly paused?: { readonly reason: Event<'turn.paused'>['reason']; readonly seq: number; readonly at: number }
   readonly pauseRequested?: true
+  /** Calls that have begun to run in this turn, by tool. */
+  readonly begun: Readonly<Record<string, number>>
   /** Calls that the model has asked for in this turn. */
   readonly callCount: number
   readonly emptyReplies: number
@@ -143,9 +145,12 @@ export function statusOf(state: SessionState): SessionStatus {
   return state.turn.paused === undefined ? 'running' : 'waiting'
 }
 
-/** Consecutive failures of a tool in this turn. Names come from a model: `constructor` is one like any other. */
-export const failuresOf = ({ failures }: TurnState, tool: string): number =>
-  Object.hasOwn(failures, tool) ? failures[tool]! : 0
+/** Names come from a model: `constructor` is one like any other. */
+export const countOf = (counts: Readonly<Record<string, number>>, tool: string): number =>
+  Object.hasOwn(counts, tool) ? counts[tool]! : 0
+
+/** Consecutive failures of a tool in this turn. */
+export const failuresOf = ({ failures }: TurnState, tool: string): number => countOf(failures, tool)
 
 /** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
 export function findTurn(state: SessionState, id: string): (TurnRecord & { ended: boolean }) | undefined {

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { NeedsApproval, type ToolDecision } from '../asking.ts'
+import { overBudgetForCall } from '../budget.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
@@ -130,6 +131,13 @@ async function outcomeOf(
   }
   if (failuresOf(turn, tool.name) >= MAX_FAILURES)
     return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
+
+  const spent = overBudgetForCall(turn, call, tool, run.agent.tools, run.agent.limits.budget)
+  if (spent !== undefined) {
+    // Reads beside it may come to their end: after this step the turn is over in any case.
+    if (!onlyReads(tool)) run.stop('failure', spent)
+    return refusal(spent.code, spent.message)
+  }
 
   const judgement = await judge(run, call, tool)
   if ('outcome' in judgement) {

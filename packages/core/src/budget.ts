@@ -1,0 +1,54 @@
+// What a turn may use up.
+import type { Failure } from './events/types.ts'
+import { type CallState, countOf, type TurnState } from './state.ts'
+import type { Tool } from './tool.ts'
+
+/** What one turn may use up; then it fails with `budget_exceeded`. Its time is `totalTimeoutMs`, with `total_timeout`. */
+export interface Budget {
+  /** Input and output of all model calls; checked before each of them. */
+  readonly tokens?: number
+  /** Calls of tools that the model asks for, refused ones too; checked before each of them, and before each model call. */
+  readonly toolCalls?: number
+  /** Other agents that are started: calls of tools with the effect `delegate`; checked before each of them. */
+  readonly children?: number
+  /** In the currency of `price`; checked before each model call. */
+  readonly money?: number
+  /** Per million tokens; needed for `money`. */
+  readonly price?: { readonly input: number; readonly output: number }
+}
+
+/** Why the model must not be called again for this turn. */
+export function overBudget(turn: TurnState, { tokens, toolCalls, money, price }: Budget): Failure | undefined {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = turn.usage
+  const input = inputTokens + cacheReadTokens + cacheWriteTokens
+  if (tokens !== undefined && input + outputTokens >= tokens)
+    return budgetSpent(`${input + outputTokens} of ${tokens} tokens are used`)
+  if (toolCalls !== undefined && turn.callCount >= toolCalls)
+    return budgetSpent(`${turn.callCount} of ${toolCalls} tool calls are used`)
+  if (money === undefined || price === undefined) return undefined
+  const cost = (input * price.input + outputTokens * price.output) / 1_000_000
+  return cost >= money ? budgetSpent(`${cost.toFixed(4)} of ${money} are spent`) : undefined
+}
+
+/** Why this call must not run. */
+export function overBudgetForCall(
+  turn: TurnState,
+  { position }: Pick<CallState, 'position'>,
+  tool: Tool,
+  tools: ReadonlyMap<string, Tool>,
+  { toolCalls, children }: Budget,
+): Failure | undefined {
+  const before = turn.callCount - turn.calls.length + position
+  if (toolCalls !== undefined && before >= toolCalls)
+    return budgetSpent(`${before} of ${toolCalls} tool calls are used`)
+  if (children === undefined || !tool.effects.includes('delegate')) return undefined
+  const started = [...tools.values()]
+    .filter((it) => it.effects.includes('delegate'))
+    .reduce((sum, it) => sum + countOf(turn.begun, it.name), 0)
+  return started >= children ? budgetSpent(`${started} of ${children} agents have been started`) : undefined
+}
+
+const budgetSpent = (what: string): Failure => ({
+  code: 'budget_exceeded',
+  message: `The turn was stopped by its budget: ${what}.`,
+})
