@@ -20,7 +20,8 @@ import { cors } from './http/cors.ts'
 import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
 import { requestLog } from './http/request-log.ts'
 import { type AppEnv, type Route, register } from './http/route.ts'
-import { checkConfiguredHost, checkLocalHost, securityHeaders } from './http/security.ts'
+import { checkConfiguredHost, checkLocalHost, plainHeaders, securityHeaders } from './http/security.ts'
+import { refuseOnTheWire } from './http/wire.ts'
 import type { Identity } from './identity/contract.ts'
 import { guard } from './identity/guard.ts'
 import { openIdentity } from './identity/identity.ts'
@@ -65,7 +66,12 @@ export interface Service {
 const FLUSH_MS = 1_000
 
 /** For requests that do not even become one: a broken request line, no Host header. */
-const badRequest = new HttpError(400, 'invalid_request', 'The request line or the Host header is not valid.')
+const badRequest = new HttpError(
+  400,
+  'invalid_request',
+  'The request line or the Host header is not valid.',
+  plainHeaders,
+)
 
 function cannotListen({ host, port }: Config['server'], error: NodeJS.ErrnoException): OxbowError {
   const advice: Readonly<Record<string, string>> = {
@@ -162,10 +168,15 @@ export function createService(options: ServiceOptions): Service {
       {
         maxHeaderSize: settings.maxHeaderBytes,
         requestTimeout: settings.requestTimeoutMs,
+        // By default Node looks every 30 s only, and a limit below that would be none.
+        connectionsCheckingInterval: Math.min(30_000, settings.requestTimeoutMs),
+        // Without it the request is answered like any other that is not valid.
+        requireHostHeader: false,
         shouldUpgradeCallback: sockets.wanted,
       },
       listener,
     )
+    refuseOnTheWire(listening)
     sockets.attach(listening, listener)
     server = listening
     await new Promise<void>((resolve, reject) => {

@@ -18,7 +18,7 @@ export interface ProtocolTask extends Place {
   readonly result: TurnResult
 }
 
-/** Any text may be an id; what the engine would not take is kept under a digest. */
+/** Any text that is not blank may be an id; what the engine would not take is kept under a digest. */
 export const sessionIdOf = (taskId: string): string => toId(taskId)!
 
 export async function protocolTask(
@@ -26,6 +26,8 @@ export async function protocolTask(
   owner: Caller['owner'],
   taskId: string,
 ): Promise<ProtocolTask | undefined> {
+  // Nothing was ever submitted under a blank one.
+  if (taskId.trim() === '') return undefined
   const place = await findTask(engine, owner, sessionIdOf(taskId))
   if (place === undefined) return undefined
   const events = await eventsOf(place)

@@ -125,7 +125,7 @@ function parse(schema: z.ZodType, value: unknown, where: string): unknown {
         typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
       '',
     )
-    return `${field === '' ? `the ${where}` : field}: ${message}`
+    return `${field === '' ? `the ${where}` : field}: ${message.replace(/^.* received undefined$/, 'is missing')}`
   })
   throw new HttpError(400, 'invalid_request', `${[...new Set(issues)].join('; ')}`)
 }

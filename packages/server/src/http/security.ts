@@ -11,6 +11,9 @@ const headers = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const
 
+/** For answers that no request has led to. */
+export const plainHeaders = { ...headers, 'cache-control': 'no-store' } as const
+
 /** For answers that are written past hono. */
 export const streamHeaders = (c: AppContext): Record<string, string> => ({
   ...headers,

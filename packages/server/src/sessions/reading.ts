@@ -72,6 +72,7 @@ export function sessionMessages(engine: Engine): Route {
               role: z.enum(['user', 'assistant', 'tool']),
               blocks: z.array(z.looseObject({ type: z.enum(['text', 'thinking', 'data', 'call', 'result']) })),
               partial: z.boolean().optional(),
+              model: z.string().optional().describe('Which one has written it.'),
             }),
           ),
           turn: z

@@ -9,6 +9,7 @@ import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, userQuery } from '../http/schemas.ts'
+import { endSoon, refuse } from '../http/wire.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { taskFrames } from './frames.ts'
@@ -38,6 +39,10 @@ export interface Sockets {
 
 export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> & { heartbeatMs: number }): Sockets {
   const server = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 })
+  // Its own refusals have no form.
+  server.on('wsClientError', ({ message }, socket) =>
+    refuse(socket, { status: 400, phrase: 'Bad Request', code: 'invalid_upgrade', message: `${message}.` }),
+  )
   const upgrades = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>()
   const beat = setInterval(() => {
     // Who is behind has bytes enough to read.
@@ -82,10 +87,12 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
     attach(http, listener) {
       http.on('upgrade', (request, socket, head) => {
         upgrades.set(request, { socket, head })
+        // From here on it is ours: nobody else takes note when the client breaks it off.
+        socket.on('error', () => socket.destroy())
         const response = new ServerResponse(request)
         response.assignSocket(socket as never)
         response.shouldKeepAlive = false
-        response.once('finish', () => socket.end())
+        response.once('finish', () => endSoon(socket))
         listener(request, response)
       })
     },
