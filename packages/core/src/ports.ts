@@ -110,7 +110,8 @@ export interface Journal {
 export interface SessionQuery {
   readonly tenant?: string
   readonly user?: string
-  readonly status?: SessionStatus
+  /** `open`: all but `idle`. */
+  readonly status?: SessionStatus | 'open'
   readonly before?: number
   readonly limit?: number
   /** Sessions whose `wakeAt` has come by this time. */

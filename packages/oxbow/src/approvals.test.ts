@@ -24,8 +24,28 @@ describe('oxbow run', () => {
     const { env } = await setting('milk')
     const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.', '--session', 's1'], { env })
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
-    expect(stderr).toMatch(/approval_[0-9a-f]+: save_note {"text":"milk"}/)
+    expect(stderr).toMatch(/^[\w-]{60,}: save_note {"text":"milk"}/m)
     expect(stderr).toContain('Decide with: oxbow chat --session s1')
+  })
+
+  test('tells the ids that POST /api/approvals/{id} takes', async () => {
+    const { env } = await setting('milk')
+    const at = place()
+    const { stdout } = await at.run(['run', '-p', 'Go.', '--session', 's1', '--json'], { env })
+    const { approvals } = JSON.parse(stdout)
+    const piped = await at.run(['chat', '--session', 's1'], { env, input: '' })
+    expect(piped.stdout).toContain(approvals[0].id)
+    const serve = at.start(['serve', '--port', '0'], { env: { ...env, OXBOW_LOG_FORMAT: 'json' }, input: null })
+    await serve.shows(/"url":"[^"]+"/)
+    const [, url] = /"url":"([^"]+)"/.exec(serve.output())!
+    const answer = await fetch(`${url}/api/approvals/${approvals[0].id}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ verdict: 'approved', userId: 'default' }),
+    })
+    expect([answer.status, ((await answer.json()) as { status: string }).status]).toEqual([200, 'approved'])
+    serve.inner('SIGTERM')
+    await serve.ended
   })
 
   test('a rule that can match nothing is a mistake of the configuration', async () => {

@@ -101,16 +101,18 @@ export function transcript(style: Style): Transcript {
   }
 }
 
-/** What somebody has to know to decide: the arguments whole, however long they are. */
+/** What somebody has to know to decide: the arguments whole, however long they are, and the id by which others may. */
 export function approvalCard(
   { tool, arguments: given, reason, rule, expiresAt }: Event<'approval.requested'>,
   style: Style,
+  id: string,
 ): string {
   const lines = Object.entries(given).map(([name, value]) => `    ${name}: ${JSON.stringify(value)}`)
   return [
     style.bold(`? ${printable(tool)}`),
     ...lines.map(printable),
     style.dim(`  ${printable(reason)} (${printable(rule)}; until ${new Date(expiresAt).toISOString()})`),
+    style.dim(`  ${id}`),
   ].join('\n')
 }
 

@@ -73,7 +73,8 @@ export function chatRoute(
         )
       const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
-      const leave = audience.enter(session, turnId)
+      // Who asks again for a turn that began elsewhere is not the one whose leaving ends it.
+      const leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
       if (outgoing.destroyed) leave(false)
       outgoing.once('close', () => leave(false))
       // A turn that waits for an external call needs nobody who watches.

@@ -131,7 +131,8 @@ function memoryJournal(assertOpen: () => void): Journal {
 const matches = (query: SessionQuery) => (summary: SessionSummary) =>
   (query.tenant === undefined || summary.key.tenant === query.tenant) &&
   (query.user === undefined || summary.key.user === query.user) &&
-  (query.status === undefined || summary.status === query.status) &&
+  (query.status === undefined ||
+    (query.status === 'open' ? summary.status !== 'idle' : summary.status === query.status)) &&
   (query.before === undefined || summary.updatedAt < query.before)
 
 const asked = (query: AuditQuery) => (record: AuditRecord) =>

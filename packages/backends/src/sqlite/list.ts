@@ -8,9 +8,13 @@ type Row = Record<'tenant' | 'user' | 'session' | 'status' | 'agent' | 'title', 
 export function sessionList(db: DatabaseSync): (query: SessionQuery) => SessionSummary[] {
   const columns = 'tenant, user, session, head, status, agent, title, created_at, updated_at'
   const statements = new Map<string, StatementSync>()
-  function rows(conditions: readonly [string, string | number | undefined][], limit: number): Row[] {
+  function rows(
+    fixed: readonly string[],
+    conditions: readonly [string, string | number | undefined][],
+    limit: number,
+  ): Row[] {
     const present = conditions.filter(([, value]) => value !== undefined)
-    const where = present.map(([condition]) => condition).join(' AND ') || 'TRUE'
+    const where = [...fixed, ...present.map(([condition]) => condition)].join(' AND ') || 'TRUE'
     const sql = `SELECT ${columns} FROM sessions WHERE ${where} ORDER BY updated_at DESC LIMIT ?`
     const statement = statements.get(sql) ?? db.prepare(sql)
     statements.set(sql, statement)
@@ -22,13 +26,14 @@ export function sessionList(db: DatabaseSync): (query: SessionQuery) => SessionS
       ['tenant = ?', tenant],
       ['user = ?', user],
       // In these words, because the index holds no idle sessions and SQLite has to see that none is asked for.
-      [status === 'idle' ? 'status = ?' : "status = ? AND status <> 'idle'", status],
+      [status === 'idle' ? 'status = ?' : "status = ? AND status <> 'idle'", status === 'open' ? undefined : status],
     ]
-    const page = rows([...filter, ['updated_at < ?', before]], limit)
+    const open = status === 'open' ? ["status <> 'idle'"] : []
+    const page = rows(open, [...filter, ['updated_at < ?', before]], limit)
     const last = page.at(-1)?.updated_at
     if (page.length < limit || last === undefined) return page.map(summaryOf)
     const whole = page.filter((row) => row.updated_at > last)
-    return [...whole, ...rows([...filter, ['updated_at = ?', last]], -1)].map(summaryOf)
+    return [...whole, ...rows(open, [...filter, ['updated_at = ?', last]], -1)].map(summaryOf)
   }
 }
 

@@ -1,5 +1,6 @@
 // Deciding on approvals at the terminal: one question after the other, and lines that answer them.
 import { type ApprovalDecision, type Event, mayDecide, type Session, type Submitted } from '@oxbow/core'
+import { publicApprovalId } from '@oxbow/server'
 import { approvalCard, printable, type Style } from '../transcript.ts'
 
 type Requested = Event<'approval.requested'>
@@ -36,7 +37,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
     const own = { tenant: session.key.tenant, user: session.key.user }
     for (const it of await waiting(session)) {
       if (!mayDecide(it, own, session.key)) continue
-      print(approvalCard(it, style))
+      print(approvalCard(it, style, publicApprovalId(session.key, it.approvalId)))
       ask(it)
       return true
     }
@@ -67,7 +68,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
       const own = { tenant: session.key.tenant, user: session.key.user }
       for (const it of await waiting(session))
         if (!mayDecide(it, own, session.key)) {
-          print(approvalCard(it, style))
+          print(approvalCard(it, style, publicApprovalId(session.key, it.approvalId)))
           print(style.dim(`It waits for somebody who holds ${it.approver}.`))
         }
       return next()

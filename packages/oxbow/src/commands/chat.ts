@@ -1,5 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import type { Session, SessionItem, SessionState, Submitted } from '@oxbow/core'
+import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
@@ -139,7 +140,8 @@ export async function chat(options: ChatCommand): Promise<void> {
 /** Nobody is there to decide: what waits is left as it is, for whoever comes. */
 async function tellWhatWaits(session: Session, options: ChatCommand): Promise<void> {
   if ((await session.state()).turn?.paused === undefined) return
-  for (const it of await waiting(session)) console.log(approvalCard(it, plain))
+  for (const it of await waiting(session))
+    console.log(approvalCard(it, plain, publicApprovalId(session.key, it.approvalId)))
   console.error(`oxbow: the turn waits; go on with: ${commandLine(`chat --session ${session.key.session}`, options)}`)
   process.exitCode = EXIT.waiting
 }

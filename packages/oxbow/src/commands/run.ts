@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { OxbowError, type Session, type TurnResult } from '@oxbow/core'
-import { sessionForRetry } from '@oxbow/server'
+import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
+import { publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, hasStore, noStore, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
 import { printable } from '../transcript.ts'
@@ -69,7 +69,7 @@ async function oneTurn(
   try {
     session = engine.session({ user: options.user, ...(options.session !== undefined && { session: options.session }) })
     const result = await work(session, controller.signal)
-    print(options, session.key.session, result)
+    print(options, session.key, result)
     process.exitCode = interrupted ? EXIT.interrupted : exitCodeOfResult(result)
   } catch (error) {
     if (options.json && error instanceof OxbowError) {
@@ -88,16 +88,21 @@ async function oneTurn(
 const say = (text: string): void => console.log(process.stdout.isTTY ? printable(text) : text)
 const complain = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
 
-function print(options: TurnCommand, session: string, result: TurnResult): void {
+function print(options: TurnCommand, key: SessionKey, result: TurnResult): void {
+  const { session } = key
   const { status, reason } = result
-  if (options.json) say(JSON.stringify({ session, ...result }))
+  const approvals = result.approvals.map((it) => ({ id: publicApprovalId(key, it.approvalId), ...it }))
+  if (options.json) say(JSON.stringify({ session, ...result, approvals }))
   else if (result.text !== '') say(result.text)
   if (options.json || reason === 'completed') return
   const how = status === 'finished' ? 'the turn ended early' : status
   complain(`oxbow: ${how}: ${reasonInWords(reason)} (session ${session})`)
-  for (const { approvalId, tool, arguments: given, reason: why } of result.approvals)
-    console.error(`${approvalId}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
-  if (result.approvals.length > 0) console.error(`Decide with: ${commandLine(`chat --session ${session}`, options)}`)
+  for (const { id, tool, arguments: given, reason: why } of approvals)
+    console.error(`${id}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
+  if (approvals.length > 0)
+    console.error(
+      `Decide with: ${commandLine(`chat --session ${session}`, options)}, or over HTTP: POST /api/approvals/{id}`,
+    )
   if (status === 'paused' && isReleasable(reason))
     console.error(`It goes on with: ${commandLine(`sessions release ${session}`, options)}`)
 }

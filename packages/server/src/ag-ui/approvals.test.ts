@@ -234,6 +234,50 @@ describe('AG-UI approvals', () => {
     expect(steps).toEqual([undefined, 'approved'])
   })
 
+  test('4: a call that asks three times in turn ends three runs, each with its own interrupt', async () => {
+    const heard: unknown[] = []
+    const careful = tool({
+      name: 'send',
+      description: 'Sends.',
+      effects: ['write'],
+      input: z.object({ to: z.string() }),
+      run: ({ to }, { decision, attempt }) => {
+        heard.push(decision?.arguments)
+        if (attempt <= 2) return needsApproval({ arguments: { to, question: attempt }, reason: `Question ${attempt}.` })
+        return `${decision!.verdict} at last`
+      },
+    })
+    const rig = await start({ agent: { tools: [careful] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
+    const thread = client(rig)
+    await thread.say('Send it.')
+    const asked: string[] = []
+    let frames: Frame[] = []
+    for (const [message, approved] of [
+      ['Approve send?', true],
+      ['Question 1.', true],
+      ['Question 2.', false],
+    ] as const) {
+      const [open, ...more] = thread.open()
+      expect(more).toEqual([])
+      expect(open!.message).toContain(message)
+      asked.push(open!.id)
+      const messages = structuredClone(thread.agent.messages)
+      const runId = `run-${asked.length}`
+      frames = await thread.resume({ [open!.id]: { approved } }, runId)
+      // Whoever has lost the answer sends the same again, and is told the same: also when the call asks for more by now.
+      const resume = [{ interruptId: open!.id, status: 'resolved', payload: { approved } }]
+      const again = await thread.raw(rig.post, { runId, messages, resume })
+      expect(endOf(again)).toEqual({ ...endOf(frames), runId })
+    }
+    expect(asked.map((it) => it.replace(/^approval_[0-9a-f]+/, ''))).toEqual(['', '_1', '_2'])
+    expect(heard).toEqual([undefined, { to: 'a', question: 1 }, { to: 'a', question: 2 }])
+    expect(ofType(frames, 'TOOL_CALL_RESULT')).toMatchObject([{ content: 'denied at last' }])
+    expect(textOf(frames)).toBe('Done.')
+    // The first answer cannot be given once more in another way.
+    const other = { interruptId: asked[0], status: 'resolved', payload: { approved: false } }
+    expect(endOf(await thread.raw(rig.post, { runId: 'run-9', resume: [other] })).type).toBe('RUN_ERROR')
+  })
+
   test('6: the same answer again runs nothing again and tells the same; another one is refused', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })

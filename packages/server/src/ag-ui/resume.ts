@@ -56,7 +56,9 @@ export async function planOf(session: Session, command: RunCommand, asker: Asker
   }
   if (!again) {
     const missing = open.map((it) => it.approvalId).filter((it) => !found.has(it))
-    if (missing.length > 0 && (text !== undefined || resume.length > 0))
+    // A run that only says again what has been decided is a retry: the call has asked for something else since then.
+    const retried = text === undefined && found.size > 0 && [...found.values()].every((it) => it.resolved !== undefined)
+    if (!retried && missing.length > 0 && (text !== undefined || resume.length > 0))
       throw invalid(
         `This thread waits for ${missing.join(', ')}: the next run has to answer each open interrupt in resume.`,
       )

@@ -1,5 +1,5 @@
-import type { AgentLimits } from '@oxbow/core'
-import { until } from '@oxbow/testing'
+import { type AgentLimits, needsApproval, tool } from '@oxbow/core'
+import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'
 import { ask, asks, people, ticketTool } from './people.fixture.ts'
@@ -76,6 +76,72 @@ describe('X5: the inbox', () => {
     expect(approved).toMatchObject({ status: 'approved', userId: 'ann', resolution: { by: 'mia' } })
     await rig.engine.session({ user: 'ann', session: 's1' }).wait('t-s1')
     expect(ran).toHaveLength(1)
+  })
+
+  test('holds what a call has asked while other calls of its turn still run, and it can be decided then', async () => {
+    const ran: unknown[] = []
+    const held = gate()
+    const slow = tool({
+      name: 'slow',
+      description: 'Takes its time.',
+      effects: ['read'],
+      input: {},
+      run: async () => {
+        await held.pass()
+        return 'looked'
+      },
+    })
+    const { post, get, engine } = await start({
+      agent: { tools: [ticketTool(ran), slow] },
+      replies: [{ calls: [...asks.calls, { name: 'slow' }] }, done],
+    })
+    const asked = post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' })
+    await held.reached
+    const [open] = (await json(get('/api/approvals'))).approvals
+    expect(open).toMatchObject({ sessionId: 's1', tool: 'submit', status: 'open' })
+    const { status, turn } = await json(get('/api/sessions/s1/messages'))
+    expect(status).toBe('running')
+    expect(turn.approvals).toEqual([{ ...open, ageMs: expect.any(Number) }])
+    expect((await post(`/api/approvals/${open.id}`, { verdict: 'approved' })).status).toBe(200)
+    expect((await json(get('/api/approvals'))).approvals).toEqual([])
+    held.open()
+    expect((await asked).status).toBe(200)
+    expect((await engine.session({ user: 'default', session: 's1' }).result('t1'))?.text).toBe('Done.')
+    expect(ran).toHaveLength(1)
+  })
+
+  test('holds each question of a call that asks several times in turn, one after the other', async () => {
+    const heard: unknown[] = []
+    const careful = tool({
+      name: 'submit',
+      description: 'Submits.',
+      effects: ['write'],
+      input: {},
+      run: (_input, { decision, attempt }) => {
+        heard.push(decision?.verdict)
+        return attempt <= 2 ? needsApproval({ arguments: { attempt }, reason: `Question ${attempt}.` }) : 'submitted'
+      },
+    })
+    const { post, get, engine } = await start({ agent: { tools: [careful] }, replies: [asks, done] })
+    await post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' })
+    const session = engine.session({ user: 'default', session: 's1' })
+    const ids: string[] = []
+    for (const verdict of ['approved', 'approved', 'denied']) {
+      const { approvals } = await json(get('/api/approvals'))
+      expect(approvals).toHaveLength(1)
+      ids.push(approvals[0].id)
+      expect((await post(`/api/approvals/${approvals[0].id}`, { verdict })).status).toBe(200)
+      await session.wait('t1')
+    }
+    expect(new Set(ids).size).toBe(3)
+    expect(heard).toEqual([undefined, 'approved', 'denied'])
+    const after = await Promise.all(ids.map((it) => json(get(`/api/approvals/${it}`))))
+    expect(after.map((it) => [it.status, it.reason, it.arguments])).toEqual([
+      ['approved', expect.any(String), { system: 'crm', days: 30 }],
+      ['approved', 'Question 1.', { attempt: 1 }],
+      ['denied', 'Question 2.', { attempt: 2 }],
+    ])
+    for (const it of ids) expect((await post(`/api/approvals/${it}`, { verdict: 'approved' })).status).toBe(409)
   })
 
   test('naming somebody else is refused', async () => {

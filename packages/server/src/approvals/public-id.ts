@@ -7,10 +7,10 @@ export interface Place {
   readonly approvalId: string
 }
 
-export const publicId = ({ tenant, user, session }: SessionKey, approvalId: string): string =>
+export const publicApprovalId = ({ tenant, user, session }: SessionKey, approvalId: string): string =>
   Buffer.from(JSON.stringify([tenant, user, session, approvalId])).toString('base64url')
 
-/** Undefined for whatever `publicId` did not write. */
+/** Undefined for whatever `publicApprovalId` did not write. */
 export function placeOf(id: string): Place | undefined {
   try {
     const parts: unknown = JSON.parse(Buffer.from(id, 'base64url').toString())

@@ -16,7 +16,8 @@ export function approvalList(engine: Engine): Route {
     method: 'get',
     path: '/api/approvals',
     id: 'listApprovals',
-    summary: 'Approvals that wait for you, in all sessions; those that were asked last come first.',
+    summary:
+      'Approvals that wait for you, in all sessions, also where other calls still run; those that were asked last come first.',
     query: userQuery.extend({
       mine: z.stringbool().default(false).describe('Those that you asked for instead, whoever decides on them.'),
       tool: z.string().max(128).optional(),
@@ -38,7 +39,7 @@ export function approvalList(engine: Engine): Route {
       const { mine, tool, askedBy, limit } = query
       // Who holds no permissions decides on nothing but their own.
       const own = mine || (principal.permissions ?? []).length === 0
-      const filter = { tenant: owner.tenant, ...(own && { user: owner.user }), status: 'waiting' as const, limit }
+      const filter = { tenant: owner.tenant, ...(own && { user: owner.user }), status: 'open' as const, limit }
       const approvals: ApprovalView[] = []
       let { before } = query
       for (;;) {

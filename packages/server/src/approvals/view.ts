@@ -2,7 +2,7 @@
 import { type Event, mayDecide, type Principal, type SessionKey } from '@oxbow/core'
 import { z } from 'zod'
 import type { Found } from './find.ts'
-import { publicId } from './public-id.ts'
+import { publicApprovalId } from './public-id.ts'
 import { rememberedRule } from './remember.ts'
 
 const given = z.record(z.string(), z.unknown())
@@ -55,7 +55,7 @@ export function viewOf(
   const { approvalId, turnId, callId, tool, digest, reason, rule, suggestions, approver, expiresAt, at } = requested
   const { department } = asker
   return {
-    id: publicId(key, approvalId),
+    id: publicApprovalId(key, approvalId),
     status: statusOf({ requested, resolved, finished }),
     mayDecide: mayDecide(requested, principal, key),
     sessionId: key.session,

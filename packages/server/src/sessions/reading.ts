@@ -1,6 +1,8 @@
 // GET routes of sessions: the list, the conversation, the journal.
 import { type Block, type Engine, type Message, type SessionState, statusOf } from '@oxbow/core'
 import { z } from 'zod'
+import { openApprovals } from '../approvals/find.ts'
+import { approvalView, viewOf } from '../approvals/view.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, sequenceNumber, sessionPath, userQuery } from '../http/schemas.ts'
@@ -80,6 +82,7 @@ export function sessionMessages(engine: Engine): Route {
               turnId: z.string(),
               step: z.number(),
               pending: z.array(z.object({ callId: z.string(), tool: z.string() })).describe('Open external calls.'),
+              approvals: z.array(approvalView).describe('What waits for somebody to decide.'),
             })
             .optional()
             .describe('The open turn.'),
@@ -90,14 +93,19 @@ export function sessionMessages(engine: Engine): Route {
       404: { description: 'There is no such session.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
-      const state = await existing(engine, sessionId, callerOf(c, query).owner)
+      const { owner, principal } = callerOf(c, query)
+      const state = await existing(engine, sessionId, owner)
       const { turn } = state
+      const { key } = sessionOf(engine, sessionId, owner)
       const open = turn && {
         turnId: turn.turnId,
         step: turn.step,
         pending: turn.calls
           .filter((it) => it.external === true && it.resolved === undefined && it.finished === undefined)
           .map(({ callId, tool }) => ({ callId, tool })),
+        approvals: openApprovals(state).map((requested) =>
+          viewOf(key, { requested, resolved: undefined, finished: undefined, asker: turn.principal }, principal),
+        ),
       }
       return c.json({
         sessionId,

@@ -48,6 +48,7 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
             { type: 'thinking', text: 'Hm.' },
             { type: 'text', text: 'Hello there.' },
           ],
+          model: 'scripted:any',
         },
       ],
       queued: [],
