@@ -27,16 +27,22 @@ export function startClock(timeouts: Timeouts, onTimeout: (code: TimeoutCode, li
   let limit = firstByteMs
   let code: TimeoutCode = 'first_byte_timeout'
   let timer: NodeJS.Timeout | undefined
+  let immediate: NodeJS.Immediate | undefined
 
-  const check = () => {
+  /** `read`: whatever had come by now has been read. */
+  const check = (read: boolean) => {
     const now = performance.now()
-    if (now >= start + totalMs) onTimeout('total_timeout', totalMs)
-    else if (now >= last + limit) onTimeout(code, limit)
-    else arm(now)
+    const late = now >= start + totalMs || now >= last + limit
+    if (!late) arm(now)
+    // This process may have been the one that was busy: what came meanwhile is read between a timer and an immediate.
+    else if (!read) immediate = setImmediate(check, true)
+    else if (now >= start + totalMs) onTimeout('total_timeout', totalMs)
+    else onTimeout(code, limit)
   }
   const arm = (now: number) => {
     clearTimeout(timer)
-    timer = setTimeout(check, Math.min(Math.ceil(Math.min(start + totalMs, last + limit) - now), 2 ** 31 - 1))
+    const delayMs = Math.ceil(Math.min(start + totalMs, last + limit) - now)
+    timer = setTimeout(check, Math.min(delayMs, 2 ** 31 - 1), false)
   }
   arm(start)
 
@@ -52,6 +58,9 @@ export function startClock(timeouts: Timeouts, onTimeout: (code: TimeoutCode, li
       last = performance.now()
     },
     closing: (ms) => setLimit(Math.min(ms, idleMs)),
-    stop: () => clearTimeout(timer),
+    stop: () => {
+      clearTimeout(timer)
+      clearImmediate(immediate)
+    },
   }
 }
