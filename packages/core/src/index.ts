@@ -12,6 +12,7 @@ export type { Input, RunOptions } from './input.ts'
 export type { JsonSchema, Schema } from './json-schema.ts'
 export type { ActingContext, CallOutcome, Middleware, TurnContext } from './middleware.ts'
 export {
+  type FailedAttempt,
   type Model,
   type ModelCallOptions,
   type ModelDelta,
@@ -34,6 +35,8 @@ export {
   type TurnResult,
   turnResult,
 } from './result.ts'
+export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedDepartments } from './rows/row-filter.ts'
+export type { Sql, SqlOptions } from './rows/sql.ts'
 export type { Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
 export { addUsage, emptyState, type SessionState, statusOf, type TurnState } from './state.ts'

@@ -12,7 +12,10 @@ export const EFFECTS = ['read', 'write', 'exec', 'net', 'ask', 'delegate'] as co
 export type Effect = (typeof EFFECTS)[number]
 
 export interface ToolContext {
+  /** For whom the tool works. Which rows they may see: `rowFilter(context, columns)`. */
   readonly principal: Principal
+  /** The tool's own permission id. */
+  readonly permission?: string
   /** What came with the input, for tools and middleware only: the model sees nothing of it. */
   readonly attributes: Readonly<Record<string, unknown>>
   /** Rules that deny in this turn: an agent that the tool starts must keep to them, too. */

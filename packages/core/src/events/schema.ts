@@ -58,6 +58,51 @@ export const message = z.object({
     .describe('`provider:model` that wrote it. No other model gets its signatures and sealed reasoning.'),
 })
 
+const value = z.union([z.string(), z.number(), z.null()])
+const comparison = z
+  .strictObject({
+    $eq: value,
+    $ne: value,
+    $in: z.array(value),
+    $nin: z.array(value),
+    $lt: z.union([z.string(), z.number()]),
+    $lte: z.union([z.string(), z.number()]),
+    $gt: z.union([z.string(), z.number()]),
+    $gte: z.union([z.string(), z.number()]),
+  })
+  .partial()
+
+const ids = z.array(z.string())
+const permissions = ids
+  .optional()
+  .describe('It holds only for tools whose permission id these cover. Default: for all tools.')
+
+export const dataScope = z
+  .discriminatedUnion('type', [
+    z.strictObject({ type: z.literal('all'), permissions }),
+    z.strictObject({ type: z.literal('own'), permissions }),
+    z.strictObject({ type: z.literal('department'), permissions }),
+    z.strictObject({
+      type: z.literal('department_and_below'),
+      departments: ids.optional().describe('Those below. Without them, the tool looks them up.'),
+      permissions,
+    }),
+    z.strictObject({
+      type: z.literal('custom'),
+      departments: ids.optional(),
+      role: z.string().optional().describe('Instead of departments: the tool looks up which ones this role was given.'),
+      permissions,
+    }),
+    z.strictObject({
+      type: z.literal('conditions'),
+      conditions: z
+        .record(z.string(), z.union([value, comparison]))
+        .describe('By column, all of which must hold, in the form of `@casl/ability`.'),
+      permissions,
+    }),
+  ])
+  .describe('Rows that somebody may see.')
+
 export const principal = z
   .object({
     tenant: z.string().optional(),
@@ -65,6 +110,10 @@ export const principal = z
     department: z.string().optional(),
     roles: z.array(z.string()).optional(),
     permissions: z.array(z.string()).optional(),
+    dataScope: z
+      .array(dataScope)
+      .optional()
+      .describe('Rows that tools may show to them, joined by OR. Default: their own. An empty list: none.'),
   })
   .describe('Who acts. Comes from the server, never from a body, a model or a prompt.')
 

@@ -11,6 +11,7 @@ export type ResultBlock = Extract<Block, { type: 'result' }>
 export type InputBlock = TextBlock | DataBlock
 export type Message = z.infer<typeof schema.message>
 export type Principal = z.infer<typeof schema.principal>
+export type DataScope = z.infer<typeof schema.dataScope>
 export type Usage = z.infer<typeof schema.usage>
 export type CallStatus = ResultBlock['status']
 

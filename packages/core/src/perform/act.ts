@@ -7,7 +7,7 @@ import { NeedsApproval, type ToolDecision } from '../asking.ts'
 import { overBudgetForCall } from '../budget.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
 import { OxbowError } from '../errors.ts'
-import type { EventBody, FinishReason, InputBlock } from '../events/types.ts'
+import type { EventBody, FinishReason, InputBlock, Principal } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { policyOf } from '../permissions/gate.ts'
@@ -146,7 +146,7 @@ async function outcomeOf(
   }
   const { turnId } = run
   const { callId } = call
-  const { decided, input, asks } = judgement
+  const { decided, input, principal, asks } = judgement
   if (asks !== undefined) {
     await run.write(() => [decided, asks])
     return { status: 'requested' }
@@ -157,7 +157,7 @@ async function outcomeOf(
     return { status: 'requested' }
   }
   const operationId = operationOf(run, call)
-  return runAttempts(run, call, tool, input, operationId, 1, { before: [decided] })
+  return runAttempts(run, call, tool, input, operationId, 1, { principal, before: [decided] })
 }
 
 /** The first wait before a call is tried again; each further one is twice as long. */
@@ -171,7 +171,11 @@ async function runAttempts(
   input: unknown,
   operationId: string,
   first: number,
-  { before = [], decision }: { before?: readonly EventBody[]; decision?: ToolDecision } = {},
+  {
+    principal,
+    before = [],
+    decision,
+  }: { principal: Principal; before?: readonly EventBody[]; decision?: ToolDecision },
 ): Promise<CallOutcome> {
   const { turnId } = run
   const { callId } = call
@@ -179,7 +183,7 @@ async function runAttempts(
   for (let attempt = first; ; attempt++) {
     const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
     await run.write(() => (attempt === first ? [...before, started] : [started]))
-    const context = contextFor(run, call, operationId, attempt)
+    const context = contextFor(run, call, principal, operationId, attempt)
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
     if (outcome instanceof NeedsApproval) {
       const { mode } = policyOf(run.agent.policy, run.turn().options)
@@ -214,30 +218,38 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): P
   if (!parsed.ok) return unknown
 
   const { approval } = call
+  const { principal: asked } = run.turn()
+  const now = approval?.resolved === undefined ? asked : await run.currentPrincipal(asked)
+  // Who may not act any more may still be told what has become of what they did.
+  const principal = now ?? { ...asked, permissions: [], dataScope: [] }
   // A tool that has stopped to ask left nothing that runs on; it may go on when it has its answer.
   if (approval?.attempt !== attempt && !tool.idempotent) {
     const { reconcile } = tool
     if (reconcile === undefined) return unknown
-    const context = contextFor(run, call, operationId, attempt)
+    const context = contextFor(run, call, principal, operationId, attempt)
     const ran = await withLimits(run, tool, (signal) =>
       reconcile(operationId, parsed.input as never, { ...context, signal }),
     )
     if ('outcome' in ran || ran.value?.status === undefined || ran.value.status === 'unknown') return unknown
     if (ran.value.status === 'done') return succeed(tool, ran.value.result)
   }
-  if (!mayRunAgain(run, call, tool)) return unknown
-  const decision = await decisionFor(run, approval)
-  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, decision && { decision })
+  const decision = decisionFor(approval, asked, now)
+  // A tool that asked is told that the answer is no, so that it can give up what it has begun.
+  if (now === undefined ? decision === undefined : !mayRunAgain(run, call, tool, now)) return unknown
+  const options = { principal, ...(decision && { decision }) }
+  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, options)
 }
 
 /** What a person said to what the tool had asked, as long as the one for whom it works may still act. */
-async function decisionFor(run: TurnRun, approval: ApprovalState | undefined): Promise<ToolDecision | undefined> {
+function decisionFor(
+  approval: ApprovalState | undefined,
+  { user }: Principal,
+  now: Principal | undefined,
+): ToolDecision | undefined {
   if (approval?.attempt === undefined || approval.resolved === undefined) return undefined
   const { requested, resolved } = approval
   const asked = { arguments: requested.arguments }
-  const { principal } = run.turn()
-  if ((await run.currentPrincipal(principal)) === undefined)
-    return { ...asked, verdict: 'denied', reason: `${principal.user} may not act any more.` }
+  if (now === undefined) return { ...asked, verdict: 'denied', reason: `${user} may not act any more.` }
   const { verdict, reason } = resolved
   return { ...asked, verdict, ...(reason !== undefined && { reason }) }
 }
@@ -253,7 +265,7 @@ export async function withdrawQuestions(run: TurnRun): Promise<void> {
     const { operationId, attempt } = call.started!
     if (tool?.withdraw === undefined || call.approval?.attempt !== attempt) continue
     const signal = AbortSignal.timeout(WITHDRAW_MS)
-    const context = { ...contextFor(run, call, operationId, attempt), signal }
+    const context = { ...contextFor(run, call, run.turn().principal, operationId, attempt), signal }
     const withdrawing = (async () => tool.withdraw!(operationId, context))()
     await Promise.race([withdrawing, delay(WITHDRAW_MS, undefined, { ref: false })]).catch(run.report)
   }
@@ -262,12 +274,20 @@ export async function withdrawQuestions(run: TurnRun): Promise<void> {
 const operationOf = (run: TurnRun, call: CallState): string =>
   callIds(run.log.key, run.turnId, run.turn().step, call.position).operationId
 
-function contextFor(run: TurnRun, call: CallState, operationId: string, attempt: number): Omit<ToolContext, 'signal'> {
+function contextFor(
+  run: TurnRun,
+  call: CallState,
+  principal: Principal,
+  operationId: string,
+  attempt: number,
+): Omit<ToolContext, 'signal'> {
   const { turnId, log, files, context } = run
+  const permission = run.agent.tools.get(call.tool)?.permission
   const { step } = run.turn()
   const { callId } = call
   return {
-    principal: context.principal,
+    principal,
+    ...(permission !== undefined && { permission }),
     attributes: context.attributes,
     denyRules: policyOf(run.agent.policy, run.turn().options).deny.map((it) => it.text),
     session: log.key,

@@ -14,7 +14,13 @@ type Decided = Extract<EventBody, { type: 'call.decided' }>
 type Asks = Extract<EventBody, { type: 'approval.requested' }>
 
 export type Judgement =
-  | { readonly decided: Decided; readonly input: unknown; readonly asks?: Asks }
+  | {
+      readonly decided: Decided
+      readonly input: unknown
+      /** For whom it runs: as they are now when a person has approved it, else as they were when they asked. */
+      readonly principal: Principal
+      readonly asks?: Asks
+    }
   /** `before` is stored together with the outcome. */
   | { readonly outcome: CallOutcome; readonly before: readonly EventBody[] }
 
@@ -30,8 +36,10 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
     verdict = await remembered(run, tool, parsed.arguments, turn.principal, policy, verdict)
   const decided = decidedOf(run, call, verdict, parsed.arguments)
   if (verdict.decision === 'deny') return denial(decided, `Not allowed: ${verdict.reason}`, verdict.reason)
-  if (verdict.decision === 'allow') return { decided, input: parsed.input }
-  return { decided, input: parsed.input, asks: asksFor(run, call, tool, parsed.arguments, verdict) }
+  const allowed = { decided, input: parsed.input, principal: turn.principal }
+  return verdict.decision === 'allow'
+    ? allowed
+    : { ...allowed, asks: asksFor(run, call, tool, parsed.arguments, verdict) }
 }
 
 /** An approval is good for one call and its exact arguments, and only as long as the call would not be denied by now. */
@@ -57,15 +65,15 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
   const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
-  return { decided, input: parsed.input }
+  return { decided, input: parsed.input, principal }
 }
 
 /** Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still counts. */
-export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool): boolean {
+export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool, principal: Principal): boolean {
   const turn = run.turn()
   const given = call.decided!.arguments
   const policy = policyOf(run.agent.policy, turn.options)
-  const { decision } = authorise({ tool, arguments: given, principal: turn.principal, policy })
+  const { decision } = authorise({ tool, arguments: given, principal, policy })
   return decision !== 'deny'
 }
 
