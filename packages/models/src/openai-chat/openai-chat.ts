@@ -1,6 +1,6 @@
 // The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
 import type { Model } from '@oxbow/core'
-import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { bearer, type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import type { Quirks } from './quirks.ts'
 import { assembleReply } from './reply.ts'
@@ -10,11 +10,7 @@ export interface OpenAiChatOptions extends DriverOptions {
   readonly quirks?: Quirks
 }
 
-const format: Format = {
-  name: "OpenAI's chat completions",
-  path: '/chat/completions',
-  headers: (apiKey): Record<string, string> => (apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
-}
+const format: Format = { name: "OpenAI's chat completions", path: '/chat/completions', headers: bearer }
 
 /**
  * A model behind an OpenAI-compatible chat-completions endpoint. Throws an `OxbowError` with code `model_config` when

@@ -2,6 +2,15 @@
 import { createHash } from 'node:crypto'
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
+import {
+  wireCallId as anyCallId,
+  noOutput,
+  perObject,
+  sortedByName,
+  wireArguments,
+  wireJson,
+  wireToolName,
+} from '../wire/write.ts'
 import type { Quirks } from './quirks.ts'
 
 /**
@@ -9,18 +18,13 @@ import type { Quirks } from './quirks.ts'
  * so that a long history costs a join and not a serialisation.
  */
 export function chatRequestWriter(model: string, quirks: Quirks): (request: ModelRequest) => string {
-  const messageText = new WeakMap<Message, string>()
-  const toolText = new WeakMap<ToolSpec, string>()
-
-  const textOf = (message: Message): string => {
-    let text = messageText.get(message)
-    if (text === undefined) {
-      const wire = wireMessages(message, quirks).map(wireJson)
-      text = wire.join(',')
-      messageText.set(message, text)
-    }
-    return text
-  }
+  const textOf = perObject((message: Message) => wireMessages(message, quirks).map(wireJson).join(','))
+  const toolText = perObject((tool: ToolSpec) =>
+    wireJson({
+      type: 'function',
+      function: { name: tool.name, description: tool.description, parameters: tool.input },
+    }),
+  )
 
   return (request) => {
     const parts: string[] = []
@@ -32,7 +36,7 @@ export function chatRequestWriter(model: string, quirks: Quirks): (request: Mode
       if (text !== '') parts.push(text)
     }
     const head = wireJson({ model, stream: true, ...settings(request, quirks) })
-    const tools = request.tools.length === 0 ? '' : `,"tools":[${toolTexts(request.tools, toolText).join(',')}]`
+    const tools = request.tools.length === 0 ? '' : `,"tools":[${sortedByName(request.tools).map(toolText).join(',')}]`
     return `${head.slice(0, -1)}${tools},"messages":[${parts.join(',')}]}`
   }
 }
@@ -62,22 +66,6 @@ function systemText(request: ModelRequest, quirks: Quirks): string {
   if (!request.output || quirks.output !== 'json_object') return request.system
   const rule = `Answer with one JSON object that satisfies this JSON Schema, and nothing else:\n${JSON.stringify(request.output.schema)}`
   return request.system === '' ? rule : `${request.system}\n\n${rule}`
-}
-
-/** Sorted by name: providers cache the prompt by its prefix, and the tools come first in it. */
-function toolTexts(tools: readonly ToolSpec[], cache: WeakMap<ToolSpec, string>): string[] {
-  const sorted = [...tools].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
-  return sorted.map((tool) => {
-    let text = cache.get(tool)
-    if (text === undefined) {
-      text = wireJson({
-        type: 'function',
-        function: { name: tool.name, description: tool.description, parameters: tool.input },
-      })
-      cache.set(tool, text)
-    }
-    return text
-  })
 }
 
 function wireMessages(message: Message, quirks: Quirks): object[] {
@@ -125,15 +113,10 @@ function assistantMessage(message: Message, quirks: Quirks): object[] {
 }
 
 function wireCall(block: CallBlock, quirks: Quirks): object {
-  // A provider refuses the whole history for one call whose arguments are no object or whose name no tool could have.
-  // Such a call was never run, and its result tells the model why.
-  const args = isJsonObject(block.arguments) ? wellFormed(block.arguments) : '{}'
-  const name = wireToolName(block.tool)
-  return { id: wireCallId(block.callId, quirks), type: 'function', function: { name, arguments: args } }
+  const { tool, callId } = block
+  const args = wireArguments(block.arguments)
+  return { id: wireCallId(callId, quirks), type: 'function', function: { name: wireToolName(tool), arguments: args } }
 }
-
-/** The same name always becomes the same text; a valid one stays as it is. */
-const wireToolName = (name: string): string => name.replace(/[^\w-]/gu, '_').slice(0, 64) || '_'
 
 function toolMessages(message: Message, quirks: Quirks): object[] {
   const results = message.blocks.filter((block) => block.type === 'result')
@@ -153,32 +136,10 @@ function resultText(result: ResultBlock): string {
     part.type === 'text' ? part.text : `[${part.name ?? part.mediaType}: see the next message]`,
   )
   const text = lines.join('\n')
-  return text === '' ? `(${result.status}, no output)` : text
+  return text === '' ? noOutput(result) : text
 }
 
 function wireCallId(callId: string, quirks: Quirks): string {
   if (quirks.callIds === 'nine') return createHash('sha256').update(callId).digest('hex').slice(0, 9)
-  if (/^[\w-]{1,40}$/.test(callId)) return callId
-  return createHash('sha256').update(callId).digest('hex').slice(0, 40)
-}
-
-/** Providers refuse a whole request for one lone surrogate, which a cut through a character leaves. */
-const wireJson = (value: unknown): string => wellFormed(JSON.stringify(value))
-
-/** JSON text with U+FFFD in the place of each lone surrogate, whether it stands there or is written as an escape. */
-function wellFormed(json: string): string {
-  const text = json.toWellFormed()
-  if (!/\\ud/i.test(text)) return text
-  return text.replace(/(\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w)|\\u[dD][89a-fA-F]\w\w|\\./g, (found, pair) =>
-    pair === undefined && found.length > 2 ? '\\ufffd' : found,
-  )
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
-  }
+  return anyCallId(callId)
 }

@@ -2,10 +2,7 @@
 import type { FinishReason, ModelReply } from '@oxbow/core'
 
 export interface ReplyAssembler {
-  /**
-   * Takes one parsed frame, or a whole answer that was not streamed. Returns the frame's error object, or `native` for
-   * DashScope's own format, or `calls` when it opens one call too many, or undefined when all is well.
-   */
+  /** Takes one parsed frame, or a whole answer that was not streamed. Returns what is wrong, if anything is. */
   frame(frame: object): WireFault | undefined
   /** The provider gave a reason to end, so what is there is whole. */
   readonly complete: boolean
@@ -17,4 +14,14 @@ export interface ReplyAssembler {
   reply(finishReason?: FinishReason): ModelReply
 }
 
-export type WireFault = { readonly type: 'error'; readonly error: unknown } | { readonly type: 'native' | 'calls' }
+export type WireFault =
+  /** An error object of the provider. */
+  | { readonly type: 'error'; readonly error: unknown }
+  /** DashScope's own format. */
+  | { readonly type: 'native' }
+  /** One call more than an answer may hold. */
+  | { readonly type: 'calls' }
+  /** Another answer begins before this one has ended. */
+  | { readonly type: 'cut' }
+  /** The answer has ended and holds nothing but parts that no driver of ours reads. */
+  | { readonly type: 'unread'; readonly kinds: readonly string[] }

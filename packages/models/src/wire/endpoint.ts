@@ -1,7 +1,8 @@
 // Where requests go and what goes with each: checked once, when a model is made.
 import { OxbowError } from '@oxbow/core'
+import { defaultLimits, type Limits } from './answer.ts'
 import type { Timeouts } from './clock.ts'
-import { defaultLimits, type Endpoint, type Limits } from './exchange.ts'
+import type { Endpoint } from './exchange.ts'
 
 /** What every driver of our own takes. */
 export interface DriverOptions {
@@ -28,6 +29,9 @@ export interface Format {
   /** Headers of the format itself, with the key in the place where the format has it. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>
 }
+
+export const bearer = (apiKey: string | undefined): Record<string, string> =>
+  apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
 /** @throws OxbowError `model_config` when the address, the key or a header cannot be right. */
 export function endpointOf(options: DriverOptions, format: Format): Endpoint {

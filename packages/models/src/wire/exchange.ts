@@ -1,16 +1,9 @@
-// One request and its streamed answer: fetch, the clocks, cancellation, and how each way to end is told.
-import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
+// One request and its streamed answer over HTTP, from the bytes to the frames.
+import type { ModelReply } from '@oxbow/core'
+import { cutError, type Limits, limitError, startAnswer } from './answer.ts'
 import type { ReplyAssembler } from './assembler.ts'
-import { startClock, type TimeoutCode, type Timeouts } from './clock.ts'
-import {
-  bodyError,
-  type ErrorContext,
-  frameError,
-  httpError,
-  nativeFormatError,
-  networkError,
-  redirectError,
-} from './provider-errors.ts'
+import type { Timeouts } from './clock.ts'
+import { bodyError, type ErrorContext, httpError, networkError, redirectError } from './provider-errors.ts'
 import { sseReader } from './sse.ts'
 
 export interface Endpoint {
@@ -22,23 +15,10 @@ export interface Endpoint {
   readonly fetch: typeof globalThis.fetch | undefined
 }
 
-/** What one answer may hold before it is given up as broken. */
-export interface Limits {
-  /** Of its body, uncompressed, with all that the format adds to each word. Default 32 MiB. */
-  readonly answerBytes?: number
-  /** How many tools it may call. Default 512. */
-  readonly calls?: number
-}
-
-export const defaultLimits: Required<Limits> = { answerBytes: 32 * 1024 * 1024, calls: 512 }
-
 interface Reader {
   /** The next bytes, undefined at the end. Rejects with `tooLong`. */
   read(): Promise<Uint8Array | undefined>
 }
-
-/** After the reason to end has come, so long is waited for the figures and the end of the stream. */
-const closingMs = 5_000
 
 /** Sends `body` and feeds the answer to the assembler. Rejects with a `ModelError`, at once when `signal` aborts. */
 export function exchange(
@@ -48,50 +28,21 @@ export function exchange(
   signal: AbortSignal,
 ): Promise<ModelReply> {
   const { context, limits } = endpoint
-  const { promise, resolve, reject } = Promise.withResolvers<ModelReply>()
   const abort = new AbortController()
-  let settled = false
   /** The response, from the moment its head has come. */
   let response: Response | undefined
-
-  const settle = () => {
-    settled = true
-    clearTimeout(endOfBody)
-    clock.stop()
-    signal.removeEventListener('abort', cancel)
-  }
-  const succeed = () => {
-    if (settled) return
-    settle()
-    resolve(assembler.reply())
-  }
-  const fail = (error: ModelError) => {
-    if (settled) return
-    settle()
-    reject(error)
-    abort.abort()
-  }
-  const partial = (finishReason: FinishReason = 'error') =>
-    assembler.started ? { partial: assembler.reply(finishReason) } : {}
-  /** Nothing more will come: with a reason to end the answer is whole, without one it is not. */
-  const ended = (error: () => ModelError) => (assembler.complete ? succeed() : fail(error()))
-  const cancel = () => fail(new ModelError('cancelled', 'The model call was cancelled.', partial('cancelled')))
-  const clock = startClock(endpoint.timeouts, (code, limitMs) => {
-    if (response?.ok === false) return fail(httpError(context, response.status, response.headers, ''))
-    ended(() => timeoutError(context, code, limitMs, partial()))
-    abort.abort()
-  })
-
   let endOfBody: NodeJS.Timeout | undefined
-  const frame = (value: object) => {
-    clock.progress()
-    const wasComplete = assembler.complete
-    const fault = assembler.frame(value)
-    if (fault?.type === 'native') fail(nativeFormatError(context))
-    else if (fault?.type === 'calls') fail(limitError(endpoint, 'calls', 'calls of tools', partial()))
-    else if (fault?.type === 'error') fail(frameError(context, fault.error, partial()))
-    else if (assembler.complete && !wasComplete) clock.closing(closingMs)
-  }
+  const answer = startAnswer({
+    context,
+    timeouts: endpoint.timeouts,
+    limits,
+    assembler,
+    signal,
+    abort: () => abort.abort(),
+    onSettled: () => clearTimeout(endOfBody),
+    onTimeout: () => (response?.ok === false ? httpError(context, response.status, response.headers, '') : undefined),
+  })
+  const { clock, frame, succeed, fail, ended, partial } = answer
 
   const readEvents = async (start: Uint8Array, reader: Reader) => {
     let bytesEnded = false
@@ -102,7 +53,7 @@ export function exchange(
       endOfBody = setTimeout(succeed, END_OF_BODY_MS)
     }
     const events = sseReader((data) => {
-      if (settled) return
+      if (answer.settled) return
       if (data === '[DONE]') return end()
       // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
       if (data.charCodeAt(0) !== openingBrace) return
@@ -119,9 +70,9 @@ export function exchange(
       if (assembler.ended && !whole) end()
     })
     events.push(start)
-    while (!settled) {
+    while (!answer.settled) {
       const bytes = await reader.read()
-      if (settled) break
+      if (answer.settled) break
       if (bytes === undefined) {
         bytesEnded = true
         events.end()
@@ -166,7 +117,7 @@ export function exchange(
     }
     const reader = boundedReader(response, limits.answerBytes)
     const first = await reader.read()
-    if (settled) return
+    if (answer.settled) return
     clock.firstByte()
     if (first === undefined) return fail(cutError(context, {}))
     const character = firstCharacter(first)
@@ -174,19 +125,16 @@ export function exchange(
     await (isDocument ? readDocument(first, reader) : readEvents(first, reader))
   }
 
-  if (signal.aborted) cancel()
-  else {
-    signal.addEventListener('abort', cancel)
-    run().catch((error: unknown) => {
-      if (settled) return
-      ended(() => {
-        if (error === tooLong) return limitError(endpoint, 'answerBytes', 'bytes', partial())
-        return response ? cutError(context, partial(), error) : networkError(context, error)
-      })
-      abort.abort()
+  if (answer.settled) return answer.reply
+  run().catch((error: unknown) => {
+    if (answer.settled) return
+    ended(() => {
+      if (error === tooLong) return limitError(context, limits, 'answerBytes', partial())
+      return response ? cutError(context, partial(), error) : networkError(context, error)
     })
-  }
-  return promise
+    abort.abort()
+  })
+  return answer.reply
 }
 
 const openingBrace = 123
@@ -196,36 +144,6 @@ const END_OF_BODY_MS = 25
 /** Of the body of an error nobody reads more. */
 const errorBytes = 64 * 1024
 const tooLong = new Error('The body is longer than an answer may be.')
-
-type Partial = { readonly partial?: ModelReply }
-
-function cutError(context: ErrorContext, partial: Partial, cause?: unknown): ModelError {
-  return new ModelError('stream_cut', `The answer of ${context.provider} broke off before its end. Try again.`, {
-    retryable: true,
-    ...partial,
-    ...(cause === undefined ? {} : { cause }),
-  })
-}
-
-/** Another attempt would bring the same. */
-function limitError({ context, limits }: Endpoint, limit: keyof Limits, what: string, partial: Partial): ModelError {
-  const message =
-    `${context.provider} sent more than ${limits[limit]} ${what} in one answer. ` +
-    `If that can be right, raise limits.${limit} of the model.`
-  return new ModelError('provider_error', message, partial)
-}
-
-function timeoutError(context: ErrorContext, code: TimeoutCode, limitMs: number, partial: Partial): ModelError {
-  const what = {
-    first_byte_timeout: 'sent nothing',
-    idle_timeout: 'sent nothing more',
-    total_timeout: 'did not finish',
-  }[code]
-  return new ModelError(code, `${context.provider} ${what} within ${limitMs} ms. Try again, or raise the limit.`, {
-    retryable: true,
-    ...partial,
-  })
-}
 
 /** The first character after a byte order mark and white space; no event stream begins with a bracket. */
 const firstCharacter = (bytes: Uint8Array): string =>

@@ -102,6 +102,18 @@ export function nativeFormatError(context: ErrorContext): ModelError {
   )
 }
 
+/** Tools that the provider runs itself, or that need a client of its own, answered and nobody else did. */
+export function unreadError(
+  context: ErrorContext,
+  kinds: readonly string[],
+  partial: { readonly partial?: ModelReply },
+): ModelError {
+  const message =
+    `${context.provider} answered with nothing but ${[...new Set(kinds)].join(', ')}, which cannot be read here. ` +
+    "Take the tools that make it out of the model's options."
+  return new ModelError('invalid_request', message, partial)
+}
+
 interface ParsedError {
   readonly message: string
   readonly type: string

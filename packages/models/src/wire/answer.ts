@@ -1,0 +1,151 @@
+// How one answer comes to its end, once: whole, failed, cancelled or out of time. For everything that reads a stream.
+import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
+import type { ReplyAssembler } from './assembler.ts'
+import { type Clock, startClock, type TimeoutCode, type Timeouts } from './clock.ts'
+import { type ErrorContext, frameError, nativeFormatError, unreadError } from './provider-errors.ts'
+
+/** What one answer may hold before it is given up as broken. */
+export interface Limits {
+  /** Of its body, uncompressed, with all that the format adds to each word. Default 32 MiB. */
+  readonly answerBytes?: number
+  /** How many tools it may call. Default 512. */
+  readonly calls?: number
+}
+
+export const defaultLimits: Required<Limits> = { answerBytes: 32 * 1024 * 1024, calls: 512 }
+
+export interface AnswerOptions {
+  readonly context: ErrorContext
+  readonly timeouts: Timeouts
+  readonly limits: Required<Limits>
+  readonly assembler: ReplyAssembler
+  readonly signal: AbortSignal
+  /** Called when nothing more of the answer is wanted before its end has come. */
+  readonly abort: () => void
+  /** Called once, however it ends. */
+  readonly onSettled?: () => void
+  /** What a timeout means, where it means something else than that nothing came. */
+  readonly onTimeout?: () => ModelError | undefined
+}
+
+export interface Answer {
+  /** Rejects with a `ModelError`, at once when the signal aborts. */
+  readonly reply: Promise<ModelReply>
+  readonly settled: boolean
+  readonly clock: Clock
+  /** Gives one frame to the assembler. */
+  frame(value: object): void
+  succeed(): void
+  fail(error: ModelError): void
+  /** Nothing more will come: with a reason to end the answer is whole, without one it is not. */
+  ended(error: () => ModelError): void
+  /** What had come, for an error. */
+  partial(): Partial
+}
+
+/** After the reason to end has come, so long is waited for the figures and the end of the stream. */
+const closingMs = 5_000
+
+export function startAnswer({
+  context,
+  timeouts,
+  limits,
+  assembler,
+  signal,
+  abort,
+  onSettled,
+  onTimeout,
+}: AnswerOptions): Answer {
+  const { promise, resolve, reject } = Promise.withResolvers<ModelReply>()
+  let settled = false
+
+  const settle = () => {
+    settled = true
+    clock.stop()
+    signal.removeEventListener('abort', cancel)
+    onSettled?.()
+  }
+  const succeed = () => {
+    if (settled) return
+    settle()
+    resolve(assembler.reply())
+  }
+  const fail = (error: ModelError) => {
+    if (settled) return
+    settle()
+    reject(error)
+    abort()
+  }
+  const partial = (finishReason: FinishReason = 'error') =>
+    assembler.started ? { partial: assembler.reply(finishReason) } : {}
+  const ended = (error: () => ModelError) => (assembler.complete ? succeed() : fail(error()))
+  const cancel = () => fail(new ModelError('cancelled', 'The model call was cancelled.', partial('cancelled')))
+  const clock = startClock(timeouts, (code, limitMs) => {
+    const error = onTimeout?.()
+    if (error) return fail(error)
+    ended(() => timeoutError(context, code, limitMs, partial()))
+    abort()
+  })
+
+  if (signal.aborted) cancel()
+  else signal.addEventListener('abort', cancel)
+
+  return {
+    reply: promise,
+    get settled() {
+      return settled
+    },
+    clock,
+    frame(value) {
+      clock.progress()
+      const wasComplete = assembler.complete
+      const fault = assembler.frame(value)
+      if (fault?.type === 'native') fail(nativeFormatError(context))
+      else if (fault?.type === 'calls') fail(limitError(context, limits, 'calls', partial()))
+      else if (fault?.type === 'cut') fail(cutError(context, partial()))
+      else if (fault?.type === 'unread') fail(unreadError(context, fault.kinds, partial()))
+      else if (fault?.type === 'error') fail(frameError(context, fault.error, partial()))
+      else if (assembler.complete && !wasComplete) clock.closing(closingMs)
+    },
+    succeed,
+    fail,
+    ended,
+    partial,
+  }
+}
+
+type Partial = { readonly partial?: ModelReply }
+
+export function cutError(context: ErrorContext, partial: Partial, cause?: unknown): ModelError {
+  return new ModelError('stream_cut', `The answer of ${context.provider} broke off before its end. Try again.`, {
+    retryable: true,
+    ...partial,
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+/** Another attempt would bring the same. */
+export function limitError(
+  context: ErrorContext,
+  limits: Required<Limits>,
+  limit: keyof Limits,
+  partial: Partial,
+): ModelError {
+  const what = limit === 'calls' ? 'calls of tools' : 'bytes'
+  const message =
+    `${context.provider} sent more than ${limits[limit]} ${what} in one answer. ` +
+    `If that can be right, raise limits.${limit} of the model.`
+  return new ModelError('provider_error', message, partial)
+}
+
+function timeoutError(context: ErrorContext, code: TimeoutCode, limitMs: number, partial: Partial): ModelError {
+  const what = {
+    first_byte_timeout: 'sent nothing',
+    idle_timeout: 'sent nothing more',
+    total_timeout: 'did not finish',
+  }[code]
+  return new ModelError(code, `${context.provider} ${what} within ${limitMs} ms. Try again, or raise the limit.`, {
+    retryable: true,
+    ...partial,
+  })
+}
