@@ -16,14 +16,13 @@ const seeded = (seed: number) => () => {
   return seed / 2 ** 32
 }
 
-/** Every way to fail. The first seven before any output, the others with a part of an answer shown. */
+/** Every way to fail. The first six before any output, the others with a part of an answer shown. */
 const FAULTS: readonly ((text: string) => Reply)[] = [
   () => ({ status: 500, body: 'oops' }),
   () => ({ status: 503 }),
   () => ({ status: 429, headers: { 'retry-after': '0.01' } }),
   () => ({ beforeFirstByte: 60_000 }),
   () => ({ cutAfterChunks: 0, text: 'never seen' }),
-  () => ({ text: '' }),
   () => ({ raw: '<html>gateway</html>' }),
   (text) => ({ text, finishReason: null, done: false }),
   (text) => ({ text, error: { message: 'broken', code: 500 } }),

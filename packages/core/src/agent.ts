@@ -109,8 +109,6 @@ export function agent(definition: AgentDefinition): Agent {
   for (const [key, value] of Object.entries({ ...numbers, ...budget, ...stateTimeoutsMs, price: undefined }))
     if (value !== undefined && !(typeof value === 'number' && value > 0))
       throw invalid(name, `limits.${key} must be a number above 0`)
-  if (budget.money !== undefined && budget.price === undefined)
-    throw invalid(name, 'limits.budget.money needs limits.budget.price, per million tokens')
   const limits = { ...DEFAULT_LIMITS, ...numbers, budget, whenDenied, stateTimeoutsMs }
 
   const specs = [...tools.values()].map((tool) => ({

@@ -1,6 +1,9 @@
-import { describe, expect, test } from 'vitest'
+import { memory } from '@oxbow/backends'
+import { openaiChat, withPrice } from '@oxbow/models'
+import { scriptedModel } from '@oxbow/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType } from './core.fixture.ts'
-import { externalTool, tool } from './index.ts'
+import { agent, createEngine, externalTool, type Model, tokensOf, tool } from './index.ts'
 
 describe('X6: a budget', () => {
   test.each([
@@ -14,6 +17,35 @@ describe('X6: a budget', () => {
       message: expect.stringContaining(what),
     })
     assertWhole(await eventsOf(session))
+  })
+
+  test('of money holds for the price that the model tells, and an unknown price is never zero', async () => {
+    const server = await scriptedModel({ scripts: { '*': () => call('echo', { text: 'a' }) } })
+    onTestFinished(() => server.close())
+    const plain = openaiChat({ provider: 'test', model: 'helper', baseUrl: server.url })
+    const run = (model: Model) => {
+      const helper = agent({
+        name: 'helper',
+        model,
+        instructions: 'x',
+        tools: [echo],
+        limits: { budget: { money: 1 } },
+      })
+      const engine = createEngine({ backend: memory(), agents: [helper] })
+      onTestFinished(() => engine.stop(0))
+      const session = engine.session({ user: 'u' })
+      return { session, outcome: session.run('Go.') }
+    }
+    const priced = run(withPrice(plain, { input: 30_000, output: 30_000 }))
+    await expect(priced.outcome).rejects.toMatchObject({ code: 'budget_exceeded', message: /of 1 are spent/ })
+    const { usage, contextTokens } = await priced.session.state()
+    expect(usage.cost).toBeCloseTo((tokensOf(usage) * 30_000) / 1e6, 9)
+    expect(usage.cost).toBeGreaterThanOrEqual(1)
+    expect(contextTokens).toBeLessThan(tokensOf(usage))
+    await expect(run(plain).outcome).rejects.toMatchObject({
+      code: 'budget_exceeded',
+      message: expect.stringMatching(/the price of its model is not known/),
+    })
   })
 
   test('of tool calls holds inside a step, too: a call beyond it does not run', async () => {

@@ -1,6 +1,6 @@
 // What a turn may use up.
-import type { Failure } from './events/types.ts'
-import { type CallState, countOf, type TurnState } from './state.ts'
+import type { Failure, Usage } from './events/types.ts'
+import { type CallState, countOf, type TurnState, tokensOf } from './state.ts'
 import type { Tool } from './tool.ts'
 
 /** What one turn may use up; then it fails with `budget_exceeded`. Its time is `totalTimeoutMs`, with `total_timeout`. */
@@ -11,24 +11,27 @@ export interface Budget {
   readonly toolCalls?: number
   /** Other agents that are started: calls of tools with the effect `delegate`; checked before each of them. */
   readonly children?: number
-  /** In the currency of `price`; checked before each model call. */
+  /** US dollars, or the currency of `price`; checked before each model call. */
   readonly money?: number
-  /** Per million tokens; needed for `money`. */
+  /** Per million tokens. Default: the price that the model tells; needed for `money` where it tells none. */
   readonly price?: { readonly input: number; readonly output: number }
 }
 
 /** Why the model must not be called again for this turn. */
 export function overBudget(turn: TurnState, { tokens, toolCalls, money, price }: Budget): Failure | undefined {
-  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens } = turn.usage
-  const input = inputTokens + cacheReadTokens + cacheWriteTokens
-  if (tokens !== undefined && input + outputTokens >= tokens)
-    return budgetSpent(`${input + outputTokens} of ${tokens} tokens are used`)
+  const used = tokensOf(turn.usage)
+  if (tokens !== undefined && used >= tokens) return budgetSpent(`${used} of ${tokens} tokens are used`)
   if (toolCalls !== undefined && turn.callCount >= toolCalls)
     return budgetSpent(`${turn.callCount} of ${toolCalls} tool calls are used`)
-  if (money === undefined || price === undefined) return undefined
-  const cost = (input * price.input + outputTokens * price.output) / 1_000_000
+  if (money === undefined) return undefined
+  const cost = price === undefined ? turn.usage.cost : costAt(price, turn.usage)
+  if (cost === undefined)
+    return budgetSpent('the price of its model is not known, so that its limit of money cannot be kept: set a price')
   return cost >= money ? budgetSpent(`${cost.toFixed(4)} of ${money} are spent`) : undefined
 }
+
+const costAt = (price: { readonly input: number; readonly output: number }, usage: Usage): number =>
+  ((tokensOf(usage) - usage.outputTokens) * price.input + usage.outputTokens * price.output) / 1_000_000
 
 /** Why this call must not run. */
 export function overBudgetForCall(

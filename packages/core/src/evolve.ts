@@ -14,6 +14,7 @@ import {
   type SessionState,
   type StepReply,
   type TurnState,
+  tokensOf,
 } from './state.ts'
 import { newTask, taskAfter } from './task.ts'
 
@@ -240,6 +241,8 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
       usage: addUsage(turn.usage, event.usage),
     },
     usage: addUsage(state.usage, event.usage),
+    // A call that failed tells nothing of the length.
+    contextTokens: tokensOf(event.usage) || state.contextTokens,
   }
 }
 

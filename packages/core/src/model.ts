@@ -39,8 +39,6 @@ export interface ModelReply {
   readonly model: string
   /** The id of the model that answered, where another stood in for the one that was asked. */
   readonly source?: string
-  /** US dollars. Absent when the price is not known. */
-  readonly cost?: number
 }
 
 /** A request that failed before any output, and after which another is made. */

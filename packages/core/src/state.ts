@@ -14,7 +14,7 @@ import type { SessionStatus } from './ports.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 5
+export const STATE_VERSION = 6
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -107,7 +107,10 @@ export interface SessionState {
   /** Accepted turns that run after it. */
   readonly queue: readonly QueuedTurn[]
   readonly finished: readonly TurnRecord[]
+  /** Of all model calls of the session. A turn has its own. */
   readonly usage: Usage
+  /** What the last model call read and wrote: so long is the conversation now. */
+  readonly contextTokens: number
   readonly rules: readonly SessionRule[]
   /** Steering inputs that were accepted, so that a retry of one is the same input. */
   readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
@@ -126,9 +129,14 @@ export const emptyState: SessionState = {
   queue: [],
   finished: [],
   usage: noUsage,
+  contextTokens: 0,
   rules: [],
   steered: [],
 }
+
+/** All tokens, in and out. */
+export const tokensOf = (usage: Usage): number =>
+  usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens + usage.outputTokens
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,
@@ -137,7 +145,15 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   outputTokens: a.outputTokens + b.outputTokens,
   reasoningTokens: a.reasoningTokens + b.reasoningTokens,
   estimated: a.estimated || b.estimated,
+  ...costOf(a, b),
 })
+
+/** Of a sum one part of which is unknown, the whole is. Nothing costs nothing. */
+function costOf(a: Usage, b: Usage): Pick<Usage, 'cost'> {
+  const parts = [a, b].filter((it) => tokensOf(it) > 0 || it.cost !== undefined)
+  const costs = parts.flatMap(({ cost }) => cost ?? [])
+  return parts.length > 0 && costs.length === parts.length ? { cost: costs.reduce((sum, it) => sum + it, 0) } : {}
+}
 
 export function statusOf(state: SessionState): SessionStatus {
   if (state.turn === undefined) return 'idle'

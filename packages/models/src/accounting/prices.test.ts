@@ -45,9 +45,9 @@ describe('what a call costs (X6)', () => {
     const figures = { usage: { prompt_tokens: 1_000, completion_tokens: 100 } }
     const server = await serve({ text: 'hi', ...figures }, { text: 'hi', ...figures }, { text: 'hi', ...figures })
     const own = withPrice(modelAt(server), { input: 1, output: 10 })
-    expect((await ask(own)).reply.cost).toBeCloseTo(0.002, 12)
-    expect((await ask(withPrice(modelAt(server)))).reply).not.toHaveProperty('cost')
+    expect((await ask(own)).reply.usage.cost).toBeCloseTo(0.002, 12)
+    expect((await ask(withPrice(modelAt(server)))).reply.usage).not.toHaveProperty('cost')
     const listed = withPrice(modelAt(server, { provider: 'openai', model: 'gpt-4o-mini' }))
-    expect((await ask(listed)).reply.cost).toBeGreaterThan(0)
+    expect((await ask(listed)).reply.usage.cost).toBeGreaterThan(0)
   })
 })

@@ -96,7 +96,7 @@ export function withPrice(model: Model, price?: Price): Model {
     async generate(request, options) {
       const reply = await model.generate(request, options)
       const cost = await costOf(reply)
-      return cost === undefined ? reply : { ...reply, cost }
+      return cost === undefined ? reply : { ...reply, usage: { ...reply.usage, cost } }
     },
   }
 }

@@ -108,15 +108,6 @@ describe('one model (B1, C12)', () => {
     })
     await expect(outcome).rejects.toMatchObject({ code: 'cancelled' })
   })
-
-  test('an empty answer is asked for once more, and believed the second time', async () => {
-    const twice = await serve({ text: '' }, { text: '' }, { text: 'no' })
-    const { reply, failed } = await asked(withFallbacks(modelAt(twice), { retry: quick }))
-    expect(reply!.blocks).toEqual([])
-    expect(failed).toMatchObject([{ code: 'provider_error', message: 'test:any answered with nothing.' }])
-    const once = await serve({ text: '' }, { text: 'there' })
-    expect(text((await asked(withFallbacks(modelAt(once), { retry: quick }))).reply!)).toBe('there')
-  })
 })
 
 describe('other models (B1)', () => {

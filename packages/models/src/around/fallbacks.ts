@@ -66,15 +66,10 @@ async function persist(
   { attempts = 3, baseMs = 500, maxMs = 30_000 }: RetryOptions,
   mayRetry: (error: ModelError) => boolean,
 ): Promise<ModelReply> {
-  let wasEmpty = false
   for (let attempt = 1; ; attempt++) {
     let fault: ModelError
     try {
-      const reply = await model.generate(request, options)
-      // An answer without anything in it is asked for once more: twice the same is what the model means.
-      if (!isEmpty(reply) || wasEmpty || attempt >= attempts) return reply
-      wasEmpty = true
-      fault = new ModelError('provider_error', `${model.id} answered with nothing.`)
+      return await model.generate(request, options)
     } catch (error) {
       if (!(error instanceof ModelError) || !mayRetry(error) || attempt >= attempts) throw error
       // What the provider asks for is no random number.
@@ -91,8 +86,6 @@ async function persist(
     }
   }
 }
-
-const isEmpty = ({ blocks, finishReason }: ModelReply): boolean => blocks.length === 0 && finishReason === 'stop'
 
 /** An open breaker stays so for longer than anybody should wait here, and silence has cost a minute already. */
 const mayGoWellNow = (error: ModelError, haveSpare: boolean): boolean =>

@@ -1,6 +1,6 @@
 // From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
 // and first, every start closed, no result before its call, one terminal frame and nothing after it.
-import { addUsage, type Event, isEvent, OxbowError, type SessionItem, type Usage } from '@oxbow/core'
+import { addUsage, type Event, isEvent, OxbowError, type SessionItem, tokensOf, type Usage } from '@oxbow/core'
 import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
 import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
@@ -230,5 +230,5 @@ const errorOf = ({ error: { code, message } }: Event<'turn.failed'>): OxbowError
 
 const withTotal = (usage: Usage): Usage & { totalTokens: number } => ({
   ...usage,
-  totalTokens: usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens + usage.outputTokens,
+  totalTokens: tokensOf(usage),
 })
