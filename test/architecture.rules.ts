@@ -7,8 +7,9 @@ const arrows: Record<string, string[]> = {
   backends: ['core'],
   testing: ['core'],
   harness: ['core'],
+  knowledge: [],
   server: ['core', 'models', 'backends'],
-  oxbow: ['core', 'models', 'backends', 'harness', 'server', 'testing'],
+  oxbow: ['core', 'models', 'backends', 'harness', 'knowledge', 'server', 'testing'],
 }
 
 export const packages = Object.keys(arrows)

@@ -1,0 +1,51 @@
+/** A document as its structure: `text` is what passages are cut from, and all offsets are UTF-16 units in it. */
+export interface ParsedDocument {
+  /** Its own title, where it has one. */
+  readonly title: string | undefined
+  readonly text: string
+  /** In the order of the text, without overlap. */
+  readonly blocks: readonly Block[]
+  /** Where each page begins, for formats that have pages. */
+  readonly pages: readonly number[] | undefined
+}
+
+export type Block = Heading | Content
+
+interface Heading {
+  readonly type: 'heading'
+  readonly start: number
+  readonly end: number
+  /** 1 is the outermost. */
+  readonly depth: number
+  readonly text: string
+}
+
+export interface Content {
+  readonly type: 'paragraph' | 'list' | 'code' | 'table'
+  readonly start: number
+  readonly end: number
+  /** Where it is best cut when it is too long: the starts of the items of a list. */
+  readonly cuts?: readonly number[]
+  /** Where the header of a table ends. */
+  readonly headerEnd?: number
+}
+
+/** Adds what lies between the blocks, so that nothing that is not white space is lost. */
+export function covered(text: string, blocks: readonly Block[]): Block[] {
+  const all: Block[] = []
+  let at = 0
+  const fill = (end: number): void => {
+    const gap = text.slice(at, end)
+    const inner = gap.trim()
+    if (inner === '') return
+    const start = at + gap.indexOf(inner)
+    all.push({ type: 'paragraph', start, end: start + inner.length })
+  }
+  for (const block of blocks) {
+    fill(block.start)
+    all.push(block)
+    at = block.end
+  }
+  fill(text.length)
+  return all
+}

@@ -1,0 +1,60 @@
+import type { Block, ParsedDocument } from '../document.ts'
+import { KnowledgeError, messageOf } from '../errors.ts'
+import { paragraphsOf } from './text.ts'
+
+interface TextItem {
+  readonly str: string
+  readonly hasEOL: boolean
+  readonly height: number
+  readonly transform: readonly number[]
+}
+
+/** Throws a KnowledgeError: `encrypted`, `corrupt`. */
+export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
+  const { getDocumentProxy } = await import('unpdf')
+  try {
+    const pdf = await getDocumentProxy(bytes, { verbosity: 0 })
+    try {
+      let text = ''
+      const pages: number[] = []
+      const blocks: Block[] = []
+      for (let number = 1; number <= pdf.numPages; number++) {
+        if (text !== '') text += '\n\n'
+        const start = text.length
+        pages.push(start)
+        const page = await pdf.getPage(number)
+        const { items } = await page.getTextContent()
+        text += textOf(items.filter((it) => 'str' in it) as TextItem[])
+        page.cleanup()
+        blocks.push(...paragraphsOf(text, start, text.length))
+      }
+      const { info } = (await pdf.getMetadata()) as { info?: { Title?: unknown } }
+      const title = typeof info?.Title === 'string' ? info.Title.trim() : ''
+      return { title: title || undefined, text, blocks, pages }
+    } finally {
+      await pdf.loadingTask.destroy()
+    }
+  } catch (error) {
+    if ((error as Error).name === 'PasswordException')
+      throw new KnowledgeError('encrypted', 'It is encrypted. Save it without a password.', { cause: error })
+    throw new KnowledgeError('corrupt', `It cannot be read as PDF: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+/** Lines as they stand on the page; a gap of more than a line and a half starts a paragraph. */
+function textOf(items: readonly TextItem[]): string {
+  let text = ''
+  let lineY: number | undefined
+  let lineHeight = 0
+  for (const { str, hasEOL, height, transform } of items) {
+    const y = transform[5] ?? 0
+    if (str.trim() !== '') {
+      if (lineY !== undefined && text.endsWith('\n') && Math.abs(lineY - y) > 1.6 * Math.max(height, lineHeight)) text += '\n'
+      lineY = y
+      lineHeight = height
+    }
+    text += str
+    if (hasEOL) text += '\n'
+  }
+  return text.trim()
+}
