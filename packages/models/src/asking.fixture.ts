@@ -1,10 +1,15 @@
 // How the tests of this package talk to a model.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Block, Message, Model, ModelDelta, ModelError, ModelReply, ModelRequest } from '@oxbow/core'
 import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
 import { afterEach, expect } from 'vitest'
-import { type OpenAiChatOptions, openaiChat } from './index.ts'
+import {
+  type AnthropicOptions,
+  anthropic,
+  type OpenAiChatOptions,
+  type OpenAiResponsesOptions,
+  openaiChat,
+  openaiResponses,
+} from './index.ts'
 
 const open: ScriptedModel[] = []
 afterEach(async () => {
@@ -20,6 +25,12 @@ export async function serve(...replies: Reply[]): Promise<ScriptedModel> {
 
 export const modelAt = (server: { readonly url: string }, options: Partial<OpenAiChatOptions> = {}): Model =>
   openaiChat({ provider: 'test', model: 'any', baseUrl: server.url, apiKey: 'sk-secret', ...options })
+
+export const anthropicAt = (server: { readonly url: string }, options: Partial<AnthropicOptions> = {}): Model =>
+  anthropic({ provider: 'test', model: 'any', baseUrl: server.url, apiKey: 'sk-secret', ...options })
+
+export const responsesAt = (server: { readonly url: string }, options: Partial<OpenAiResponsesOptions> = {}): Model =>
+  openaiResponses({ provider: 'test', model: 'any', baseUrl: server.url, apiKey: 'sk-secret', ...options })
 
 export const userMessage = (text: string): Message => ({ id: 'u', role: 'user', blocks: [{ type: 'text', text }] })
 
@@ -71,6 +82,10 @@ export async function read(frames: readonly unknown[], options: Partial<OpenAiCh
   return ask(modelAt(await serve({ raw: sse(frames) }), options))
 }
 
+/** A body of events as Anthropic and OpenAI's responses send them, each with its name. */
+export const namedEvents = (events: readonly { readonly type: string }[]): string =>
+  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
+
 /** A body of frames; strings are put in as they are. */
 export const sse = (frames: readonly unknown[], end = 'data: [DONE]\n\n'): string =>
   frames.map((frame) => (typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`)).join('') + end
@@ -111,33 +126,4 @@ function addUp(deltas: readonly ModelDelta[]): (string | number)[][] {
     blocks.set(delta.block, block)
   }
   return [...blocks.values()].map(({ head, text }) => [...head, text])
-}
-
-export interface Recording {
-  readonly name: string
-  readonly body: Buffer
-}
-
-const streams = join(import.meta.dirname, '../../../../shared/cases/streams')
-/** Undefined where the recordings are: a reason to skip elsewhere. */
-export const noRecordings = existsSync(streams) ? undefined : 'the recorded streams are not beside this checkout'
-
-/** The recordings in chat-completions format, as the bytes of a body. */
-export function chatRecordings(): Recording[] {
-  if (noRecordings) return []
-  return readdirSync(streams, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.sse') || path.endsWith('.chunks.txt'))
-    .sort()
-    .flatMap((path) => {
-      const content = readFileSync(join(streams, path), 'utf8')
-      if (!content.includes('"choices"') || content.includes('"text_completion"')) return []
-      const body = path.endsWith('.sse')
-        ? content
-        : `${content
-            .trimEnd()
-            .split('\n')
-            .map((line) => `data: ${line}\n\n`)
-            .join('')}data: [DONE]\n\n`
-      return [{ name: path, body: Buffer.from(body) }]
-    })
 }

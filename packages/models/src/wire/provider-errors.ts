@@ -30,6 +30,8 @@ const overflow = new RegExp(
     'exceeded model token limit',
     'total tokens.{0,40}exceed',
     'too many (input )?tokens',
+    'input token count.{0,60}exceed',
+    'input is too long',
     'reduce the length of (the|your) (messages|prompt|input)',
   ].join('|'),
   'i',
@@ -39,7 +41,7 @@ const overflow = new RegExp(
 export function httpError(context: ErrorContext, status: number, headers: Headers, body: string): ModelError {
   const error = parseError(body)
   return build(context, status, error, {
-    retryAfterMs: retryAfter(headers),
+    retryAfterMs: retryAfter(headers) ?? retryDelay(body),
     requestId: headers.get('x-request-id') ?? headers.get('request-id') ?? error.requestId,
     body,
   })
@@ -162,7 +164,7 @@ function build(
 ): ModelError {
   const text = `${error.type} ${error.message}`
   const { code, retryable } = classify(status, text, extra.body)
-  const said = code === 'auth' ? '' : clip(scrub(context, error.message), 300)
+  const said = code === 'auth' ? '' : clean(context, error.message)
   const saying = said === '' ? '' : ` It says: ${said}`
   const http = status === undefined ? '' : ` (HTTP ${status})`
   return new ModelError(code, advice(context, code, retryable, http, status) + saying, {
@@ -184,9 +186,10 @@ function classify(
   text: string,
   body: string,
 ): { code: ModelErrorCode; retryable: boolean } {
-  if (status === 401 || status === 403) return { code: 'auth', retryable: false }
-  // Waiting does not fill an account.
-  const spent = /insufficient.?(quota|balance)|billing|arrears/i.test(text)
+  // Google tells a wrong key with status 400.
+  if (status === 401 || status === 403 || body.includes('API_KEY_INVALID')) return { code: 'auth', retryable: false }
+  // Waiting does not fill an account. Google speaks of billing also where it says how long to wait.
+  const spent = /insufficient.?(quota|balance)|billing|arrears/i.test(text) && retryDelay(body) === undefined
   if (status === 429 || (status === undefined && (spent || /rate.?limit|too many requests/i.test(text)))) {
     return { code: 'rate_limited', retryable: !spent }
   }
@@ -234,6 +237,8 @@ function advice(
   }
 }
 
+const MAX_RETRY_AFTER_MS = 120_000
+
 /** Seconds or an HTTP date (and Azure's milliseconds), at most two minutes; anything else is ignored. */
 function retryAfter(headers: Headers): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? ''
@@ -246,7 +251,13 @@ function retryAfter(headers: Headers): number | undefined {
       : /^[A-Z][a-z]+, .* GMT$/.test(value)
         ? Date.parse(value) - Date.now()
         : Number.NaN
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, Math.round(ms)), 120_000)
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, Math.round(ms)), MAX_RETRY_AFTER_MS)
+}
+
+/** Google's, inside the body. */
+function retryDelay(body: string): number | undefined {
+  const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1]
+  return seconds === undefined ? undefined : Math.min(Math.ceil(Number(seconds) * 1000), MAX_RETRY_AFTER_MS)
 }
 
 const clip = (text: string, length: number): string => {
@@ -257,8 +268,12 @@ const clip = (text: string, length: number): string => {
 const scrub = ({ secrets }: ErrorContext, text: string): string =>
   secrets.reduce((clean, secret) => clean.replaceAll(secret, '[key]'), text)
 
+/** Words of others, short and without secrets. */
+export const clean = (context: ErrorContext, text: string): string => clip(scrub(context, text), 300)
+
 /** The base URL without what could be secret in it. */
 function origin(baseUrl: string): string {
+  if (!URL.canParse(baseUrl)) return 'its address'
   const { protocol, host, pathname } = new URL(baseUrl)
   return `${protocol}//${host}${pathname}`
 }

@@ -1,0 +1,50 @@
+// The driver for Anthropic's messages format, streamed.
+import type { Model } from '@oxbow/core'
+import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { exchange } from '../wire/exchange.ts'
+import type { AnthropicQuirks } from './quirks.ts'
+import { assembleMessage } from './reply.ts'
+import { messagesRequestWriter } from './request.ts'
+
+export interface AnthropicOptions extends DriverOptions {
+  /** Marks tools, system and the newest messages for the provider's prompt cache. Default true. */
+  readonly promptCache?: boolean
+  readonly quirks?: AnthropicQuirks
+}
+
+const format: Format = {
+  name: "Anthropic's messages",
+  path: '/messages',
+  headers: (apiKey): Record<string, string> => ({
+    'anthropic-version': '2023-06-01',
+    ...(apiKey === undefined ? {} : { 'x-api-key': apiKey }),
+  }),
+}
+
+/**
+ * A model behind an endpoint that speaks Anthropic's messages. Thinking is asked for with `options.thinking` of the
+ * request, beta features with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the
+ * address or the key cannot be right; `generate` rejects with a `ModelError` as that of `openaiChat`.
+ *
+ * @example
+ * const model = anthropic({
+ *   provider: 'anthropic',
+ *   model: 'claude-sonnet-5',
+ *   baseUrl: 'https://api.anthropic.com/v1',
+ *   apiKey,
+ * })
+ */
+export function anthropic(options: AnthropicOptions): Model {
+  const { provider, model, promptCache = true, quirks = {} } = options
+  const endpoint = endpointOf(options, format)
+  const id = options.id ?? `${provider}:${model}`
+  const writeRequest = messagesRequestWriter({ model, id, promptCache, quirks })
+  return {
+    id,
+    generate: async (request, { signal, onDelta }) => {
+      const { body, answerTool } = writeRequest(request)
+      const { calls: maxCalls } = endpoint.limits
+      return exchange(endpoint, body, assembleMessage({ request, model, answerTool, onDelta, maxCalls }), signal)
+    },
+  }
+}

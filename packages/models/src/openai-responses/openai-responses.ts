@@ -1,0 +1,39 @@
+// The driver for OpenAI's responses format, streamed.
+import type { Model } from '@oxbow/core'
+import { bearer, type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { exchange } from '../wire/exchange.ts'
+import { assembleResponse } from './reply.ts'
+import { responsesRequestWriter } from './request.ts'
+
+export interface OpenAiResponsesOptions extends DriverOptions {
+  /**
+   * Whether the model reasons: its reasoning is then asked for, sealed, and sent back in the next request. A model that
+   * does not reason refuses the question. Default: by its name, false for `gpt-3…`, `gpt-4…` and chat models.
+   */
+  readonly reasoning?: boolean
+}
+
+const format: Format = { name: "OpenAI's responses", path: '/responses', headers: bearer }
+
+/**
+ * A model behind OpenAI's responses endpoint, or Azure's at `https://RESOURCE.openai.azure.com/openai/v1`. Nothing is
+ * stored at the provider. Throws an `OxbowError` with code `model_config` when the address or the key cannot be right;
+ * `generate` rejects with a `ModelError` as that of `openaiChat`.
+ *
+ * @example
+ * const model = openaiResponses({ provider: 'openai', model: 'gpt-5', baseUrl: 'https://api.openai.com/v1', apiKey })
+ */
+export function openaiResponses(options: OpenAiResponsesOptions): Model {
+  const { provider, model, reasoning = !/^(gpt-[34]|chatgpt|gpt-[\d.]+-chat)/.test(model) } = options
+  const endpoint = endpointOf(options, format)
+  const id = options.id ?? `${provider}:${model}`
+  const writeRequest = responsesRequestWriter({ model, id, reasoning })
+  return {
+    id,
+    generate: async (request, { signal, onDelta }) => {
+      const { calls: maxCalls } = endpoint.limits
+      const assembler = assembleResponse({ request, model, onDelta, maxCalls })
+      return exchange(endpoint, writeRequest(request), assembler, signal)
+    },
+  }
+}

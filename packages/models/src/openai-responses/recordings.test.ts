@@ -1,0 +1,91 @@
+// Recorded answers in OpenAI's responses format, judged by OpenAI's own client on the same bytes.
+import OpenAI from 'openai'
+import { expect } from 'vitest'
+import { calls, request, responsesAt, serve, text, thinking } from '../asking.fixture.ts'
+import { describeRecordings, recordingsOf, toNamedEvents } from '../wire/recordings.fixture.ts'
+import { assembleResponse } from './reply.ts'
+
+/** Some recordings hold the answers of a whole conversation; a stream ends with the first. */
+const firstAnswer = (body: string): string => {
+  const end = body.indexOf('event: response.completed')
+  return body.slice(0, body.indexOf('\n\n', end) + 2)
+}
+
+async function referee(body: string) {
+  const server = await serve({ raw: body })
+  const client = new OpenAI({ apiKey: 'any', baseURL: server.url, maxRetries: 0 })
+  // What the stream adds up to, and beside it the response that the provider put together itself.
+  const { output, usage } = await client.responses.stream({ model: 'any', input: [] }).finalResponse()
+  const parts = output.flatMap((item) => (item.type === 'message' ? item.content : []))
+  const reasoning = output.flatMap((item) => (item.type === 'reasoning' ? [item] : []))
+  const hasCalls = output.some((item) => item.type === 'function_call')
+  return {
+    text: parts.map((part) => (part.type === 'output_text' ? part.text : part.refusal)).join(''),
+    thinking: reasoning.map((item) => item.summary.map((part) => part.text).join('\n\n')).join(''),
+    sealed: reasoning.flatMap((item) => (item.encrypted_content ? [item.encrypted_content] : [])),
+    calls: output.flatMap((item) => (item.type === 'function_call' ? [[item.name, item.arguments]] : [])),
+    files: output.flatMap((item) => (item.type === 'image_generation_call' ? [item.result] : [])),
+    reason: hasCalls ? 'calls' : 'stop',
+    input: usage?.input_tokens,
+    cached: usage?.input_tokens_details.cached_tokens,
+    output: usage?.output_tokens,
+    reasoning: usage?.output_tokens_details.reasoning_tokens,
+  }
+}
+
+const foreign = (kinds: string) => ({
+  code: 'invalid_request' as const,
+  message: expect.stringContaining(`nothing but ${kinds}, which`),
+})
+
+describeRecordings({
+  recordings: recordingsOf((content) => content.includes('"response.created"'), toNamedEvents),
+  providers: ['azure', 'openai', 'xai'],
+  modelAt: responsesAt,
+  assemble: () => assembleResponse({ request: request(), model: 'any', onDelta: () => {} }),
+  inVain: {
+    'openai/responses-openai-error.1.chunks.txt': { code: 'rate_limited', retryable: false },
+    // By eye: its first and its last line lack a brace.
+    'openai/responses-parallel-tool-call-wrapper.1.chunks.txt': {
+      code: 'provider_error',
+      retryable: true,
+      message: expect.stringContaining('broken JSON'),
+    },
+    // By eye: what a client of OpenAI's own would have to run or approve, and nothing else.
+    'openai/responses-openai-apply-patch-tool.1.chunks.txt': foreign('apply_patch_call'),
+    'openai/responses-openai-apply-patch-tool-delete.1.chunks.txt': foreign('apply_patch_call'),
+    'openai/responses-openai-client-tool-search.1.chunks.txt': foreign('tool_search_call'),
+    'openai/responses-openai-custom-tool.1.chunks.txt': foreign('custom_tool_call'),
+    'openai/responses-openai-local-shell-tool.1.chunks.txt': foreign('local_shell_call'),
+    'openai/responses-openai-mcp-tool-approval.1.chunks.txt': foreign('mcp_list_tools, mcp_approval_request'),
+    'openai/responses-openai-mcp-tool-approval.3.chunks.txt': foreign('mcp_list_tools, mcp_approval_request'),
+    'openai/responses-openai-shell-tool.1.chunks.txt': foreign('shell_call'),
+  },
+  async judge({ body }, reply) {
+    const { usage } = reply
+    const found = {
+      text: text(reply),
+      thinking: thinking(reply),
+      sealed: reply.blocks.flatMap((it) => (it.type === 'thinking' && it.redacted ? [it.redacted] : [])),
+      calls: calls(reply),
+      files: reply.blocks.flatMap((it) => (it.type === 'data' ? [it.data] : [])),
+      reason: reply.finishReason,
+      input: usage.inputTokens + usage.cacheReadTokens,
+      cached: usage.cacheReadTokens,
+      output: usage.outputTokens,
+      reasoning: usage.reasoningTokens,
+    }
+    const official = await referee(firstAnswer(body.toString()))
+    const toldZeros = official.input === 0 && official.output === 0
+    expect(usage.estimated).toBe(toldZeros)
+    if (toldZeros) Object.assign(official, { input: found.input, output: found.output })
+    expect(found).toEqual(official)
+  },
+  endOf(body) {
+    const within = body.indexOf('"type":"response.completed"')
+    return { frame: body.lastIndexOf('event: ', within), within }
+  },
+  mayDouble: (frame) => !frame.includes('.delta\n'),
+  errorFrame:
+    'event: error\ndata: {"type":"error","code":"server_is_overloaded","message":"Our servers are busy."}\n\n',
+})

@@ -1,0 +1,302 @@
+// From the events of a responses stream to deltas and one reply.
+import type { Block, FinishReason, ModelDelta, ModelRequest } from '@oxbow/core'
+import { estimateUsage } from '../accounting/estimate.ts'
+import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
+import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
+
+/** An event, or a whole non-streamed response. Any field may be missing, null or of another type. */
+interface WireEvent {
+  readonly type?: unknown
+  readonly object?: unknown
+  readonly response?: WireResponse | null
+  readonly item?: WireItem | null
+  readonly output_index?: unknown
+  readonly item_id?: unknown
+  readonly content_index?: unknown
+  readonly summary_index?: unknown
+  readonly delta?: unknown
+  readonly text?: unknown
+  readonly refusal?: unknown
+  readonly arguments?: unknown
+  readonly error?: unknown
+}
+
+interface WireResponse {
+  readonly model?: unknown
+  readonly status?: unknown
+  readonly output?: readonly (WireItem | null)[] | null
+  readonly usage?: Readonly<Record<string, unknown>> | null
+  readonly error?: unknown
+  readonly incomplete_details?: { readonly reason?: unknown } | null
+}
+
+interface WireItem {
+  readonly type?: unknown
+  readonly id?: unknown
+  readonly call_id?: unknown
+  readonly name?: unknown
+  readonly arguments?: unknown
+  readonly summary?: readonly (WirePart | null)[] | null
+  readonly content?: readonly (WirePart | null)[] | null
+  readonly encrypted_content?: unknown
+  readonly result?: unknown
+  readonly output_format?: unknown
+}
+
+interface WirePart {
+  readonly type?: unknown
+  readonly text?: unknown
+  readonly refusal?: unknown
+}
+
+/** A place in the reply. Events name it by index: ids of items change from event to event behind some gateways. */
+interface OpenBlock {
+  readonly type: 'text' | 'thinking' | 'call' | 'data'
+  readonly item: unknown
+  /** Which part of the item. */
+  part: unknown
+  readonly parts: string[]
+  readonly place: number
+  /** Of a call. */
+  tool: string
+  callId: unknown
+  /** Of a file. */
+  mediaType: string
+  signature?: string
+  redacted?: string
+}
+
+export interface AssemblerOptions {
+  readonly request: ModelRequest
+  readonly model: string
+  readonly onDelta: (delta: ModelDelta) => void
+  readonly maxCalls?: number
+}
+
+export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
+  const { request, model, onDelta, maxCalls = Number.POSITIVE_INFINITY } = options
+  const blocks: OpenBlock[] = []
+  let current: OpenBlock | undefined
+  const ignored: string[] = []
+  let calls = 0
+  let refused = false
+  let answeredBy: string | undefined
+  let usage: Readonly<Record<string, unknown>> | undefined
+  let ended = false
+  let incomplete: unknown
+
+  const open = (type: OpenBlock['type'], item: unknown, part?: unknown): OpenBlock => {
+    current = { type, item, part, parts: [], place: blocks.length, tool: '', callId: undefined, mediaType: '' }
+    blocks.push(current)
+    return current
+  }
+  const find = (type: OpenBlock['type'], item: unknown, part?: unknown): OpenBlock | undefined =>
+    isAt(current, type, item, part) ? current : blocks.findLast((block) => isAt(block, type, item, part))
+
+  const addText = (item: unknown, part: unknown, text: unknown) => {
+    if (typeof text !== 'string' || text === '') return
+    const block = find('text', item, part) ?? open('text', item, part)
+    block.parts.push(text)
+    onDelta({ type: 'text', block: block.place, text })
+  }
+  /** What was not streamed comes whole at the end. */
+  const wholeText = (item: unknown, part: unknown, text: unknown) => {
+    if (!find('text', item, part)) addText(item, part, text)
+  }
+
+  const addThinking = (item: unknown, part: unknown, text: unknown) => {
+    if (typeof text !== 'string' || text === '') return
+    const block = find('thinking', item) ?? open('thinking', item, part)
+    // The parts of a summary are paragraphs.
+    const piece = block.part === part ? text : `\n\n${text}`
+    block.part = part
+    block.parts.push(piece)
+    onDelta({ type: 'thinking', block: block.place, text: piece })
+  }
+  const endReasoning = (item: unknown, wire: WireItem) => {
+    const { summary, content, encrypted_content: redacted, id } = wire
+    if (!find('thinking', item)) {
+      const parts = listOf<WirePart>(summary).length > 0 ? summary : content
+      for (const [index, part] of listOf<WirePart>(parts).entries()) addThinking(item, index, part?.text)
+    }
+    const isSealed = typeof redacted === 'string' && redacted !== ''
+    const block = find('thinking', item) ?? (isSealed ? open('thinking', item) : undefined)
+    if (!block) return
+    if (isSealed) block.redacted = redacted
+    if (typeof id === 'string') block.signature = id
+  }
+
+  const openCall = (item: unknown, wire: WireItem): OpenBlock => {
+    const known = find('call', item)
+    // A gateway may count every call as the first.
+    if (known && (wire.call_id === undefined || wire.call_id === known.callId)) return known
+    calls++
+    const call = open('call', item)
+    call.callId = wire.call_id
+    if (typeof wire.name === 'string') call.tool = wire.name
+    onDelta({ type: 'call', block: call.place, tool: call.tool })
+    addArguments(call, wire.arguments)
+    return call
+  }
+  const addArguments = (call: OpenBlock, text: unknown) => {
+    if (typeof text !== 'string' || text === '') return
+    call.parts.push(text)
+    onDelta({ type: 'arguments', block: call.place, text })
+  }
+  const wholeArguments = (call: OpenBlock, text: unknown) => {
+    if (call.parts.length === 0) addArguments(call, text)
+  }
+
+  const addFile = (item: unknown, { result, output_format: format }: WireItem) => {
+    if (typeof result !== 'string' || result === '' || find('data', item)) return
+    const file = open('data', item)
+    file.mediaType = `image/${typeof format === 'string' ? format : 'png'}`
+    file.parts.push(result)
+  }
+
+  const endItem = (item: unknown, wire: WireItem) => {
+    switch (wire.type) {
+      case 'message':
+        for (const [index, part] of listOf<WirePart>(wire.content).entries()) {
+          if (part?.type === 'refusal') refused = true
+          wholeText(item, index, part?.text ?? part?.refusal)
+        }
+        return
+      case 'reasoning':
+        return endReasoning(item, wire)
+      case 'function_call':
+        return wholeArguments(openCall(item, wire), wire.arguments)
+      case 'image_generation_call':
+        return addFile(item, wire)
+      default:
+        // Tools of the provider, and what they came to: what they are for is in the text of the answer.
+        ignored.push(String(wire.type))
+    }
+  }
+
+  const noteResponse = (response: WireResponse | null | undefined) => {
+    if (typeof response?.model === 'string') answeredBy = response.model
+    const figures = response?.usage && chatFigures(response.usage)
+    if (tellsUsage(figures)) usage = figures
+  }
+  const end = (response: WireResponse): WireFault | undefined => {
+    noteResponse(response)
+    if (blocks.length === 0) {
+      for (const [index, wire] of listOf<WireItem>(response.output).entries()) if (wire) endItem(index, wire)
+    }
+    if (response.status === 'failed' || response.status === 'cancelled') return failure(response)
+    ended = true
+    incomplete = response.incomplete_details?.reason
+    const isAnswer = blocks.some((block) => block.type !== 'thinking')
+    return ignored.length > 0 && !isAnswer ? { type: 'unread', kinds: ignored } : undefined
+  }
+
+  return {
+    get complete() {
+      return ended
+    },
+    get ended() {
+      return ended
+    },
+    get started() {
+      return blocks.length > 0
+    },
+    frame(event: WireEvent) {
+      // What follows the end is another answer.
+      if (ended) return undefined
+      const { output_index: item = event.item_id ?? event.item?.id, content_index: part } = event
+      switch (event.type) {
+        case 'response.output_text.delta':
+          return void addText(item, part, event.delta)
+        case 'response.function_call_arguments.delta':
+          return void addArguments(find('call', item) ?? openCall(item, {}), event.delta)
+        case 'response.reasoning_summary_text.delta':
+          return void addThinking(item, event.summary_index, event.delta)
+        case 'response.reasoning_text.delta':
+          return void addThinking(item, part, event.delta)
+        case 'response.refusal.delta':
+          refused = true
+          return void addText(item, part, event.delta)
+        case 'response.output_text.done':
+          return void wholeText(item, part, event.text)
+        case 'response.refusal.done':
+          refused = true
+          return void wholeText(item, part, event.refusal)
+        case 'response.output_item.added':
+          if (event.item?.type === 'function_call') openCall(item, event.item)
+          return calls > maxCalls ? { type: 'calls' } : undefined
+        case 'response.output_item.done':
+          if (event.item) endItem(item, event.item)
+          return calls > maxCalls ? { type: 'calls' } : undefined
+        case 'response.created':
+        case 'response.in_progress':
+        case 'response.queued':
+          return void noteResponse(event.response)
+        case 'response.completed':
+        case 'response.incomplete':
+          return end(event.response ?? {})
+        case 'response.failed':
+        case 'response.cancelled':
+          return failure(event.response)
+        // With its words inside, or beside the type.
+        case 'error':
+          return { type: 'error', error: event.error ?? event }
+      }
+      if (event.object === 'response') return end(event as WireResponse)
+      return event.error === undefined || event.error === null ? undefined : { type: 'error', error: event.error }
+    },
+    reply(finishReason) {
+      const finished = blocks.map(closeBlock)
+      return {
+        blocks: finished,
+        finishReason: finishReason ?? finishReasonOf(incomplete, calls > 0, refused),
+        usage: usage ? normaliseUsage(usage) : estimateUsage(request, finished),
+        model: answeredBy ?? model,
+      }
+    },
+  }
+}
+
+const isAt = (block: OpenBlock | undefined, type: OpenBlock['type'], item: unknown, part: unknown): boolean =>
+  block?.type === type && block.item === item && (part === undefined || block.part === part)
+
+const listOf = <Value>(list: unknown): readonly (Value | null)[] => (Array.isArray(list) ? list : [])
+
+const failure = (response: WireResponse | null | undefined): WireFault => ({
+  type: 'error',
+  error: response?.error ?? { message: 'The response failed and no reason was given.' },
+})
+
+/** The same figures under the names of chat completions. */
+const chatFigures = (usage: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
+  prompt_tokens: usage.input_tokens,
+  prompt_tokens_details: usage.input_tokens_details,
+  completion_tokens: usage.output_tokens,
+  completion_tokens_details: usage.output_tokens_details,
+  total_tokens: usage.total_tokens,
+})
+
+function closeBlock(block: OpenBlock): Block {
+  const text = block.parts.join('')
+  switch (block.type) {
+    case 'call':
+      return { type: 'call', callId: '', tool: block.tool, arguments: text }
+    case 'data':
+      return { type: 'data', mediaType: block.mediaType, data: text }
+    case 'text':
+      return { type: 'text', text }
+    case 'thinking':
+      return {
+        type: 'thinking',
+        text,
+        ...(block.signature === undefined ? {} : { signature: block.signature }),
+        ...(block.redacted === undefined ? {} : { redacted: block.redacted }),
+      }
+  }
+}
+
+function finishReasonOf(incomplete: unknown, called: boolean, refused: boolean): FinishReason {
+  if (incomplete === 'content_filter') return 'filtered'
+  if (incomplete !== undefined && incomplete !== null) return 'length'
+  return called ? 'calls' : refused ? 'refusal' : 'stop'
+}
