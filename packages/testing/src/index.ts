@@ -6,7 +6,7 @@ export {
   type ScriptedModelOptions,
   type ScriptedRequest,
   scriptedModel,
-  type WireMessage,
 } from './scripted-model.ts'
 export { type SpawnOptions, spawnScriptedModel } from './spawn-scripted-model.ts'
 export { until } from './until.ts'
+export type { WireMessage, WireTool } from './wires/wire.ts'

@@ -11,7 +11,7 @@ export interface ScriptedCall {
   readonly id?: string
 }
 
-/** Token figures as OpenAI's wire spells them. */
+/** Token figures as chat completions spells them; the other formats get the same ones in their own words. */
 export interface WireUsage {
   readonly prompt_tokens: number
   readonly completion_tokens: number
@@ -25,15 +25,23 @@ export interface WireUsage {
  */
 export interface Reply {
   readonly thinking?: string
+  /**
+   * The provider's proof of `thinking`: its signature on Anthropic's wire, the sealed reasoning on that of responses.
+   * Default: one that names the request.
+   */
+  readonly signature?: string
   readonly text?: string
   readonly calls?: readonly ScriptedCall[]
   /** Into how many fragments `text` is cut. Default: one per word. */
   readonly chunks?: number
   /** Default: 10 prompt tokens and one completion token per fragment. `null`: the server tells nothing. */
   readonly usage?: WireUsage | null
-  /** Default `stop`, or `tool_calls` when there are calls. `null`: the frame with the reason is left out. */
+  /**
+   * As chat completions calls it, or a word of the format itself. Default `stop`, or `tool_calls` when there are calls.
+   * `null`: the frame with the reason is left out.
+   */
   readonly finishReason?: string | null
-  /** False leaves the closing `data: [DONE]` out. */
+  /** False leaves the last frame out: `[DONE]`, `message_stop` or `response.completed`. */
   readonly done?: boolean
 
   /** The body as it is, instead of all of the above: an SSE recording, or pieces that are written one by one. */
@@ -61,7 +69,7 @@ export interface Reply {
   readonly duplicateAt?: number
   /** So many keep-alive comments go before each chunk. */
   readonly keepAlives?: number
-  /** After the content, in place of the end: `data: {"error": …}`. */
+  /** After the content, in place of the end: the format's frame with this as its error object. */
   readonly error?: unknown
 }
 

@@ -2,7 +2,10 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Hold, Reply, Script } from './reply.ts'
-import { replyFrames, replyJson, type WireOptions } from './wire.ts'
+import { anthropicWire } from './wires/anthropic.ts'
+import { openaiChatWire } from './wires/openai-chat.ts'
+import { openaiResponsesWire } from './wires/openai-responses.ts'
+import type { Wire, WireMessage, WireOptions, WireTool } from './wires/wire.ts'
 
 export interface ScriptedModelOptions {
   /** By key; `*` answers for every key that has no script of its own. */
@@ -26,22 +29,15 @@ export interface ScriptedRequest {
   /** The parsed body. */
   readonly body: Record<string, unknown>
   readonly model: string
+  /** In the words of chat completions, whatever the format was; `body` has them as they came. */
   readonly messages: readonly WireMessage[]
-  readonly tools: readonly { readonly function: { readonly name: string; readonly parameters?: unknown } }[]
+  readonly tools: readonly WireTool[]
   /** The client left before the answer was complete. */
   readonly aborted: boolean
   /** Resolves when the client leaves before the answer was complete; rejects when the answer was completed. */
   waitForAbort(): Promise<void>
   /** Resolves when the connection is done with this request, either way. */
   readonly closed: Promise<void>
-}
-
-export interface WireMessage {
-  readonly role: string
-  readonly content?: unknown
-  readonly tool_calls?: readonly { readonly id: string; readonly function: { name: string; arguments: string } }[]
-  readonly tool_call_id?: string
-  readonly [field: string]: unknown
 }
 
 export interface ScriptedModel {
@@ -60,8 +56,8 @@ export interface ScriptedModel {
 }
 
 /**
- * Starts a scripted model on 127.0.0.1. It speaks `POST /v1/chat/completions`, streamed and not. A request without a
- * reply gets a 500 that says so.
+ * Starts a scripted model on 127.0.0.1. It speaks OpenAI's `POST /v1/chat/completions` and `POST /v1/responses` and
+ * Anthropic's `POST /v1/messages`, streamed and not. A request without a reply gets a 500 that says so.
  *
  * @example
  * const server = await scriptedModel({ scripts: { '*': [{ text: 'hello' }] } })
@@ -102,11 +98,14 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
     const parts: Buffer[] = []
     for await (const part of incoming) parts.push(part as Buffer)
     const text = Buffer.concat(parts).toString()
-    if (incoming.method !== 'POST' || !incoming.url?.endsWith('/chat/completions')) {
+    const [path] = (incoming.url ?? '').split('?')
+    const wire = incoming.method === 'POST' ? wires.find((it) => path!.endsWith(it.path)) : undefined
+    if (!wire) {
       unexpected.push(`${incoming.method} ${incoming.url}`)
-      return sendJson(response, 404, `{"error":{"message":"the scripted model knows POST /v1/chat/completions only"}}`)
+      const known = wires.map((it) => `POST /v1${it.path}`).join(', ')
+      return sendJson(response, 404, `{"error":{"message":"the scripted model knows ${known} only"}}`)
     }
-    const request = recordRequest(incoming, response, JSON.parse(text), requests.length)
+    const request = recordRequest(incoming, response, wire, JSON.parse(text), requests.length)
     requests.push(request)
     if (waiting.length > 0) {
       handedOut++
@@ -117,7 +116,7 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
       unexpected.push(`request ${request.number}: ${reply}`)
       return sendJson(response, 500, JSON.stringify({ error: { message: `scripted model: ${reply}` } }))
     }
-    await send(reply, request, response, options, () => released.promise)
+    await send(reply, wire, request, response, options, () => released.promise)
   }
 
   const server = createServer((incoming, response) => {
@@ -161,11 +160,14 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
   }
 }
 
+const wires: readonly Wire[] = [openaiChatWire, anthropicWire, openaiResponsesWire]
+
 type Mutable<List> = List extends readonly (infer Item)[] ? Item[] : never
 
 function recordRequest(
   incoming: IncomingMessage,
   response: ServerResponse,
+  wire: Wire,
   body: Record<string, unknown>,
   number: number,
 ): RecordedRequest {
@@ -177,8 +179,8 @@ function recordRequest(
     headers: incoming.headers,
     body,
     model: String(body.model),
-    messages: (body.messages ?? []) as readonly WireMessage[],
-    tools: (body.tools ?? []) as ScriptedRequest['tools'],
+    messages: wire.messages(body),
+    tools: wire.tools(body),
     get aborted() {
       return response.destroyed && !response.writableFinished && !cut
     },
@@ -207,16 +209,17 @@ const sendJson = (response: ServerResponse, status: number, body: string) => {
 
 async function send(
   reply: Reply,
+  wire: Wire,
   request: RecordedRequest,
   response: ServerResponse,
   options: ScriptedModelOptions,
   released: () => Promise<void>,
 ): Promise<void> {
   const streamed = request.body.stream === true
-  const wire: WireOptions = {
+  const wireOptions: WireOptions = {
     id: `reply-${request.number}`,
     model: request.model,
-    includeUsage: (request.body.stream_options as { include_usage?: boolean } | undefined)?.include_usage === true,
+    body: request.body,
     chunkChars: options.chunkChars,
   }
   await held(reply.beforeHeaders)
@@ -231,12 +234,13 @@ async function send(
     response.end(isText ? body : JSON.stringify(body))
     return
   }
-  if (!streamed && reply.raw === undefined) return sendJson(response, reply.status ?? 200, replyJson(reply, wire))
+  if (!streamed && reply.raw === undefined)
+    return sendJson(response, reply.status ?? 200, wire.json(reply, wireOptions))
 
   response.writeHead(reply.status ?? 200, { 'content-type': 'text/event-stream', ...reply.headers })
   response.flushHeaders()
   await held(reply.beforeFirstByte)
-  const chunks = reply.raw === undefined ? replyFrames(reply, wire) : rawChunks(reply.raw)
+  const chunks = reply.raw === undefined ? wire.frames(reply, wireOptions) : rawChunks(reply.raw)
   let bytes = 0
   for (let i = 0; i <= chunks.length; i++) {
     if (reply.hold?.atChunk === i) await held(reply.hold.gate)
