@@ -343,7 +343,16 @@ describe('oxbow run in scripts', () => {
 describe('oxbow keys', () => {
   test('a key that was made is what a service with that record lets in, as its user', async () => {
     const at = place()
-    const { stdout, stderr, code } = await at.run(['keys', 'create', '--user', 'ann', '--permission', 'biz:*'])
+    const scopes = ['--data-scope', 'department', '--data-scope', 'custom:103,104']
+    const { stdout, stderr, code } = await at.run([
+      'keys',
+      'create',
+      '--user',
+      'ann',
+      '--permission',
+      'biz:*',
+      ...scopes,
+    ])
     expect(code).toBe(0)
     const key = stdout.trim()
     expect(stderr).not.toContain(key)
@@ -361,5 +370,16 @@ describe('oxbow keys', () => {
     expect((await ask({})).status).toBe(401)
     expect((await ask({ authorization: `Bearer ${key}` })).status).toBe(200)
     expect((await at.run(['sessions', 'list', '--user', 'ann'])).stdout).toContain('s1')
+  })
+
+  test('B3: a key says which rows its user may see; what is no scope is refused', async () => {
+    const at = place()
+    const create = (scope: string) => at.run(['keys', 'create', '--user', 'ann', '--data-scope', scope])
+    expect((await create('custom:103, 104')).stderr).toContain(
+      'dataScope = [{ "type" = "custom", "departments" = ["103", "104"] }]',
+    )
+    const wrong = await create('everything')
+    expect([wrong.code, wrong.stdout]).toEqual([2, ''])
+    expect(wrong.stderr).toContain('all, own, department, department_and_below')
   })
 })

@@ -32,6 +32,8 @@ const USAGE_CODES = new Set([
   'model_config',
   'invalid_id',
   'identity_missing',
+  'invalid_data_scope',
+  'invalid_expiry',
   'empty_input',
 ])
 

@@ -89,6 +89,12 @@ keys
   .option('--department <id>', 'where the user belongs')
   .option('--role <name>', 'may be given several times', collect, [])
   .option('--permission <id>', 'such as biz:order:query or biz:*; may be given several times', collect, [])
+  .option(
+    '--data-scope <scope>',
+    'rows that tools may show: own (the default), department, department_and_below, all, or custom:103,104; several are joined by OR',
+    collect,
+    [],
+  )
   .option('--expires <date>', 'such as 2030-01-01')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
 

@@ -1,3 +1,4 @@
+import { type DataScope, OxbowError } from '@oxbow/core'
 import { createApiKey } from '@oxbow/server'
 
 export interface KeyCommand {
@@ -6,11 +7,12 @@ export interface KeyCommand {
   readonly department?: string
   readonly role: string[]
   readonly permission: string[]
+  readonly dataScope: string[]
   readonly expires?: string
 }
 
 /** Prints a new key, once, and the lines for the configuration that hold only its digest. */
-export function create({ user, tenant, department, role, permission, expires }: KeyCommand): void {
+export function create({ user, tenant, department, role, permission, dataScope, expires }: KeyCommand): void {
   const { key, toml } = createApiKey(
     {
       user,
@@ -18,6 +20,7 @@ export function create({ user, tenant, department, role, permission, expires }: 
       permissions: permission,
       ...(tenant !== undefined && { tenant }),
       ...(department !== undefined && { department }),
+      ...(dataScope.length > 0 && { dataScope: dataScope.map(dataScopeOf) }),
       ...(expires !== undefined && { expires }),
     },
     'keys',
@@ -26,4 +29,20 @@ export function create({ user, tenant, department, role, permission, expires }: 
   console.log(key)
   console.error('\nAdd to the file that identity.keysFile names:\n')
   console.error(toml)
+}
+
+const NAMES = ['all', 'own', 'department', 'department_and_below'] as const
+
+function dataScopeOf(text: string): DataScope {
+  const departments = /^custom:(.+)$/
+    .exec(text)?.[1]
+    ?.split(',')
+    .map((it) => it.trim())
+  if (departments !== undefined) return { type: 'custom', departments }
+  const type = NAMES.find((it) => it === text)
+  if (type !== undefined) return { type }
+  throw new OxbowError(
+    'invalid_data_scope',
+    `--data-scope ${JSON.stringify(text)}: give ${NAMES.join(', ')}, or departments as custom:103,104`,
+  )
 }

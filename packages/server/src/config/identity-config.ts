@@ -1,6 +1,6 @@
 // Identity as the rest of the service sees it: one shape for each mode, complete and free of contradictions.
 import { ALGORITHMS } from './identity-settings.ts'
-import { type FieldPaths, presets } from './introspection-presets.ts'
+import { type FieldPaths, presets, type ScopeOfRole } from './introspection-presets.ts'
 import type { Settings } from './schema.ts'
 
 export interface RefreshConfig {
@@ -45,6 +45,8 @@ export interface IntrospectionConfig {
   readonly fields: FieldPaths
   /** A permission id of the host that stands for all of them, in however many segments. */
   readonly everything: string | undefined
+  /** Reads the host's roles at `fields.dataScope`. Undefined: scopes stand there in our own form. */
+  readonly scopeOfRole: ScopeOfRole | undefined
   readonly refresh: RefreshConfig
 }
 
@@ -146,8 +148,11 @@ function introspection({ introspection: it, refresh }: Given, problems: string[]
       department: it.fields.department ?? preset?.fields.department,
       roles: it.fields.roles ?? preset?.fields.roles ?? 'roles',
       permissions: it.fields.permissions ?? preset?.fields.permissions ?? 'permissions',
+      dataScope: it.fields.dataScope ?? preset?.fields.dataScope,
     },
     everything: preset?.everything,
+    // Another field than the preset's is in our own form.
+    scopeOfRole: it.fields.dataScope === undefined ? preset?.scopeOfRole : undefined,
     refresh: refreshOf(refresh),
   }
 }

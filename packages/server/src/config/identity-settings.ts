@@ -22,7 +22,7 @@ const condition = (description: string) =>
 const keys = z.array(z.unknown()).meta({
   kind: 'tables',
   description: 'API keys by their hashes, as "oxbow keys create" prints them. In the variable: a JSON array.',
-  allowed: 'tables with id, hash, user, and optionally tenant, department, roles, permissions, expires',
+  allowed: 'tables with id, hash, user, and optionally tenant, department, roles, permissions, dataScope, expires',
 } satisfies About)
 
 /** Where a principal's parts stand. */
@@ -32,6 +32,10 @@ const fields = (where: string) => ({
   department: path(`Where ${where} has the department.`).optional(),
   roles: path(`Where ${where} has the roles: a list, or a text with spaces or commas.`).optional(),
   permissions: path(`Where ${where} has the permission ids, in the same form.`).optional(),
+  dataScope: path(
+    `Where ${where} has the data scopes: names (all, own, department, department_and_below) in the same form, or a list of ` +
+      'tables with type and details. Default: own rows.',
+  ).optional(),
 })
 
 export const identitySettings = z.strictObject({

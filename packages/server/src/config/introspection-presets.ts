@@ -1,4 +1,5 @@
 // What the introspection of well-known host systems looks like.
+import type { DataScope } from '@oxbow/core'
 
 /** Dotted paths to the parts of a principal. */
 export interface FieldPaths {
@@ -7,7 +8,11 @@ export interface FieldPaths {
   readonly department?: string | undefined
   readonly roles?: string | undefined
   readonly permissions?: string | undefined
+  readonly dataScope?: string | undefined
 }
+
+/** The scopes that one entry of a host's list of roles gives. */
+export type ScopeOfRole = (role: unknown) => DataScope[]
 
 export interface IntrospectionPreset {
   readonly headers: readonly string[]
@@ -15,6 +20,30 @@ export interface IntrospectionPreset {
   readonly refused: readonly string[]
   readonly fields: FieldPaths
   readonly everything: string
+  readonly scopeOfRole: ScopeOfRole
+}
+
+/** A custom scope ("2") names its departments only in the host's own tables: tools look them up by the role. */
+const RUOYI_SCOPES: Readonly<Record<string, readonly DataScope['type'][]>> = {
+  1: ['all'],
+  2: ['custom'],
+  3: ['department'],
+  4: ['department_and_below'],
+  5: ['own'],
+  6: ['department_and_below', 'own'],
+}
+
+/** {"roleId": 2, "dataScope": "4", "status": "0", "permissions": […] or null}. A role's scope is for what the role permits. */
+function ruoyiScope(role: unknown): DataScope[] {
+  if (typeof role !== 'object' || role === null) return []
+  const { roleId, dataScope, status, permissions } = role as Record<string, unknown>
+  const types = RUOYI_SCOPES[String(dataScope)]
+  // A role that is switched off gives nothing.
+  if (types === undefined || String(status ?? '0') !== '0') return []
+  const only = Array.isArray(permissions) ? { permissions: permissions.map(String) } : {}
+  return types.map(
+    (type) => (type === 'custom' ? { type, role: String(roleId), ...only } : { type, ...only }) as DataScope,
+  )
 }
 
 /** `GET /getInfo`: {"code": 200, "user": {"userName", "deptId", …}, "roles": […], "permissions": […]}, always status 200. */
@@ -27,8 +56,10 @@ const ruoyi: IntrospectionPreset = {
     department: 'user.deptId',
     roles: 'roles',
     permissions: 'permissions',
+    dataScope: 'user.roles',
   },
   everything: '*:*:*',
+  scopeOfRole: ruoyiScope,
 }
 
 /** `GET /system/user/getInfo`: the same below `data`, with tenants; the host also checks the header `clientid`. */
@@ -41,6 +72,7 @@ const ruoyiVuePlus: IntrospectionPreset = {
     department: 'data.user.deptId',
     roles: 'data.roles',
     permissions: 'data.permissions',
+    dataScope: 'data.user.roles',
   },
 }
 

@@ -4,6 +4,7 @@ import { assertId, OxbowError, type Principal } from '@oxbow/core'
 import { z } from 'zod'
 import { DEFAULT_TENANT } from '../principal.ts'
 import type { KnownPrincipal } from './contract.ts'
+import { dataScopes } from './data-scope.ts'
 
 export interface ApiKey {
   readonly id: string
@@ -27,14 +28,14 @@ export interface NewApiKey {
 }
 
 /**
- * @throws OxbowError `invalid_id`, `invalid_expiry`
+ * @throws OxbowError `invalid_id`, `invalid_expiry`, `invalid_data_scope`
  * @example const { key, toml } = createApiKey({ user: 'ann', permissions: ['oxbow:admin'] })
  */
 export function createApiKey(
   whose: Omit<Principal, 'user'> & { readonly user: string; readonly expires?: string },
   table: 'keys' | 'identity.keys' = 'keys',
 ): NewApiKey {
-  const { user, tenant, department, roles = [], permissions = [], expires } = whose
+  const { user, tenant, department, roles = [], permissions = [], dataScope, expires } = whose
   assertId(user, 'user')
   if (tenant !== undefined) assertId(tenant, 'tenant')
   if (expires !== undefined && timeOf(expires) === undefined)
@@ -50,9 +51,19 @@ export function createApiKey(
     ...(department === undefined ? [] : [`department = ${JSON.stringify(department)}`]),
     ...(roles.length === 0 ? [] : [`roles = ${JSON.stringify(roles)}`]),
     ...(permissions.length === 0 ? [] : [`permissions = ${JSON.stringify(permissions)}`]),
+    ...(dataScope === undefined ? [] : [`dataScope = [${dataScope.map(inlineTable).join(', ')}]`]),
     ...(expires === undefined ? [] : [`expires = "${expires}"`]),
   ]
   return { key, id, toml: `${lines.join('\n')}\n` }
+}
+
+/** JSON's texts, numbers and lists are TOML's, too; tables are written with `=`, and there is no null. */
+function inlineTable(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(inlineTable).join(', ')}]`
+  if (value === null) throw new OxbowError('invalid_data_scope', 'dataScope: a file of keys cannot say null.')
+  if (typeof value !== 'object') return JSON.stringify(value)
+  const entries = Object.entries(value).map(([name, it]) => `${JSON.stringify(name)} = ${inlineTable(it)}`)
+  return `{ ${entries.join(', ')} }`
 }
 
 const NOBODY = Buffer.alloc(32)
@@ -84,6 +95,7 @@ const record = z.strictObject({
   department: z.string().optional(),
   roles: z.array(z.string()).default([]),
   permissions: z.array(z.string()).default([]),
+  dataScope: dataScopes.optional(),
   // TOML's own dates print themselves as they were written.
   expires: z
     .union([z.string(), z.date().transform((it) => it.toISOString())])
@@ -100,8 +112,15 @@ export function parseApiKeys(records: readonly unknown[], where: string, problem
         problems.push(`${where}[${n}]${path.length === 0 ? '' : `.${path.join('.')}`}: ${message}`)
       return []
     }
-    const { id, hash, user, tenant = DEFAULT_TENANT, department, roles, permissions, expires } = parsed.data
-    const principal = { tenant, user, ...(department !== undefined && { department }), roles, permissions }
+    const { id, hash, user, tenant = DEFAULT_TENANT, department, roles, permissions, dataScope, expires } = parsed.data
+    const principal = {
+      tenant,
+      user,
+      ...(department !== undefined && { department }),
+      roles,
+      permissions,
+      ...(dataScope !== undefined && { dataScope }),
+    }
     const digest = Buffer.from(hash.slice('sha256:'.length), 'hex')
     return [{ id, digest, principal, expiresAt: expires === undefined ? undefined : timeOf(expires) }]
   })

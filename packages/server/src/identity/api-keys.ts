@@ -73,13 +73,24 @@ export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProble
 
 const isExpired = ({ expiresAt }: ApiKey): boolean => expiresAt !== undefined && expiresAt <= Date.now()
 
+const OWN: NonNullable<Principal['dataScope']> = [{ type: 'own' }]
+
 /** Which of several keys began the turn is not recorded: nothing is added to what it had, and what no key has now is gone. */
 function narrowed(principal: Principal, keys: readonly ApiKey[]): Principal {
   const permissions = principal.permissions?.filter((it) =>
     keys.some((key) => grants(key.principal.permissions ?? [], it)),
   )
   const roles = principal.roles?.filter((it) => keys.some((key) => key.principal.roles?.includes(it)))
-  return { ...principal, ...(permissions && { permissions }), ...(roles && { roles }) }
+  const { department, ...rest } = principal
+  const there = keys.some((key) => key.principal.department === department)
+  const scopes = new Set(keys.flatMap((key) => (key.principal.dataScope ?? OWN).map((it) => JSON.stringify(it))))
+  return {
+    ...rest,
+    ...(department !== undefined && there && { department }),
+    ...(permissions && { permissions }),
+    ...(roles && { roles }),
+    dataScope: (principal.dataScope ?? OWN).filter((it) => scopes.has(JSON.stringify(it))),
+  }
 }
 
 /** @throws OxbowError `config_invalid` */

@@ -1,9 +1,10 @@
 // Reading a principal out of a JSON document of somebody else's making.
 import { hash } from 'node:crypto'
 import { isId } from '@oxbow/core'
-import type { FieldPaths } from '../config/introspection-presets.ts'
+import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
 import { DEFAULT_TENANT } from '../principal.ts'
 import type { KnownPrincipal } from './contract.ts'
+import { dataScopeIn } from './data-scope.ts'
 
 /** Own fields only. A name that has dots itself, as in `https://example.com/roles`, wins over a path. */
 export function lookup(document: unknown, path: string): unknown {
@@ -50,7 +51,14 @@ export const idOf = (text: string): string =>
   isId(text) && !HASHED.test(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
 
 /** Undefined when there is no user in it, or no tenant although one is configured. */
-export function principalIn(document: unknown, paths: FieldPaths, everything?: string): KnownPrincipal | undefined {
+export function principalIn(
+  document: unknown,
+  {
+    fields: paths,
+    everything,
+    scopeOfRole,
+  }: { fields: FieldPaths; everything?: string | undefined; scopeOfRole?: ScopeOfRole | undefined },
+): KnownPrincipal | undefined {
   const part = (path: string | undefined): string | undefined => {
     const text = path === undefined ? undefined : textOf(lookup(document, path))
     return text === undefined || text.trim() === '' ? undefined : text
@@ -61,11 +69,14 @@ export function principalIn(document: unknown, paths: FieldPaths, everything?: s
   const department = part(paths.department)
   const permissions = paths.permissions === undefined ? [] : listOf(lookup(document, paths.permissions))
   if (everything !== undefined && permissions.includes(everything)) permissions.push('*')
+  const dataScope =
+    paths.dataScope === undefined ? undefined : dataScopeIn(lookup(document, paths.dataScope), scopeOfRole)
   return {
     tenant: tenant === undefined ? DEFAULT_TENANT : idOf(tenant),
     user: idOf(user),
     ...(department !== undefined && { department }),
     roles: paths.roles === undefined ? [] : listOf(lookup(document, paths.roles)),
     permissions,
+    ...(dataScope !== undefined && { dataScope }),
   }
 }

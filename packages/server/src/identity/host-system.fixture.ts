@@ -8,6 +8,8 @@ export interface HostUser {
   readonly deptId?: number
   readonly roles?: readonly string[]
   readonly permissions?: readonly string[]
+  /** The roles as they stand below the user, with their data scopes. */
+  readonly roleRecords?: readonly unknown[]
 }
 
 export interface HostSystem {
@@ -34,8 +36,9 @@ export async function hostSystem(users: Readonly<Record<string, HostUser>> = {})
     const user = sessions.get(bearer ?? cookie ?? '')
     response.writeHead(200, { 'content-type': 'application/json;charset=UTF-8' })
     if (user === undefined) return response.end(JSON.stringify(SIGNED_OUT))
-    const { roles = [], permissions = [], ...rest } = user
-    response.end(JSON.stringify({ msg: '操作成功', code: 200, permissions, roles, user: { admin: false, ...rest } }))
+    const { roles = [], permissions = [], roleRecords, ...rest } = user
+    const known = { admin: false, ...rest, ...(roleRecords && { roles: roleRecords }) }
+    response.end(JSON.stringify({ msg: '操作成功', code: 200, permissions, roles, user: known }))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

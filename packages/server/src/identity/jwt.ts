@@ -34,7 +34,7 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
   const known = boundedMap<{ principal: KnownPrincipal; until: number }>(MAX_KNOWN)
   const endpoint = refreshEndpoint(
     config.refresh,
-    { success: undefined, refused: [], fields: config.claims, everything: undefined },
+    { success: undefined, refused: [], fields: config.claims, everything: undefined, scopeOfRole: undefined },
     onProblem,
   )
 
@@ -64,7 +64,7 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
         return invalid()
       }
       if (!config.requiredClaims.every((it) => holds(claims, it))) return invalid()
-      const principal = principalIn(claims, config.claims)
+      const principal = principalIn(claims, { fields: config.claims })
       if (principal === undefined) return invalid()
       known.set(nameOf(principal), { principal, until: claims.exp! * 1_000 + config.clockSkewMs })
       return { accepted: true, principal }

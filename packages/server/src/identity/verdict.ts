@@ -1,5 +1,5 @@
 // What an answer about a person means: this is who they are, they are nobody, or it cannot be known.
-import type { FieldPaths } from '../config/introspection-presets.ts'
+import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
 import type { KnownPrincipal } from './contract.ts'
 import { holds, principalIn } from './fields.ts'
 import { type HostAnswer, HostUnavailable, jsonOf } from './host.ts'
@@ -9,6 +9,7 @@ export interface VerdictRules {
   readonly refused: readonly string[]
   readonly fields: FieldPaths
   readonly everything: string | undefined
+  readonly scopeOfRole: ScopeOfRole | undefined
 }
 
 /**
@@ -27,7 +28,7 @@ export function principalOfAnswer(answer: HostAnswer, rules: VerdictRules): Know
     if (rules.refused.length === 0) return undefined
     throw new HostUnavailable('its answer says neither that the caller is signed in nor that they are not')
   }
-  const principal = principalIn(document, rules.fields, rules.everything)
+  const principal = principalIn(document, rules)
   if (principal === undefined)
     throw new HostUnavailable(`its answer has no user at ${rules.fields.user}, or no tenant where one is configured`)
   return principal
