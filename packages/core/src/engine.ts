@@ -22,7 +22,7 @@ export interface EngineOptions {
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
    * Asked when an approval is used: who is this principal now? Undefined: they may not act any more. Default: as they were
-   * when the turn began.
+   * when the turn began. When it rejects with a retryable OxbowError the turn waits and asks again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** Called at named places of the engine; used to kill the process there in tests. */
@@ -48,6 +48,8 @@ export interface Engine {
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
+  /** Those of them that wait because the host cannot tell at the moment who their principal is. */
+  readonly waitingForIdentity: number
   /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
   readonly leftBehind: number
 }
@@ -354,6 +356,9 @@ export function createEngine(options: EngineOptions): Engine {
     },
     get leftBehind() {
       return leftBehind.size
+    },
+    get waitingForIdentity() {
+      return [...working.values()].filter((it) => it.run?.waitsForIdentity).length
     },
     get running() {
       return [...working.values()].filter((it) => it.run !== undefined).length

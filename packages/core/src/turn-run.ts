@@ -43,8 +43,13 @@ export interface TurnRun {
   stop(reason: StopReason, failure?: Failure): void
   /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
   readonly inFlight: Set<string>
-  /** Who the principal is now, according to the host; undefined when they may not act any more. */
+  /**
+   * Who the principal is now, according to the host; undefined when they may not act any more. While the host cannot tell it
+   * is asked again, and the turn's clocks stand still.
+   */
   currentPrincipal(principal: Principal): Promise<Principal | undefined>
+  /** The host cannot tell at the moment who the principal is. */
+  readonly waitsForIdentity: boolean
   /** Allow rules that people accepted for this session, this user or everybody. */
   rememberedRules(principal: Principal): Promise<Rule[]>
   /** Logs the full error and returns the reference under which a person finds it. */
@@ -69,6 +74,7 @@ export function turnRun(options: {
   let stopped: StopReason | undefined
   let failure: Failure | undefined
   const inFlight = new Set<string>()
+  let identityWaits = 0
 
   const mine = (turn: TurnState | undefined): TurnState => {
     if (turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker) return turn
@@ -114,7 +120,25 @@ export function turnRun(options: {
     },
     inFlight,
     report,
-    currentPrincipal,
+    async currentPrincipal(principal) {
+      try {
+        return await currentPrincipal(principal)
+      } catch (error) {
+        if (!isUnavailable(error)) throw error
+        report(error)
+      }
+      identityWaits += 1
+      const goOn = clock.pause()
+      try {
+        return await askAgain(() => currentPrincipal(principal), controller.signal)
+      } finally {
+        identityWaits -= 1
+        goOn()
+      }
+    },
+    get waitsForIdentity() {
+      return identityWaits > 0
+    },
     rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
     turn: () => mine(log.state.turn),
     next: () => next(mine(log.state.turn)),
@@ -137,6 +161,24 @@ export function turnRun(options: {
     leaveBehind,
     stop,
     close: clock.close,
+  }
+}
+
+const isUnavailable = (error: unknown): boolean => error instanceof OxbowError && error.retryable
+
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 30_000
+
+/** Asks until there is an answer, at longer and longer intervals. Rejects with the signal's reason when it fires. */
+async function askAgain<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    await delay(wait, undefined, { signal, ref: false }).catch(() => {})
+    signal.throwIfAborted()
+    try {
+      return await ask()
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    }
   }
 }
 
@@ -163,7 +205,12 @@ export const timerMs = (ms: number): number => Math.min(ms, 2 ** 31 - 1)
 function clocks(totalMs: number, idleMs: number, expire: (code: 'total_timeout' | 'idle_timeout', ms: number) => void) {
   let touched = performance.now()
   let suspended = 0
-  const total = setTimeout(() => expire('total_timeout', totalMs), timerMs(totalMs))
+  let closed = false
+  let left = totalMs
+  let runningSince = performance.now()
+  let pauses = 0
+  const totalIsOver = (): void => expire('total_timeout', totalMs)
+  let total = setTimeout(totalIsOver, timerMs(totalMs))
   let idle = setTimeout(checkIdle, timerMs(idleMs))
   function checkIdle(): void {
     const left = suspended > 0 ? idleMs : idleMs - (performance.now() - touched)
@@ -181,7 +228,25 @@ function clocks(totalMs: number, idleMs: number, expire: (code: 'total_timeout' 
         touched = performance.now()
       }
     },
+    /** Both clocks stand still until the result is called. */
+    pause(): () => void {
+      suspended += 1
+      pauses += 1
+      if (pauses === 1) {
+        clearTimeout(total)
+        left -= performance.now() - runningSince
+      }
+      return () => {
+        suspended -= 1
+        pauses -= 1
+        touched = performance.now()
+        if (pauses > 0 || closed) return
+        runningSince = performance.now()
+        total = setTimeout(totalIsOver, timerMs(left))
+      }
+    },
     close(): void {
+      closed = true
       clearTimeout(total)
       clearTimeout(idle)
     },

@@ -21,6 +21,8 @@ export async function endIfStuck(watch: Watch, log: SessionLog, limits: StateLim
   const { turn } = log.state
   if (turn === undefined || !isStuck(turn, limits, watch.startedAt, now)) return
   const holder = turn.claim?.worker
+  // Its worker waits for an answer that the turn cannot do without.
+  if (watch.run(log)?.waitsForIdentity) return
   // A turn whose worker has died is taken up, not ended.
   if (holder !== undefined && holder !== watch.worker && !(await watch.alive(holder))) return
   const { turnId, task } = turn

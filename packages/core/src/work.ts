@@ -79,13 +79,18 @@ const isStorageError = (error: unknown): boolean => error instanceof OxbowError 
 
 /** Something of ours or of a middleware threw: the turn ends, visibly, and the full error is in the log. */
 async function failTurn(run: TurnRun, error: unknown): Promise<void> {
-  const reference = run.report(error)
-  const message = error instanceof OxbowError ? error.message : 'Something went wrong inside the agent.'
-  const code = error instanceof OxbowError ? error.code : 'internal_error'
-  run.stop('failure', { code, message, reference })
+  // The turn was stopped, and what waited was told so: there is nothing new to say about it.
+  if (error !== run.signal.reason) failWith(run, error)
   try {
     await run.write(() => [])
   } catch (again) {
     if (!(again instanceof ClaimLost)) throw again
   }
+}
+
+function failWith(run: TurnRun, error: unknown): void {
+  const reference = run.report(error)
+  const message = error instanceof OxbowError ? error.message : 'Something went wrong inside the agent.'
+  const code = error instanceof OxbowError ? error.code : 'internal_error'
+  run.stop('failure', { code, message, reference })
 }

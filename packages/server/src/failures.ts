@@ -48,6 +48,10 @@ const internal: Told = {
   message: 'Something went wrong while answering.',
 }
 
+/** To whoever reads a stream and has lost the right to. */
+export const WITHDRAWN =
+  'You may not read this any more. Sign in again; what is stored can be read from where the stream ended.'
+
 const byCode: Readonly<Record<string, Told>> = {
   total_timeout: timeout,
   idle_timeout: timeout,
@@ -76,6 +80,11 @@ const byCode: Readonly<Record<string, Told>> = {
     status: 503,
     message:
       'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
+  },
+  access_withdrawn: {
+    runError: 'INTERRUPTED_ERROR',
+    status: 401,
+    message: WITHDRAWN,
   },
   paused: {
     runError: 'INTERRUPTED_ERROR',

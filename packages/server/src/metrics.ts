@@ -1,6 +1,15 @@
 // Prometheus figures. The library takes longer to load than all the rest of the service, so it is loaded when the first
 // requests have been served, or when it is asked for; what happens before is kept.
-import { type Engine, type Middleware, OxbowError, type SessionKey } from '@oxbow/core'
+import {
+  type DwellTimes,
+  type Engine,
+  type Event,
+  type Middleware,
+  OxbowError,
+  type SessionKey,
+  type SessionSummary,
+  taskOf,
+} from '@oxbow/core'
 import type { Registry } from 'prom-client'
 import type { ObservedRequest } from './http/request-log.ts'
 import { type Route, route } from './http/route.ts'
@@ -19,6 +28,10 @@ export interface Metrics {
 }
 
 type Instruments = Awaited<ReturnType<typeof loadInstruments>>
+
+/** Rows of the store that one scrape reads. */
+const MAX_COUNTED = 10_000
+const OPEN = ['running', 'waiting', 'parked'] as const
 
 const LOAD_AFTER_MS = 1_000
 const MAX_KEPT = 10_000
@@ -57,8 +70,12 @@ export function createMetrics(): Metrics {
           if (!signal.aborted && !/^(storage|journal)_/.test(codeOf(error))) count('failed')
           throw error
         }
-        const end = source === undefined ? undefined : await endOf(source.engine, session, turnId)
-        if (end !== undefined) count(end)
+        if (source === undefined) return
+        const ended = await endOf(source.engine, session, turnId)
+        if (ended === undefined) return
+        count(ended.end)
+        for (const [state, ms] of Object.entries(ended.dwellMs))
+          record(({ dwell }) => dwell.observe({ state }, ms / 1_000))
       },
       async onModelCall(request, context, next) {
         const startedAt = performance.now()
@@ -122,20 +139,23 @@ export function createMetrics(): Metrics {
 
 const codeOf = (error: unknown): string => (error instanceof OxbowError ? error.code : 'error')
 
-/** How the work on a turn ended here; undefined when another worker has it now. */
+/** How the work on a turn ended here; undefined when another worker has it now. `dwellMs` is empty until the turn has ended. */
 async function endOf(
   engine: Engine,
   { tenant, user, session: id }: SessionKey,
   turnId: string,
-): Promise<string | undefined> {
+): Promise<{ readonly end: string; readonly dwellMs: DwellTimes } | undefined> {
   const session = engine.session({ tenant, user, session: id })
   try {
     const { turn, finished } = await session.state()
-    if (turn?.turnId === turnId) return turn.paused === undefined ? undefined : 'paused'
+    if (turn?.turnId === turnId) return turn.paused === undefined ? undefined : { end: 'paused', dwellMs: {} }
     const record = finished.findLast((it) => it.turnId === turnId)
     if (record === undefined) return undefined
-    const [end] = await session.events(record.endedSeq - 1)
-    return end?.type.replace('turn.', '')
+    const events: Event[] = []
+    for (let seq = record.startedSeq - 1; seq < record.endedSeq; seq = events.at(-1)!.seq)
+      events.push(...(await session.events(seq)))
+    const end = events.find((it) => it.seq === record.endedSeq)!
+    return { end: end.type.replace('turn.', ''), dwellMs: taskOf(turnId, events)!.dwellMs }
   } catch {
     // The engine is stopping: the turn has not ended.
     return undefined
@@ -154,6 +174,57 @@ async function loadInstruments(source: () => Parameters<Metrics['attach']>[0] | 
     registers,
     collect() {
       this.set(source()?.engine.running ?? 0)
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_turns_waiting_for_identity',
+    help: 'Turns in this process that wait because the host system cannot tell at the moment who their user is.',
+    registers,
+    collect() {
+      this.set(source()?.engine.waitingForIdentity ?? 0)
+    },
+  })
+  /** Undefined when the store cannot be read: the other figures are wanted then most of all. */
+  const openSessions = async (dueBy?: number): Promise<SessionSummary[] | undefined> => {
+    const query = { status: 'open' as const, limit: MAX_COUNTED, ...(dueBy !== undefined && { dueBy }) }
+    return source()
+      ?.engine.sessions(query)
+      .catch(() => undefined)
+  }
+  new prom.Gauge({
+    name: 'oxbow_sessions_open',
+    help: 'Sessions in the store with an open turn, by status: running, waiting (for people or callers), parked. At most 10,000 are counted.',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      this.reset()
+      const all = await openSessions()
+      if (all === undefined) return
+      for (const status of OPEN) this.set({ status }, all.filter((it) => it.status === status).length)
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_session_longest_still_seconds',
+    help: 'By status: how long ago the last event was stored of the open turn that has been still for the longest time.',
+    labelNames: ['status'],
+    registers,
+    async collect() {
+      this.reset()
+      const all = await openSessions()
+      if (all === undefined) return
+      const now = Date.now()
+      for (const status of OPEN) {
+        const still = all.filter((it) => it.status === status).map((it) => now - it.updatedAt)
+        this.set({ status }, Math.max(0, ...still) / 1_000)
+      }
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_turns_overdue',
+    help: 'Open turns in the store that are over the time limit of their state, or have an approval that is. Workers end them within seconds; what stays here is stuck.',
+    registers,
+    async collect() {
+      this.set((await openSessions(Date.now()))?.length ?? Number.NaN)
     },
   })
   new prom.Gauge({
@@ -177,6 +248,13 @@ async function loadInstruments(source: () => Parameters<Metrics['attach']>[0] | 
       name: 'oxbow_turns_total',
       help: 'Turns by how the work on them ended: finished, failed, cancelled, paused.',
       labelNames: ['agent', 'end'],
+      registers,
+    }),
+    dwell: new prom.Histogram({
+      name: 'oxbow_turn_state_seconds',
+      help: 'How long turns that have ended had been in each state.',
+      labelNames: ['state'],
+      buckets: [0.1, 1, 10, 60, 600, 3_600, 86_400, 604_800],
       registers,
     }),
     modelCalls: new prom.Histogram({

@@ -40,21 +40,29 @@ export function callerOf(c: AppContext, named: Named = {}): Caller {
     return { owner, principal: owner }
   }
   const owner = { tenant: tenant ?? caller.tenant, user: user ?? caller.user }
-  const may = (permission: string): boolean => grants(caller.permissions ?? [], permission)
-  if (owner.tenant !== caller.tenant && !may(ADMIN_OF_TENANTS))
+  if (!mayActIn(caller, owner.tenant))
     throw new HttpError(
       403,
       'tenant_mismatch',
       'The tenant is not yours. Leave it out: it is known from your credentials.',
     )
-  const other = owner.user !== caller.user || owner.tenant !== caller.tenant
-  if (other && !may(ADMIN))
+  if (!mayActFor(caller, owner))
     throw new HttpError(
       403,
       'user_mismatch',
       'The userId is not yours. Leave it out: it is known from your credentials.',
     )
   return { owner, principal: caller }
+}
+
+const mayActIn = ({ tenant = DEFAULT_TENANT, permissions = [] }: Principal, other: string): boolean =>
+  tenant === other || grants(permissions, ADMIN_OF_TENANTS)
+
+/** Whether somebody may see and do what is this owner's. */
+export const mayActFor = (principal: Principal, owner: Caller['owner']): boolean => {
+  const { tenant = DEFAULT_TENANT, user, permissions = [] } = principal
+  const own = user === owner.user && tenant === owner.tenant
+  return own || (mayActIn(principal, owner.tenant) && grants(permissions, ADMIN))
 }
 
 /** Somebody whom nothing is known of, on a route that is open. */

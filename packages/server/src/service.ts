@@ -34,6 +34,7 @@ import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { audience } from './stream/audience.ts'
+import { streamRights } from './stream/rights.ts'
 import { sseStreams } from './stream/sse.ts'
 import { taskRoutes } from './tasks/routes.ts'
 import { taskSockets } from './tasks/socket.ts'
@@ -100,11 +101,12 @@ export function createService(options: ServiceOptions): Service {
   const streams = sseStreams(settings.heartbeatMs)
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
-  const deps = { streams, audience: watchers, onRepair: metrics.streamRepaired, schemaOf, report }
+  const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
+  const deps = { streams, audience: watchers, rights, onRepair: metrics.streamRepaired, schemaOf, report }
   metrics.attach({ engine, openStreams: () => streams.count })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns)
-  const watching = { streams, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
+  const watching = { streams, rights, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
     chatRoute(engine, watchers, settings, slots),
@@ -129,6 +131,7 @@ export function createService(options: ServiceOptions): Service {
       slots,
       maxMessageLength: settings.maxMessageLength,
       streams,
+      rights,
       report,
     }),
     ...healthRoutes(engine, () => phase),
@@ -214,6 +217,7 @@ export function createService(options: ServiceOptions): Service {
     clearInterval(sweep)
     clearTimeout(last)
     streams.close()
+    rights.close()
     metrics.close()
     log.info('stopped')
   }

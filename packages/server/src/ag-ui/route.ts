@@ -43,7 +43,7 @@ export function chatStreamRoute(
       const answer = await streamTurn(deps, c, run, async () => {
         const { begin, ...planned } = early ?? (await plan())
         works = planned.turnId
-        return { session, ...planned, position: await begin(after) }
+        return { caller: { owner, principal }, session, ...planned, position: await begin(after) }
       })
       // The turn may go on without its reader.
       if (release !== undefined) void session.wait(works).then(release, release)

@@ -14,7 +14,7 @@ import { detailIn } from './submission.ts'
 import { choose, type Submitting, submitTaskRoute } from './submit.ts'
 import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
 
-export type AgentProtocol = Submitting & { readonly streams: TaskStreams['streams'] }
+export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'rights'>
 
 const notFound = { description: 'There is no such task.', schema: errorAnswer }
 
@@ -96,7 +96,7 @@ function cancelRoute({ engine }: AgentProtocol): Route {
   })
 }
 
-function eventsRoute({ engine, config, streams, report }: AgentProtocol): Route {
+function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol): Route {
   return route({
     method: 'get',
     path: '/tasks/{taskId}/events',
@@ -112,11 +112,12 @@ function eventsRoute({ engine, config, streams, report }: AgentProtocol): Route 
     async handle({ params: { taskId }, query }, c) {
       if (!config.streaming)
         throw new HttpError(404, 'streaming_disabled', 'Streams are switched off here. Use GET /tasks/{taskId}/wait.')
-      const task = await existingProtocolTask(engine, callerOf(c).owner, taskId)
+      const caller = callerOf(c)
+      const task = await existingProtocolTask(engine, caller.owner, taskId)
       const given = lastEventId(c, query.from_seq)
       const after = given ?? (config.replay ? 0 : await fromNowOn(task))
       const encode = protocolEvents(taskId, task.started.agent.name, detailIn(keptWith(task.started).context))
-      return streamTask({ streams, limitMs: config.streamLimitMs, report }, c, task, after, encode)
+      return streamTask({ streams, rights, limitMs: config.streamLimitMs, report }, c, caller, task, after, encode)
     },
   })
 }

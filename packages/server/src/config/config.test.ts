@@ -42,8 +42,25 @@ describe('sources', () => {
         maxBodyBytes: 1_048_576,
       },
       store: { path: '.oxbow/oxbow.db' },
-      agent: { maxSteps: 10, totalTimeoutMs: 600_000, idleTimeoutMs: 120_000, temperature: undefined },
+      agent: {
+        maxSteps: 10,
+        totalTimeoutMs: 600_000,
+        idleTimeoutMs: 120_000,
+        stateTimeoutsMs: { CREATED: 3_600_000, WAITING_USER: 2_592_000_000 },
+        temperature: undefined,
+      },
       identity: { mode: 'none' },
+    })
+  })
+
+  test('B7 how long a turn may stay in one state is a setting', async () => {
+    const toml = '[agent.stateTimeouts]\nrunning = "5m"\nwaitingTool = "1m"\nwaitingUser = "2h"'
+    const { agent } = await load(toml, { OXBOW_AGENT_STATE_TIMEOUTS_CREATED: '90s' })
+    expect(agent.stateTimeoutsMs).toEqual({
+      CREATED: 90_000,
+      RUNNING: 300_000,
+      WAITING_TOOL: 60_000,
+      WAITING_USER: 7_200_000,
     })
   })
 

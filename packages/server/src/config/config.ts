@@ -2,7 +2,7 @@
 // defaults ← oxbow.toml ← environment ← command line.
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { OxbowError } from '@oxbow/core'
+import { type AgentLimits, OxbowError } from '@oxbow/core'
 import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
 import {
@@ -24,6 +24,7 @@ export interface ServerConfig {
   readonly onDisconnect: 'stop' | 'continue'
   readonly disconnectGraceMs: number
   readonly shutdownGraceMs: number
+  readonly recheckMs: number
   readonly maxBodyBytes: number
   readonly maxHeaderBytes: number
   readonly maxMessageLength: number
@@ -67,6 +68,7 @@ export interface Config {
     readonly maxSteps: number
     readonly totalTimeoutMs: number
     readonly idleTimeoutMs: number
+    readonly stateTimeoutsMs: AgentLimits['stateTimeoutsMs']
     readonly temperature: number | undefined
     readonly maxOutputTokens: number | undefined
   }
@@ -231,6 +233,7 @@ function toConfig(
       onDisconnect: server.onDisconnect,
       disconnectGraceMs: server.disconnectGrace,
       shutdownGraceMs: server.shutdownGrace,
+      recheckMs: server.recheck,
       maxBodyBytes: limits.bodyBytes,
       maxHeaderBytes: limits.headerBytes,
       maxMessageLength: limits.messageLength,
@@ -252,6 +255,7 @@ function toConfig(
       maxSteps: agent.maxSteps,
       totalTimeoutMs: agent.totalTimeout,
       idleTimeoutMs: agent.idleTimeout,
+      stateTimeoutsMs: stateTimeouts(agent.stateTimeouts),
       temperature: agent.temperature,
       maxOutputTokens: agent.maxOutputTokens,
     },
@@ -261,3 +265,10 @@ function toConfig(
     agentProtocol: { ...switches, streamLimitMs: streamLimit },
   }
 }
+
+const stateTimeouts = (given: Settings['agent']['stateTimeouts']): AgentLimits['stateTimeoutsMs'] => ({
+  CREATED: given.created,
+  WAITING_USER: given.waitingUser,
+  ...(given.running !== undefined && { RUNNING: given.running }),
+  ...(given.waitingTool !== undefined && { WAITING_TOOL: given.waitingTool }),
+})

@@ -19,6 +19,11 @@ export const settings = z.strictObject({
     heartbeat: duration('1s', '5m', 'How often an idle stream sends a comment, so that nothing in between closes it.'),
     onDisconnect: choice(['stop', 'continue'], 'What becomes of a turn when everybody who watched it has left.'),
     disconnectGrace: duration('0ms', '1h', 'How long a turn waits for somebody to come back before it is stopped.'),
+    recheck: duration(
+      '1s',
+      '1h',
+      'How often it is asked, with identity on, whether readers of open streams still may.',
+    ),
     shutdownGrace: duration('0ms', '1h', 'How long running turns may go on when the service stops.'),
     limits: z.strictObject({
       bodyBytes: integer(1_024, 1_073_741_824, 'The largest request body.'),
@@ -64,6 +69,20 @@ export const settings = z.strictObject({
     maxSteps: integer(1, 10_000, 'Model calls per turn that may use tools; then one more without tools ends it.'),
     totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
     idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
+    stateTimeouts: z.strictObject({
+      created: duration('1s', '8760h', 'The longest time a turn may wait for its worker; then it fails.'),
+      running: duration(
+        '1s',
+        '8760h',
+        'The longest time in one stay at work. Default: totalTimeout and a minute.',
+      ).optional(),
+      waitingTool: duration(
+        '1s',
+        '8760h',
+        'The longest time in one stay with a tool. Default: as for running.',
+      ).optional(),
+      waitingUser: duration('1s', '8760h', 'The longest time a turn may wait for people.'),
+    }),
     temperature: z
       .number()
       .min(0)
@@ -99,6 +118,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.heartbeat': '15s',
   'server.onDisconnect': 'stop',
   'server.disconnectGrace': '5s',
+  'server.recheck': '30s',
   'server.shutdownGrace': '10s',
   'server.limits.bodyBytes': 1_048_576,
   'server.limits.headerBytes': 16_384,
@@ -121,6 +141,8 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'agent.maxSteps': 10,
   'agent.totalTimeout': '10m',
   'agent.idleTimeout': '2m',
+  'agent.stateTimeouts.created': '1h',
+  'agent.stateTimeouts.waitingUser': '720h',
   'log.level': 'info',
   'log.format': 'auto',
   ...identityDefaults,

@@ -1,5 +1,5 @@
 // Errors as they leave: {error: {code, message, reference?}}.
-import { type Failure, sentence } from '../failures.ts'
+import { type Failure, sentence, WITHDRAWN } from '../failures.ts'
 
 export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string; readonly reference?: string }
@@ -23,6 +23,9 @@ export class HttpError extends Error {
 export const errorBody = (code: string, message: string, reference?: string): ErrorBody => ({
   error: { code, message, ...(reference !== undefined && { reference }) },
 })
+
+/** The last thing on a stream of a task whose reader has lost the right to it. */
+export const withdrawnBody = (): ErrorBody => errorBody('access_withdrawn', WITHDRAWN)
 
 export const failureResponse = (failure: Failure): Response =>
   Response.json(errorBody(failure.code, sentence(failure), failure.reference), {

@@ -70,6 +70,42 @@ describe('rate limits', () => {
     expect((await post('/api/chat', { sessionId: 'b', message: 'Hi' }, as(ann))).status).toBe(200)
   })
 
+  const surfaces: readonly (readonly [string, string, (n: number) => object])[] = [
+    ['chat', '/api/chat', (n) => ({ sessionId: `c${n}`, message: 'Hi' })],
+    ['stream', '/api/chat/stream', (n) => runInput('Hi', { threadId: `s${n}` })],
+    ['task', '/agent/task', (n) => ({ taskId: `t${n}`, message: 'Hi' })],
+    ['task that is waited for', '/agent/task?wait=30', (n) => ({ taskId: `w${n}`, message: 'Hi' })],
+    ['task of the Agent Protocol', '/tasks', (n) => ({ task_id: `p${n}`, input: 'Hi' })],
+  ]
+
+  test.each(surfaces)(
+    'a turn over %s takes one of the places, and is refused when there is none, on whatever surface',
+    async (_, path, body) => {
+      const { post, get, model } = await start({
+        ...withKeys({ 'server.rateLimits.concurrentTurns': 1, 'server.shutdownGrace': '0ms' }),
+        replies: { always: { text: 'one two', silentAfterChunks: 1 } },
+      })
+      const holding = post(path, body(1), as(ann))
+      await model.nextRequest()
+      for (const [, other, bodyOf] of surfaces) {
+        const refused = await post(other, bodyOf(2), as(ann))
+        expect([other, refused.status, (await json(refused)).error.code]).toEqual([other, 429, 'too_many_turns'])
+      }
+      // Whoever only looks needs no place: the frames of a task over a socket begin no turn.
+      expect((await get('/api/sessions', as(ann))).status).toBe(200)
+      const { sessions } = await json(get('/api/sessions', as(ann)))
+      expect(sessions).toHaveLength(1)
+      // The place is free when the turn is over, however it was begun.
+      await post(`/api/sessions/${sessions[0].sessionId}/interrupt`, {}, as(ann))
+      await (await holding).text()
+      await until(
+        async () =>
+          (await post(path, body(3), { ...as(ann), signal: AbortSignal.timeout(500) }).catch(() => undefined))
+            ?.status !== 429,
+      )
+    },
+  )
+
   test('a turn that goes on without its reader counts until it ends', async () => {
     const held = gate()
     const { post, url, engine } = await start({

@@ -27,7 +27,8 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
     },
     async handle({ params: { sessionId }, query }, c) {
       const after = lastEventId(c, query.after)
-      const { owner } = callerOf(c, query)
+      const caller = callerOf(c, query)
+      const { owner } = caller
       const found = findTurn(await existing(engine, sessionId, owner), given(query.turnId))
       if (found === undefined)
         throw new HttpError(404, 'unknown_turn', `There is no such turn in session ${JSON.stringify(sessionId)}.`)
@@ -35,6 +36,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
       const { turnId, startedAfter } = found
       const session = sessionOf(engine, sessionId, owner)
       return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, async () => ({
+        caller,
         session,
         turnId,
         position: { startedAfter, after: after ?? startedAfter, again: true, queued: false },

@@ -2,15 +2,18 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Event, Session, SessionState } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
-import { failureOfError } from '../failures.ts'
+import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
+import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
+import type { Reading, Rights } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
 
 export interface StreamDeps {
   readonly streams: SseStreams
   readonly audience: Audience
+  readonly rights: Rights
   readonly onRepair: () => void
   /** The schema of a tool's arguments. */
   readonly schemaOf: (agent: string, tool: string) => object | undefined
@@ -30,6 +33,7 @@ export interface Position {
 }
 
 export interface Located {
+  readonly caller: Caller
   readonly session: Session
   readonly turnId: string
   readonly position: Position
@@ -49,6 +53,7 @@ export async function streamTurn(
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
+  let reading: Reading | undefined
   sse.write(encoder.start())
   try {
     const located = await locate()
@@ -57,16 +62,21 @@ export async function streamTurn(
     encoder.follows(turnId)
     const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'returner' : 'starter'
     leave = deps.audience.enter(session, turnId, as)
+    reading = deps.rights.watch(located.caller)
     const from = await rewind(session, encoder, turnId, position)
     if (position.again) sse.write(encoder.resumed(from))
     if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
     for (const it of located.warnings ?? []) sse.write(encoder.hint('resume', it))
-    await follow(deps, session, encoder, sse, turnId, from.after)
+    await follow(deps, session, encoder, sse, turnId, from.after, reading.withdrawn)
   } catch (error) {
     sse.write(encoder.fail(failureOfError(error, report)))
   }
+  reading?.done()
+  // A turn whose reader was sent away has lost its reader, though the stream had its end.
+  const over = encoder.ended && reading?.withdrawn.aborted !== true
+  if (!encoder.ended && reading?.withdrawn.aborted) sse.write(encoder.fail(failureOf('access_withdrawn')))
   sse.end()
-  leave?.(encoder.ended)
+  leave?.(over)
   return RESPONSE_ALREADY_SENT
 }
 
@@ -111,8 +121,9 @@ async function follow(
   sse: Sse,
   turnId: string,
   after: number,
+  withdrawn: AbortSignal,
 ): Promise<void> {
-  for await (const item of session.follow({ after, signal: sse.signal })) {
+  for await (const item of session.follow({ after, signal: AbortSignal.any([sse.signal, withdrawn]) })) {
     const written = sse.write(encoder.encode(item))
     if (encoder.ended) return
     if (item.type === 'turn.paused' && item.turnId === turnId) {

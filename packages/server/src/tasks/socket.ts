@@ -6,11 +6,11 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Engine } from '@oxbow/core'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { z } from 'zod'
-import { HttpError } from '../http/errors.ts'
+import { HttpError, withdrawnBody } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, userQuery } from '../http/schemas.ts'
 import { endSoon, refuse } from '../http/wire.ts'
-import { callerOf } from '../principal.ts'
+import { type Caller, callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { taskFrames } from './frames.ts'
 import { existingTask, taskId } from './place.ts'
@@ -19,6 +19,7 @@ import type { TaskStreams } from './stream.ts'
 
 const NORMAL = 1000
 const GOING_AWAY = 1001
+const POLICY_VIOLATION = 1008
 /** Bytes that may wait for one reader. */
 const MAX_WAITING = 64 * 1024
 
@@ -69,10 +70,11 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
         if (upgrade === undefined)
           throw new HttpError(426, 'upgrade_required', 'Ask for an upgrade to a WebSocket.', { upgrade: 'websocket' })
         const after = lastEventId(c, query.after) ?? 0
-        const place = await existingTask(engine, callerOf(c, query).owner, taskId)
+        const caller = callerOf(c, query)
+        const place = await existingTask(engine, caller.owner, taskId)
         c.env.outgoing.detachSocket(upgrade.socket as never)
         server.handleUpgrade(c.env.incoming, upgrade.socket, upgrade.head, (socket) => {
-          void serve(socket, async (wire, signal) => {
+          void serve(socket, caller, async (wire, signal) => {
             try {
               return await readTask(place, { after, encode: taskFrames(taskId), format: message, wire, signal })
             } catch (error) {
@@ -106,7 +108,12 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
     },
   }
 
-  async function serve(socket: WebSocket, read: (wire: Wire, signal: AbortSignal) => Promise<boolean>): Promise<void> {
+  async function serve(
+    socket: WebSocket,
+    caller: Caller,
+    read: (wire: Wire, signal: AbortSignal) => Promise<boolean>,
+  ): Promise<void> {
+    const reading = deps.rights.watch(caller)
     const left = new AbortController()
     socket.once('close', () => left.abort())
     socket.on('error', () => left.abort())
@@ -122,9 +129,12 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
       for (const line of text.trimEnd().split('\n')) sent = new Promise((resolve) => socket.send(line, () => resolve()))
       return socket.bufferedAmount > MAX_WAITING ? sent : undefined
     }
-    const ended = await read({ write, signal: left.signal }, time.signal)
+    const ended = await read({ write, signal: left.signal }, AbortSignal.any([time.signal, reading.withdrawn]))
     clearTimeout(timer)
-    socket.close(ended ? NORMAL : GOING_AWAY)
+    reading.done()
+    const sentAway = !ended && reading.withdrawn.aborted
+    if (sentAway) write(JSON.stringify({ event: 'error', data: withdrawnBody() }))
+    socket.close(ended ? NORMAL : sentAway ? POLICY_VIOLATION : GOING_AWAY, sentAway ? 'access_withdrawn' : undefined)
   }
 }
 

@@ -2,11 +2,13 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
+import { withdrawnBody } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, userQuery } from '../http/schemas.ts'
 import { streamHeaders } from '../http/security.ts'
-import { callerOf } from '../principal.ts'
+import { type Caller, callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
+import type { Rights } from '../stream/rights.ts'
 import type { SseStreams } from '../stream/sse.ts'
 import { taskFrames } from './frames.ts'
 import { existingTask, type Place, taskId } from './place.ts'
@@ -14,6 +16,7 @@ import { type Encode, eventStream, readTask } from './reading.ts'
 
 export interface TaskStreams {
   readonly streams: SseStreams
+  readonly rights: Rights
   /** After so long a stream ends without an end of its task: the reader comes back and goes on. */
   readonly limitMs: number
   readonly report: (error: unknown, about: { readonly turnId: string }) => string
@@ -37,32 +40,38 @@ export function taskStreamRoute(engine: Engine, deps: TaskStreams): Route {
     },
     async handle({ params: { taskId }, query }, c) {
       const after = lastEventId(c, query.after) ?? 0
-      const place = await existingTask(engine, callerOf(c, query).owner, taskId)
-      return streamTask(deps, c, place, after, taskFrames(taskId))
+      const caller = callerOf(c, query)
+      const place = await existingTask(engine, caller.owner, taskId)
+      return streamTask(deps, c, caller, place, after, taskFrames(taskId))
     },
   })
 }
 
 export async function streamTask(
-  { streams, limitMs, report }: TaskStreams,
+  { streams, rights, limitMs, report }: TaskStreams,
   c: AppContext,
+  caller: Caller,
   place: Place,
   after: number,
   encode: Encode,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
   const sse = streams.open(c.env.outgoing, streamHeaders(c))
+  const reading = rights.watch(caller)
   const time = new AbortController()
   const timer = setTimeout(() => time.abort(), limitMs)
   try {
     // Headers go out with the first byte, and a waiting task may have nothing to tell for long.
     sse.write(': open\n\n')
-    await readTask(place, { after, encode, format: eventStream, wire: sse, signal: time.signal })
+    const signal = AbortSignal.any([time.signal, reading.withdrawn])
+    const ended = await readTask(place, { after, encode, format: eventStream, wire: sse, signal })
+    if (!ended && reading.withdrawn.aborted) sse.write(`event: error\ndata: ${JSON.stringify(withdrawnBody())}\n\n`)
   } catch (error) {
     // The task goes on without its reader, who comes back to where it was.
     report(error, place)
   } finally {
     clearTimeout(timer)
+    reading.done()
     sse.end()
   }
   return RESPONSE_ALREADY_SENT
