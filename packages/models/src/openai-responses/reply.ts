@@ -99,10 +99,8 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     block.parts.push(text)
     onDelta({ type: 'text', block: block.place, text })
   }
-  /** What was not streamed comes whole at the end. */
-  const wholeText = (item: unknown, part: unknown, text: unknown) => {
-    if (!find('text', item, part)) addText(item, part, text)
-  }
+  const wholeText = (item: unknown, part: unknown, text: unknown) =>
+    addText(item, part, missing(find('text', item, part), text))
 
   const addThinking = (item: unknown, part: unknown, text: unknown) => {
     if (typeof text !== 'string' || text === '') return
@@ -143,9 +141,6 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     call.parts.push(text)
     onDelta({ type: 'arguments', block: call.place, text })
   }
-  const wholeArguments = (call: OpenBlock, text: unknown) => {
-    if (call.parts.length === 0) addArguments(call, text)
-  }
 
   const addFile = (item: unknown, { result, output_format: format }: WireItem) => {
     if (typeof result !== 'string' || result === '' || find('data', item)) return
@@ -153,6 +148,8 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     file.mediaType = `image/${typeof format === 'string' ? format : 'png'}`
     file.parts.push(result)
   }
+
+  const endCall = (call: OpenBlock, text: unknown) => addArguments(call, missing(call, text))
 
   const endItem = (item: unknown, wire: WireItem) => {
     switch (wire.type) {
@@ -165,7 +162,7 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
       case 'reasoning':
         return endReasoning(item, wire)
       case 'function_call':
-        return wholeArguments(openCall(item, wire), wire.arguments)
+        return endCall(openCall(item, wire), wire.arguments)
       case 'image_generation_call':
         return addFile(item, wire)
       default:
@@ -217,6 +214,8 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
         case 'response.refusal.delta':
           refused = true
           return void addText(item, part, event.delta)
+        case 'response.function_call_arguments.done':
+          return void endCall(find('call', item) ?? openCall(item, {}), event.arguments)
         case 'response.output_text.done':
           return void wholeText(item, part, event.text)
         case 'response.refusal.done':
@@ -259,6 +258,13 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
 
 const isAt = (block: OpenBlock | undefined, type: OpenBlock['type'], item: unknown, part: unknown): boolean =>
   block?.type === type && block.item === item && (part === undefined || block.part === part)
+
+/** What ends a part repeats all of it; the rest of it that did not come, where some or all fragments were lost. */
+function missing(block: OpenBlock | undefined, whole: unknown): unknown {
+  if (block === undefined || typeof whole !== 'string') return whole
+  const come = block.parts.join('')
+  return whole.startsWith(come) ? whole.slice(come.length) : ''
+}
 
 const listOf = <Value>(list: unknown): readonly (Value | null)[] => (Array.isArray(list) ? list : [])
 
