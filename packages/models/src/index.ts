@@ -1,5 +1,6 @@
 export { estimateRequestTokens, estimateTokens } from './accounting/estimate.ts'
 export { costAt, type ModelFacts, modelFacts, type Price, withPrice } from './accounting/prices.ts'
+export { type AiSdkOptions, aiSdk } from './ai-sdk/ai-sdk.ts'
 export { type AnthropicOptions, anthropic } from './anthropic/anthropic.ts'
 export type { AnthropicQuirks } from './anthropic/quirks.ts'
 export type { BreakerOptions, BreakerState } from './around/breaker.ts'

@@ -199,7 +199,8 @@ function classify(
   if (status === 503 || status === 529 || /overloaded|server_is_busy|insufficient_system_resource/i.test(text)) {
     return { code: 'overloaded', retryable: true }
   }
-  if (status !== undefined && status >= 400 && status < 500 && status !== 408) {
+  // 424: the model of Bedrock failed behind its door.
+  if (status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 424) {
     return { code: 'invalid_request', retryable: false }
   }
   if (status === undefined && /invalid_request|invalid_api_key|authentication/i.test(text)) {

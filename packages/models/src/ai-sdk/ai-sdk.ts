@@ -1,0 +1,127 @@
+// Any language model of the AI SDK as a model of ours, by its specification and without the SDK itself: retries, clocks
+// and errors are the same as in our own drivers.
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
+import { cutError, defaultLimits, type Limits, limitError, startAnswer } from '../wire/answer.ts'
+import type { Timeouts } from '../wire/clock.ts'
+import type { ErrorContext } from '../wire/provider-errors.ts'
+import { sdkFailure } from './failure.ts'
+import { promptWriter, type SupportedUrls } from './prompt.ts'
+import { assembleParts } from './reply.ts'
+
+export interface AiSdkOptions {
+  /** Default: the provider's name up to its first dot, a colon and the model's name, for example `google:gemini-3-pro`. */
+  readonly id?: string
+  readonly timeouts?: Timeouts
+  /** `answerBytes` counts the characters of text and arguments; the bytes stay inside the provider's package. */
+  readonly limits?: Limits
+  /** Keys and passwords that the provider was given: errors never show them. */
+  readonly secrets?: readonly string[]
+}
+
+/**
+ * A model from a provider package of the AI SDK (`ai` 7, specification v4), for providers that have no driver of their own
+ * here. `options` of a request are the call options of the specification (`topP`, `seed`, `providerOptions` …).
+ *
+ * What the provider wants back with a part of its answer, such as the thought signatures of Gemini, is kept as `signature`
+ * of the blocks and given back to the same model only. `generate` rejects with the errors of `openaiChat`. Throws an
+ * `OxbowError` with code `model_config` for a model of another version of the specification.
+ *
+ * @example
+ * import { createGoogle } from '@ai-sdk/google'
+ * const model = aiSdk(createGoogle({ apiKey })('gemini-3-pro-preview'))
+ */
+export function aiSdk(model: LanguageModelV4, options: AiSdkOptions = {}): Model {
+  if (model?.specificationVersion !== 'v4') {
+    throw new OxbowError(
+      'model_config',
+      `aiSdk() takes a language model of specification v4 and got ${JSON.stringify(model?.specificationVersion)}. ` +
+        'Install the version of the provider package that belongs to version 7 of the package ai.',
+    )
+  }
+  const provider = options.id?.split(':')[0] ?? model.provider.split('.')[0] ?? model.provider
+  const id = options.id ?? `${provider}:${model.modelId}`
+  return sdkModel({ ...options, id, provider, model: model.modelId, load: async () => model })
+}
+
+export interface SdkModelOptions extends AiSdkOptions {
+  readonly id: string
+  readonly provider: string
+  readonly model: string
+  readonly keyVariable?: string | undefined
+  /** Called with the first request. */
+  readonly load: () => Promise<LanguageModelV4>
+}
+
+export function sdkModel(options: SdkModelOptions): Model {
+  const { id, provider, model, keyVariable, load, timeouts = {}, secrets = [] } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const context: ErrorContext = {
+    provider,
+    model,
+    baseUrl: '',
+    path: '',
+    format: `the package of ${provider}`,
+    secrets: [...secrets].filter((it) => it.length >= 8).sort((a, b) => b.length - a.length),
+    keyVariable,
+  }
+  let ready: Promise<Ready> | undefined
+  const prepare = async (): Promise<Ready> => {
+    const sdk = await load()
+    return { sdk, write: promptWriter(id, (await sdk.supportedUrls) as SupportedUrls) }
+  }
+
+  const generate = (request: ModelRequest, { signal, onDelta }: ModelCallOptions): Promise<ModelReply> => {
+    const abort = new AbortController()
+    const assembler = assembleParts(request, model, onDelta, limits.calls)
+    const answer = startAnswer({ context, timeouts, limits, assembler, signal, abort: () => abort.abort() })
+    if (answer.settled) return answer.reply
+    const { clock, frame, fail, ended, partial } = answer
+    let streaming = false
+
+    const run = async () => {
+      ready ??= prepare()
+      const { sdk, write } = await ready
+      // Raw parts are signs of life where a provider gathers before it gives.
+      const call = { ...write(request), includeRawChunks: true, abortSignal: abort.signal }
+      if (answer.settled) return
+      const { stream } = await sdk.doStream(call)
+      streaming = true
+      const reader = stream.getReader()
+      let first = true
+      let characters = 0
+      while (!answer.settled) {
+        const { done, value: part } = await reader.read()
+        if (answer.settled) break
+        if (done) return ended(() => cutError(context, partial()))
+        if (part.type === 'stream-start' || part.type === 'response-metadata') {
+          // They are made from the head of the answer, or by the package itself.
+          assembler.frame(part)
+          continue
+        }
+        if (first) clock.firstByte()
+        first = false
+        if (part.type === 'ping') continue
+        if (part.type === 'error') return fail(sdkFailure(part.error, { context, partial: partial(), streaming }))
+        if ('delta' in part) characters += part.delta.length
+        if (characters > limits.answerBytes) return fail(limitError(context, limits, 'answerBytes', partial()))
+        frame(part)
+      }
+      await reader.cancel()
+    }
+
+    run().catch((error: unknown) => {
+      // What could not be loaded is tried again with the next request.
+      if (!streaming) ready = undefined
+      ended(() => sdkFailure(error, { context, partial: partial(), streaming }))
+      abort.abort()
+    })
+    return answer.reply
+  }
+  return { id, generate }
+}
+
+interface Ready {
+  readonly sdk: LanguageModelV4
+  readonly write: ReturnType<typeof promptWriter>
+}

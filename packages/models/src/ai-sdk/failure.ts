@@ -1,0 +1,83 @@
+// What an AI SDK provider throws or streams as an error, as a ModelError. The SDK's own errors hold the whole request, and
+// with it the conversation: nothing of ours keeps them.
+import { ModelError, type ModelReply } from '@oxbow/core'
+import { cutError } from '../wire/answer.ts'
+import { bodyError, clean, type ErrorContext, frameError, httpError, networkError } from '../wire/provider-errors.ts'
+
+/** The fields of the SDK's errors that are read here; any may be missing. */
+interface SdkError {
+  readonly name?: unknown
+  readonly message?: unknown
+  readonly cause?: unknown
+  readonly url?: unknown
+  readonly statusCode?: unknown
+  readonly responseHeaders?: unknown
+  readonly responseBody?: unknown
+  readonly type?: unknown
+  readonly code?: unknown
+  readonly text?: unknown
+}
+
+interface Failing {
+  readonly context: ErrorContext
+  readonly partial: { readonly partial?: ModelReply }
+  /** The provider's stream had begun. */
+  readonly streaming: boolean
+}
+
+export function sdkFailure(thrown: unknown, { context, partial, streaming }: Failing): ModelError {
+  if (thrown instanceof ModelError) return thrown
+  const error = (typeof thrown === 'object' && thrown !== null ? thrown : { message: thrown }) as SdkError
+  const name = String(error.name ?? '').replace(/^AI_/, '')
+  const at = typeof error.url === 'string' && URL.canParse(error.url) ? { ...context, baseUrl: error.url } : context
+  switch (name) {
+    case 'APICallError':
+      return callFailure(error, { context: at, partial, streaming })
+    case 'LoadAPIKeyError':
+    case 'LoadSettingError':
+      return new ModelError('auth', `${context.provider} cannot be asked. ${clean(context, String(error.message))}`)
+    case 'UnsupportedFunctionalityError':
+    case 'InvalidPromptError':
+    case 'InvalidArgumentError':
+    case 'NoSuchModelError':
+      return new ModelError(
+        'invalid_request',
+        `The package of ${context.provider} refused the request. It says: ${clean(context, String(error.message))}`,
+      )
+    case 'JSONParseError':
+    case 'TypeValidationError': {
+      const text = typeof error.text === 'string' ? error.text : ''
+      return bodyError(context, text, 'A part of its stream could not be read. Try again.', {
+        retryable: true,
+        ...partial,
+      })
+    }
+    case 'EmptyResponseBodyError':
+      return cutError(context, partial)
+  }
+  // An error object of the provider inside its stream.
+  if (!(thrown instanceof Error)) return frameError(context, frameOf(error), partial)
+  if (streaming) return cutError(context, partial, thrown)
+  return new ModelError('provider_error', `The package of ${context.provider} failed (${thrown.name}).`, {
+    cause: thrown,
+  })
+}
+
+function callFailure(error: SdkError, { context, partial, streaming }: Failing): ModelError {
+  const { statusCode: status, responseBody, responseHeaders, cause } = error
+  if (typeof status !== 'number') {
+    return streaming ? cutError(context, partial, cause) : networkError(context, cause ?? new Error('no answer'))
+  }
+  const body = typeof responseBody === 'string' ? responseBody : ''
+  // The head was well and the body was not: it broke off, or it is something else.
+  if (status < 400) {
+    return body === '' ? cutError(context, partial, cause) : bodyError(context, body, 'Check the base URL.', partial)
+  }
+  return httpError(context, status, new Headers((responseHeaders ?? {}) as Record<string, string>), body)
+}
+
+const frameOf = ({ message, type, code, statusCode }: SdkError): object => ({
+  message,
+  type: [type, code].filter((it) => typeof it === 'string').join(' '),
+  code: statusCode ?? code,
+})

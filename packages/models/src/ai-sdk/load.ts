@@ -1,0 +1,60 @@
+// Provider packages of the AI SDK that a name like `google:gemini-3-pro-preview` loads. They are optional: who names no such
+// model need not have them.
+import { findPackageJSON } from 'node:module'
+import type { LanguageModelV4 } from '@ai-sdk/provider'
+import { OxbowError } from '@oxbow/core'
+
+export interface SdkSettings {
+  readonly model: string
+  readonly apiKey: string | undefined
+  readonly baseUrl: string | undefined
+  readonly environment: Readonly<Record<string, string | undefined>>
+  readonly fetch: typeof globalThis.fetch
+}
+
+export interface SdkPackage {
+  readonly name: string
+  /** As it is installed. */
+  readonly version: string
+  load(settings: SdkSettings): Promise<LanguageModelV4>
+}
+
+export const googlePackage: SdkPackage = {
+  name: '@ai-sdk/google',
+  version: '4',
+  async load({ model, apiKey, baseUrl, fetch }) {
+    const { createGoogle } = await import('@ai-sdk/google')
+    return createGoogle({ ...given({ apiKey, baseURL: baseUrl }), fetch })(model)
+  },
+}
+
+export const bedrockPackage: SdkPackage = {
+  name: '@ai-sdk/amazon-bedrock',
+  version: '5',
+  async load({ model, baseUrl, environment, fetch }) {
+    const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock')
+    const settings = given({
+      region: environment.AWS_REGION || environment.AWS_DEFAULT_REGION,
+      apiKey: environment.AWS_BEARER_TOKEN_BEDROCK?.trim(),
+      accessKeyId: environment.AWS_ACCESS_KEY_ID?.trim(),
+      secretAccessKey: environment.AWS_SECRET_ACCESS_KEY?.trim(),
+      sessionToken: environment.AWS_SESSION_TOKEN?.trim(),
+      baseURL: baseUrl,
+    })
+    return createAmazonBedrock({ ...settings, fetch })(model)
+  },
+}
+
+/** @throws OxbowError `model_config` with the line to type, when the package is not there. */
+export function needPackage(id: string, { name, version }: SdkPackage): void {
+  try {
+    if (findPackageJSON(name, import.meta.url)) return
+  } catch {
+    // Told below.
+  }
+  throw new OxbowError('model_config', `Models of ${id} need a package. Install it: npm i ${name}@${version}`)
+}
+
+/** What is empty or missing is left to the package. */
+const given = <Settings extends Record<string, string | undefined>>(settings: Settings): Record<string, string> =>
+  Object.fromEntries(Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1])))

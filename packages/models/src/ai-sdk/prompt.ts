@@ -1,0 +1,147 @@
+// From a ModelRequest to the call options of an AI SDK language model.
+import type {
+  LanguageModelV4CallOptions as CallOptions,
+  LanguageModelV4FilePart as FilePart,
+  LanguageModelV4FunctionTool as FunctionTool,
+  LanguageModelV4Message as PromptMessage,
+  LanguageModelV4TextPart as TextPart,
+  LanguageModelV4ToolResultPart as ToolResultPart,
+} from '@ai-sdk/provider'
+import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ThinkingBlock, ToolSpec } from '@oxbow/core'
+import { repairHistory } from '../history/repair-history.ts'
+import { noOutput, perObject, sortedByName, wireArguments, wireCallId, wireToolName } from '../wire/write.ts'
+import { readSignature, readSignatureOf } from './signature.ts'
+
+/** By media type (`image/*`, `*`): the addresses that the provider fetches itself. */
+export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>
+
+/**
+ * Makes the function that writes requests for one model. `id`: whose reasoning and signatures it gets back. What was made
+ * of each message is kept with the message object.
+ */
+export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRequest) => CallOptions {
+  const messagesOf = perObject((message: Message) => promptMessages(message, id, urls))
+  const toolOf = perObject(
+    (tool: ToolSpec): FunctionTool => ({
+      type: 'function',
+      name: wireToolName(tool.name),
+      description: tool.description,
+      inputSchema: tool.input,
+    }),
+  )
+
+  return ({ system, messages, tools, toolChoice, output, temperature, maxOutputTokens, options = {} }) => {
+    // Gemini and Bedrock want a conversation to begin with its user.
+    const history = repairHistory(messages, { userFirst: true }).messages.flatMap(messagesOf)
+    return {
+      ...options,
+      prompt: system.trim() === '' ? history : [{ role: 'system', content: system.toWellFormed() }, ...history],
+      ...(tools.length === 0 ? {} : { tools: sortedByName(tools).map(toolOf) }),
+      ...(tools.length === 0 || toolChoice === undefined ? {} : { toolChoice: choiceOf(toolChoice) }),
+      ...(output ? { responseFormat: { type: 'json', name: output.name, schema: output.schema } } : {}),
+      ...(temperature === undefined ? {} : { temperature }),
+      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    }
+  }
+}
+
+const choiceOf = (choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<CallOptions['toolChoice']> =>
+  typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: wireToolName(choice.tool) }
+
+function promptMessages(message: Message, id: string, urls: SupportedUrls): PromptMessage[] {
+  if (message.role === 'assistant') {
+    const content = assistantParts(message, id)
+    return content.length === 0 ? [] : [{ role: 'assistant', content }]
+  }
+  if (message.role === 'tool') {
+    const results = message.blocks.filter((block) => block.type === 'result')
+    return [{ role: 'tool', content: results.map((result) => resultPart(result, urls)) }]
+  }
+  const content = message.blocks.flatMap((block) =>
+    block.type === 'text' ? [textPart(block.text)] : block.type === 'data' ? [dataPart(block, urls)] : [],
+  )
+  return content.length === 0 ? [] : [{ role: 'user', content }]
+}
+
+type AssistantPart = Extract<PromptMessage, { role: 'assistant' }>['content'][number]
+
+function assistantParts(message: Message, id: string): AssistantPart[] {
+  const own = (message.model ?? id) === id
+  const parts: AssistantPart[] = []
+  for (const block of message.blocks) {
+    if (block.type === 'text') parts.push(textPart(block.text))
+    // No provider fetches what a model is said to have made.
+    else if (block.type === 'data') parts.push(dataPart(block, {}))
+    else if (block.type === 'call') parts.push(callPart(block, own))
+    else if (block.type === 'thinking' && own) addThinking(parts, block)
+  }
+  // Providers refuse a message that ends with reasoning: what it led to was cut off.
+  return parts.slice(0, parts.findLastIndex((part) => part.type !== 'reasoning') + 1)
+}
+
+function addThinking(parts: AssistantPart[], block: ThinkingBlock): void {
+  const signature = readSignatureOf(block)
+  if (!signature) {
+    const metadata = readSignature(block.signature)
+    parts.push({
+      type: 'reasoning',
+      text: block.text.toWellFormed(),
+      ...(metadata ? { providerOptions: metadata } : {}),
+    })
+    return
+  }
+  const providerOptions = signature.metadata
+  const before = parts.at(-1)
+  if (before?.type === signature.type && before.providerOptions === undefined) before.providerOptions = providerOptions
+  else if (signature.type === 'text') parts.push({ type: 'text', text: '', providerOptions })
+}
+
+function callPart({ callId, tool, arguments: text, signature }: CallBlock, own: boolean): AssistantPart {
+  const metadata = own ? readSignature(signature) : undefined
+  return {
+    type: 'tool-call',
+    toolCallId: wireCallId(callId),
+    toolName: wireToolName(tool),
+    input: JSON.parse(wireArguments(text)),
+    ...(metadata ? { providerOptions: metadata } : {}),
+  }
+}
+
+function resultPart(result: ResultBlock, urls: SupportedUrls): ToolResultPart {
+  return {
+    type: 'tool-result',
+    toolCallId: wireCallId(result.callId),
+    toolName: wireToolName(result.tool),
+    output: outputOf(result, urls),
+  }
+}
+
+function outputOf(result: ResultBlock, urls: SupportedUrls): ToolResultPart['output'] {
+  const parts = result.content.map((part) => (part.type === 'text' ? textPart(part.text) : dataPart(part, urls)))
+  if (parts.some((part) => part.type === 'file')) return { type: 'content', value: parts }
+  const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
+  return { type: result.status === 'success' ? 'text' : 'error-text', value: text === '' ? noOutput(result) : text }
+}
+
+const textPart = (text: string): TextPart => ({ type: 'text', text: text.toWellFormed() })
+
+function dataPart({ data, url, mediaType, name }: DataBlock, urls: SupportedUrls): FilePart | TextPart {
+  const named = name === undefined ? {} : { filename: name }
+  if (data !== undefined) return { type: 'file', mediaType, data: { type: 'data', data }, ...named }
+  if (url !== undefined && isSupported(url, mediaType, urls)) {
+    return { type: 'file', mediaType, data: { type: 'url', url: new URL(url) }, ...named }
+  }
+  // Not fetched here: an address may lead to where only this machine can go. The model should know that there was a file.
+  return textPart(`[file ${[name, mediaType, url].filter(Boolean).join(' ')}]`)
+}
+
+const isSupported = (url: string, mediaType: string, urls: SupportedUrls): boolean =>
+  URL.canParse(url) &&
+  Object.entries(urls).some(
+    ([types, patterns]) =>
+      (types === '*' ||
+        types === '*/*' ||
+        mediaType === types ||
+        mediaType.startsWith(types.replace(/\*$/, '/').replace('//', '/'))) &&
+      patterns.some((pattern) => new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')).test(url)),
+  )

@@ -1,0 +1,41 @@
+// What an AI SDK provider wants to get back with a part of an answer, as the text of a block's signature. Reasoning and
+// calls have a place for it; for text and files it is kept in a block of reasoning without text that follows them.
+import type { SharedV4ProviderMetadata as Metadata } from '@ai-sdk/provider'
+import type { ThinkingBlock } from '@oxbow/core'
+
+export type { Metadata }
+
+export const sign = (metadata: Metadata): string => JSON.stringify(metadata)
+
+/** Undefined for what was not written here. */
+export function readSignature(signature: string | undefined): Metadata | undefined {
+  if (signature === undefined) return undefined
+  try {
+    const value: unknown = JSON.parse(signature)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Metadata) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+type Signed = 'text' | 'file'
+
+/** No provider is called so. */
+const keyOf = (type: Signed) => `#${type}`
+
+/** The block that holds what belongs to the text or the file before it. */
+export const signatureOf = (type: Signed, metadata: Metadata): ThinkingBlock => ({
+  type: 'thinking',
+  text: '',
+  signature: JSON.stringify({ [keyOf(type)]: metadata }),
+})
+
+/** What `signatureOf` wrote, if this is such a block. */
+export function readSignatureOf(block: ThinkingBlock): { type: Signed; metadata: Metadata } | undefined {
+  const written = block.text === '' ? readSignature(block.signature) : undefined
+  for (const type of ['text', 'file'] as const) {
+    const metadata = written?.[keyOf(type)]
+    if (metadata) return { type, metadata: metadata as Metadata }
+  }
+  return undefined
+}
