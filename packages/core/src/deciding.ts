@@ -35,7 +35,7 @@ export interface Deciding {
 /** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
 function openApproval(
   state: SessionState,
-  { key, approvalId, decision, principal, agent }: Deciding,
+  { key, approvalId, decision, principal }: Deciding,
 ): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
   const { turn } = state
   const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
@@ -58,7 +58,6 @@ function openApproval(
   const { arguments: edited, remember: rule } = decision
   if (attempt !== undefined && (rule !== undefined || edited !== undefined))
     throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
-  if (rule !== undefined) checkRemembered(rule.rule, requested, agent())
   return { turn, requested, late: false }
 }
 
@@ -74,8 +73,10 @@ export async function checkDecision(
 ): Promise<{ decision: ApprovalDecision; late: boolean }> {
   const { turn, requested, late } = openApproval(state, deciding)
   const { decision } = deciding
-  const { verdict, arguments: edited } = decision
-  if (late || edited === undefined || verdict !== 'approved') return { decision, late }
+  const { verdict, arguments: edited, remember: rule } = decision
+  if (late) return { decision, late }
+  if (rule !== undefined) await checkRemembered(rule.rule, requested, deciding.agent())
+  if (edited === undefined || verdict !== 'approved') return { decision, late }
   const agent = deciding.agent()
   const tool = agent.tools.get(requested.tool)
   if (tool === undefined)
@@ -86,7 +87,7 @@ export async function checkDecision(
       'arguments_invalid',
       `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing has been decided.`,
     )
-  const denied = denialOf({
+  const denied = await denialOf({
     tool,
     arguments: parsed.arguments,
     principal: turn.principal,
@@ -131,10 +132,10 @@ export const expired = (): OxbowError =>
   new OxbowError('approval_expired', 'The time to decide on this has run out.', { details: { verdict: 'expired' } })
 
 /** A rule may be accepted only if it covers the call at hand, and no more tools than its own. */
-function checkRemembered(text: string, requested: Event<'approval.requested'>, agent: Agent): void {
+async function checkRemembered(text: string, requested: Event<'approval.requested'>, agent: Agent): Promise<void> {
   const rule = parseRule(text)
   const tool = agent.tools.get(requested.tool)
-  if (tool === undefined || rule.tool !== tool.name || !matchesCall(rule, 'allow', tool, requested.arguments))
+  if (tool === undefined || rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, requested.arguments)))
     throw new OxbowError(
       'rule_invalid',
       `permission rule ${JSON.stringify(text)}: it does not cover this call of ${requested.tool}`,

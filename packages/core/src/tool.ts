@@ -81,14 +81,22 @@ export interface ToolDefinition<S extends Schema = Schema> {
   /** The tool edits files of the workspace: the mode `accept-edits` lets it run. */
   readonly edits?: boolean
   /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
-  readonly check?: (input: Readonly<Record<string, unknown>>) => ToolVerdict | undefined
+  readonly check?: (
+    input: Readonly<Record<string, unknown>>,
+  ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
   /**
    * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches; for
    * `allow` all of it must.
    */
-  readonly matches?: (pattern: string, input: Readonly<Record<string, unknown>>, kind: RuleKind) => boolean
+  readonly matches?: (
+    pattern: string,
+    input: Readonly<Record<string, unknown>>,
+    kind: RuleKind,
+  ) => boolean | Promise<boolean>
+  /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
+  readonly checkPattern?: (pattern: string) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
-  readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[]
+  readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[] | Promise<readonly string[]>
   /** Names of arguments that the audit log must not hold. */
   readonly secrets?: readonly string[]
   readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
@@ -121,6 +129,7 @@ export interface Tool {
   readonly edits: boolean
   readonly check: ToolDefinition['check']
   readonly matches: ToolDefinition['matches']
+  readonly checkPattern: ToolDefinition['checkPattern']
   readonly suggest: ToolDefinition['suggest']
   readonly secrets: readonly string[]
   /** Missing for external tools: the caller runs them. */
@@ -203,8 +212,18 @@ function common(definition: Common) {
     throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)
   // Providers insist on the type; authors of a tool without parameters write `{}`.
   const jsonSchema = given.type === undefined ? { type: 'object', ...given } : given
-  const { permission, approval, approver, edits = false, check, matches, suggest, secrets = [] } = definition
-  const judged = { permission, approval, approver, edits, check, matches, suggest, secrets }
+  const {
+    permission,
+    approval,
+    approver,
+    edits = false,
+    check,
+    matches,
+    checkPattern,
+    suggest,
+    secrets = [],
+  } = definition
+  const judged = { permission, approval, approver, edits, check, matches, checkPattern, suggest, secrets }
   return { name, description, input, output, effects, jsonSchema, ...judged }
 }
 

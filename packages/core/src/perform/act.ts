@@ -235,7 +235,7 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): P
   }
   const decision = decisionFor(approval, asked, now)
   // A tool that asked is told that the answer is no, so that it can give up what it has begun.
-  if (now === undefined ? decision === undefined : !mayRunAgain(run, call, tool, now)) return unknown
+  if (now === undefined ? decision === undefined : !(await mayRunAgain(run, call, tool, now))) return unknown
   const options = { principal, ...(decision && { decision }) }
   return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, options)
 }

@@ -31,7 +31,7 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
 
   const turn = run.turn()
   const policy = policyOf(run.agent.policy, turn.options)
-  let verdict = authorise({ tool, arguments: parsed.arguments, principal: turn.principal, policy })
+  let verdict = await authorise({ tool, arguments: parsed.arguments, principal: turn.principal, policy })
   if (verdict.decision === 'ask')
     verdict = await remembered(run, tool, parsed.arguments, turn.principal, policy, verdict)
   const decided = decidedOf(run, call, verdict, parsed.arguments)
@@ -39,7 +39,7 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
   const allowed = { decided, input: parsed.input, principal: turn.principal }
   return verdict.decision === 'allow'
     ? allowed
-    : { ...allowed, asks: asksFor(run, call, tool, parsed.arguments, verdict) }
+    : { ...allowed, asks: await asksFor(run, call, tool, parsed.arguments, verdict) }
 }
 
 /** An approval is good for one call and its exact arguments, and only as long as the call would not be denied by now. */
@@ -61,7 +61,7 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   const principal = await run.currentPrincipal(turn.principal)
   if (principal === undefined) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
   const policy = policyOf(run.agent.policy, turn.options)
-  const denied = denialOf({ tool, arguments: parsed.arguments, principal, policy })
+  const denied = await denialOf({ tool, arguments: parsed.arguments, principal, policy })
   if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
   const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
@@ -69,11 +69,11 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
 }
 
 /** Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still counts. */
-export function mayRunAgain(run: TurnRun, call: CallState, tool: Tool, principal: Principal): boolean {
+export async function mayRunAgain(run: TurnRun, call: CallState, tool: Tool, principal: Principal): Promise<boolean> {
   const turn = run.turn()
   const given = call.decided!.arguments
   const policy = policyOf(run.agent.policy, turn.options)
-  const { decision } = authorise({ tool, arguments: given, principal, policy })
+  const { decision } = await authorise({ tool, arguments: given, principal, policy })
   return decision !== 'deny'
 }
 
@@ -88,7 +88,7 @@ async function remembered(
 ): Promise<Verdict> {
   const rules: Rule[] = await run.rememberedRules(principal)
   if (rules.length === 0) return verdict
-  const again = authorise({
+  const again = await authorise({
     tool,
     arguments: given,
     principal,
@@ -122,8 +122,8 @@ export function asksMeanwhile(
   }
 }
 
-function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Arguments, verdict: Verdict): Asks {
-  const patterns = tool.suggest?.(given) ?? []
+async function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Arguments, verdict: Verdict): Promise<Asks> {
+  const patterns = (await tool.suggest?.(given)) ?? []
   return {
     type: 'approval.requested',
     turnId: run.turnId,

@@ -43,7 +43,7 @@ describe('H2: the truth table of the gate', () => {
     return asked('ask')
   }
 
-  test('holds for every mode, kind of rule, effect, tool and caller', () => {
+  test('holds for every mode, kind of rule, effect, tool and caller', async () => {
     let rows = 0
     const wrong: string[] = []
     for (const mode of MODES)
@@ -61,7 +61,7 @@ describe('H2: the truth table of the gate', () => {
                 }),
                 ...(feature === 'permission' && { permission: 'x:y:z' }),
               })
-              const { decision, rule, reason } = authorise({
+              const { decision, rule, reason } = await authorise({
                 tool: subject,
                 arguments: {},
                 principal,
@@ -76,7 +76,7 @@ describe('H2: the truth table of the gate', () => {
     expect(wrong).toEqual([])
   })
 
-  test('in dont-ask nothing ever asks', () => {
+  test('in dont-ask nothing ever asks', async () => {
     for (const kind of kinds)
       for (const effect of effects) {
         const rules = kind === 'none' ? {} : Object.fromEntries(kind.split('+').map((it) => [it, ['*']]))
@@ -86,26 +86,28 @@ describe('H2: the truth table of the gate', () => {
           principal: { user: 'a' },
           policy: policyOf('dont-ask', rules),
         }
-        expect(authorise(request).decision).not.toBe('ask')
+        expect((await authorise(request)).decision).not.toBe('ask')
       }
   })
 
-  test('a pattern is interpreted by the tool, which is told what the rule would do', () => {
+  test('a pattern is interpreted by the tool, which is told what the rule would do and may take its time', async () => {
     const seen: string[] = []
     const subject = make(['write'], {
-      matches: (pattern, input, kind) => {
+      matches: async (pattern, input, kind) => {
         seen.push(`${kind} ${pattern}`)
         return input.city === pattern
       },
     })
-    const judge = (city: string) =>
-      authorise({
+    const judge = async (city: string) => {
+      const { decision } = await authorise({
         tool: subject,
         arguments: { city },
         principal: { user: 'a' },
         policy: policyOf('default', { allow: ['subject(Paris)'], deny: ['subject(Rome)'] }),
-      }).decision
-    expect([judge('Paris'), judge('Rome'), judge('Oslo')]).toEqual(['allow', 'deny', 'ask'])
+      })
+      return decision
+    }
+    expect([await judge('Paris'), await judge('Rome'), await judge('Oslo')]).toEqual(['allow', 'deny', 'ask'])
     expect(seen).toContain('deny Rome')
   })
 })
@@ -123,6 +125,12 @@ describe('rules', () => {
     expect(() => checkRule(parseRule('nothing*'), tools)).toThrow('matches none of the tools (subject)')
     expect(() => checkRule(parseRule('subject(x)'), tools)).toThrow('cannot interpret a pattern')
     expect(() => checkRule(parseRule('sub*'), tools)).not.toThrow()
+    const reader = make(['read'], {
+      matches: async () => true,
+      checkPattern: (pattern) => (pattern === 'x' ? 'there is no x' : undefined),
+    })
+    expect(() => checkRule(parseRule('subject(x)'), [reader])).toThrow('"subject(x)": there is no x')
+    expect(() => checkRule(parseRule('subject(y)'), [reader])).not.toThrow()
   })
 
   test.each([

@@ -38,8 +38,8 @@ export interface GateRequest {
 }
 
 /** Judges one call. In `dont-ask` no answer is `ask`, without exception. */
-export function authorise(request: GateRequest): Verdict {
-  const verdict = judge(request)
+export async function authorise(request: GateRequest): Promise<Verdict> {
+  const verdict = await judge(request)
   if (verdict.decision !== 'ask' || request.policy.mode !== 'dont-ask') return verdict
   return {
     decision: 'deny',
@@ -49,8 +49,8 @@ export function authorise(request: GateRequest): Verdict {
 }
 
 /** Why a call must not run although a person has approved it; undefined when it may. */
-export function denialOf(request: GateRequest): Verdict | undefined {
-  const verdict = authorise(request)
+export async function denialOf(request: GateRequest): Promise<Verdict | undefined> {
+  const verdict = await authorise(request)
   // Somebody was there after all.
   return verdict.decision === 'deny' && verdict.rule !== 'mode:dont-ask' ? verdict : undefined
 }
@@ -61,18 +61,21 @@ export function policyOf(policy: Policy, { mode, deny }: Pick<TurnOptions, 'mode
   return { ...policy, mode: mode ?? policy.mode, deny: [...policy.deny, ...(deny ?? []).map(parseRule)] }
 }
 
-function judge({ tool, arguments: input, principal, policy }: GateRequest): Verdict {
+async function judge({ tool, arguments: input, principal, policy }: GateRequest): Promise<Verdict> {
   const { permission } = tool
   if (permission !== undefined && !grants(principal.permissions ?? [], permission))
     return deny(`permission:${permission}`, `${principal.user} lacks the permission ${permission}.`)
 
-  const find = (kind: RuleKind): Rule | undefined => policy[kind].find((it) => matchesCall(it, kind, tool, input))
-  const denied = find('deny')
+  const find = async (kind: RuleKind): Promise<Rule | undefined> => {
+    for (const it of policy[kind]) if (await matchesCall(it, kind, tool, input)) return it
+    return undefined
+  }
+  const denied = await find('deny')
   if (denied !== undefined) return deny(`deny:${denied.text}`, 'A rule denies it.')
-  const asked = find('ask')
+  const asked = await find('ask')
   if (asked !== undefined) return ask(`ask:${asked.text}`, 'A rule asks for approval.')
   if (tool.approval === 'always') return ask(`tool:${tool.name}`, 'This tool always needs an approval.')
-  const own = tool.check?.(input)
+  const own = await tool.check?.(input)
   if (own !== undefined) return { decision: own.decision, rule: `check:${tool.name}`, reason: own.reason }
 
   const reads = onlyReads(tool)
@@ -80,7 +83,7 @@ function judge({ tool, arguments: input, principal, policy }: GateRequest): Verd
   if (policy.mode === 'explore' && !reads)
     return deny('mode:explore', `Only reading is allowed, and the tool can ${beyondReading(tool)}.`)
   if (policy.mode === 'accept-edits' && tool.edits) return allow('mode:accept-edits', 'Edits are accepted.')
-  const allowed = find('allow')
+  const allowed = await find('allow')
   if (allowed !== undefined) return allow(`allow:${allowed.text}`, 'A rule allows it.')
   if (reads) return allow('default:read', 'The tool only reads.')
   return ask('default:ask', `The tool can ${beyondReading(tool)}, and no rule allows it.`)

@@ -9,5 +9,6 @@ export {
   judgeCommand,
   suggestRules,
 } from './commands/judge.ts'
+export { commandPatternProblem } from './commands/rule.ts'
 export type { AnalyseOptions, Analysis, Construct, Note, Reason, SimpleCommand } from './commands/types.ts'
 export { checkPath, type PathCheck, type PathOptions, type PathReason } from './paths/check-path.ts'

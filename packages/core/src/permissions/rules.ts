@@ -36,6 +36,8 @@ export function checkRule(rule: Rule, tools: readonly Tool[]): void {
   if (rule.pattern === undefined) return
   const deaf = named.filter((it) => it.matches === undefined).map((it) => it.name)
   if (deaf.length > 0) throw invalid(rule.text, `${deaf.join(', ')} cannot interpret a pattern of arguments`)
+  const problem = named.map((it) => it.checkPattern?.(rule.pattern!)).find((it) => it !== undefined)
+  if (problem !== undefined) throw invalid(rule.text, problem)
 }
 
 export function namesTool({ tool }: Rule, name: string): boolean {
@@ -50,13 +52,14 @@ export function namesTool({ tool }: Rule, name: string): boolean {
   return parts.at(-1) === '' || name.endsWith(parts.at(-1)!)
 }
 
-export const matchesCall = (
+export const matchesCall = async (
   rule: Rule,
   kind: RuleKind,
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
-): boolean =>
-  namesTool(rule, tool.name) && (rule.pattern === undefined || tool.matches?.(rule.pattern, input, kind) === true)
+): Promise<boolean> =>
+  namesTool(rule, tool.name) &&
+  (rule.pattern === undefined || (await tool.matches?.(rule.pattern, input, kind)) === true)
 
 const invalid = (text: string, what: string) =>
   new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}`)

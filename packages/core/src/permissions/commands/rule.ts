@@ -63,3 +63,13 @@ export function readCommandRule(pattern: string): CommandRule | { readonly probl
     return { problem: 'The rule must begin with the name of a program.' }
   return { words, exact: words.every((it) => it.type === 'word' && it.pieces.length === 1) }
 }
+
+/**
+ * What is wrong with a pattern of a rule about commands; undefined when nothing is. For `checkPattern` of a tool.
+ *
+ * @example commandPatternProblem('git push; rm *') // 'A rule is one command; ";" stands between commands. …'
+ */
+export function commandPatternProblem(pattern: string): string | undefined {
+  const rule = readCommandRule(pattern)
+  return 'problem' in rule ? rule.problem : undefined
+}
