@@ -127,6 +127,7 @@ export const usage = z
     outputTokens: z.number().describe('All output, reasoning included.'),
     reasoningTokens: z.number().describe('The part of the output that was reasoning.'),
     estimated: z.boolean().describe('True when the provider gave no figures and these were counted here.'),
+    cost: z.number().optional().describe('US dollars. Absent when the price of any part is not known.'),
   })
   .describe('Tokens of one model call, or a sum of them.')
 
