@@ -1,5 +1,5 @@
 import { memory } from '@oxbow/backends'
-import { openaiChat, withPrice } from '@oxbow/models'
+import { openaiChat, withFacts } from '@oxbow/models'
 import { scriptedModel } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType } from './core.fixture.ts'
@@ -36,7 +36,7 @@ describe('X6: a budget', () => {
       const session = engine.session({ user: 'u' })
       return { session, outcome: session.run('Go.') }
     }
-    const priced = run(withPrice(plain, { input: 30_000, output: 30_000 }))
+    const priced = run(withFacts(plain, { price: { input: 30_000, output: 30_000 } }))
     await expect(priced.outcome).rejects.toMatchObject({ code: 'budget_exceeded', message: /of 1 are spent/ })
     const { usage, contextTokens } = await priced.session.state()
     expect(usage.cost).toBeCloseTo((tokensOf(usage) * 30_000) / 1e6, 9)

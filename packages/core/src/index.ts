@@ -22,6 +22,7 @@ export {
   noUsage,
   type ToolSpec,
 } from './model.ts'
+export { nearest } from './nearest.ts'
 export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
 export { mayDecide } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
@@ -39,7 +40,7 @@ export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedD
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export type { Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
-export { addUsage, emptyState, type SessionState, statusOf, type TurnState } from './state.ts'
+export { addUsage, emptyState, type SessionState, statusOf, type TurnState, tokensOf } from './state.ts'
 export {
   type DwellTimes,
   dwellTimes,

@@ -67,6 +67,8 @@ export interface ModelCallOptions {
 export interface Model {
   /** `provider:model`, for example `openai:gpt-5`. */
   readonly id: string
+  /** Tokens of input and output together, as far as it is known; it may become known with the first answer. */
+  readonly contextWindow?: number | undefined
   generate(request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
 }
 

@@ -1,5 +1,5 @@
 export { estimateRequestTokens, estimateTokens } from './accounting/estimate.ts'
-export { costAt, type ModelFacts, modelFacts, type Price, withPrice } from './accounting/prices.ts'
+export { costAt, type ModelFacts, modelFacts, type OwnFacts, type Price, withFacts } from './accounting/prices.ts'
 export { type AiSdkOptions, aiSdk } from './ai-sdk/ai-sdk.ts'
 export { type AnthropicOptions, anthropic } from './anthropic/anthropic.ts'
 export type { AnthropicQuirks } from './anthropic/quirks.ts'
@@ -7,7 +7,15 @@ export type { BreakerOptions, BreakerState } from './around/breaker.ts'
 export { type Fallback, type FallbackOptions, type RetryOptions, withFallbacks } from './around/fallbacks.ts'
 export { type GuardedModel, type GuardOptions, guard, type ModelHealth } from './around/guard.ts'
 export { type QueueOptions, type RequestQueue, requestQueue } from './around/queue.ts'
-export { type Environment, type ModelOptions, modelFromEnvironment, resolveModel } from './catalogue/environment.ts'
+export { type ModelDefinition, type ModelsConfig, modelProblems } from './catalogue/definition.ts'
+export { modelFromEnvironment, resolveModel } from './catalogue/environment.ts'
+export {
+  createModels,
+  type ListedModel,
+  type ModelListeners,
+  type Models,
+} from './catalogue/models.ts'
+export type { Environment, ModelOptions } from './catalogue/open.ts'
 export { type Provider, providers } from './catalogue/providers.ts'
 export { type Repair, repairHistory } from './history/repair-history.ts'
 export { offline } from './offline/offline.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { ask, modelAt, serve } from '../asking.fixture.ts'
-import { costAt, modelFacts, withPrice } from './prices.ts'
+import { costAt, modelFacts, withFacts } from './prices.ts'
 
 const usage = {
   inputTokens: 1_000,
@@ -44,10 +44,10 @@ describe('what a call costs (X6)', () => {
   test('is in the reply', async () => {
     const figures = { usage: { prompt_tokens: 1_000, completion_tokens: 100 } }
     const server = await serve({ text: 'hi', ...figures }, { text: 'hi', ...figures }, { text: 'hi', ...figures })
-    const own = withPrice(modelAt(server), { input: 1, output: 10 })
+    const own = withFacts(modelAt(server), { price: { input: 1, output: 10 } })
     expect((await ask(own)).reply.usage.cost).toBeCloseTo(0.002, 12)
-    expect((await ask(withPrice(modelAt(server)))).reply.usage).not.toHaveProperty('cost')
-    const listed = withPrice(modelAt(server, { provider: 'openai', model: 'gpt-4o-mini' }))
+    expect((await ask(withFacts(modelAt(server)))).reply.usage).not.toHaveProperty('cost')
+    const listed = withFacts(modelAt(server, { provider: 'openai', model: 'gpt-4o-mini' }))
     expect((await ask(listed)).reply.usage.cost).toBeGreaterThan(0)
   })
 })

@@ -87,12 +87,31 @@ export function costAt(price: Price, usage: Usage): number {
   return micros / 1_000_000
 }
 
-/** The same model, whose replies say what they cost: at `price`, else by the public list, else nothing. */
-export function withPrice(model: Model, price?: Price): Model {
-  const costOf = async ({ usage, model: reported }: ModelReply): Promise<number | undefined> =>
-    price === undefined ? (await modelFacts(model.id, reported)).cost(usage) : costAt(price, usage)
+/** What one knows of a model oneself; the rest is looked up in the public list when its first answer has come. */
+export interface OwnFacts {
+  readonly price?: Price | undefined
+  readonly contextWindow?: number | undefined
+}
+
+/**
+ * The same model, which knows its context window and whose replies say what they cost: by one's own facts, else by the
+ * public list, else not at all.
+ *
+ * @example const model = withFacts(driver, { price: { input: 0.25, output: 2 }, contextWindow: 400_000 })
+ */
+export function withFacts(model: Model, { price, contextWindow }: OwnFacts = {}): Model {
+  let window = contextWindow ?? model.contextWindow
+  const costOf = async ({ usage, model: reported }: ModelReply): Promise<number | undefined> => {
+    if (price !== undefined && window !== undefined) return costAt(price, usage)
+    const facts = await modelFacts(model.id, reported)
+    window ??= facts.contextWindow
+    return price === undefined ? facts.cost(usage) : costAt(price, usage)
+  }
   return {
-    ...model,
+    id: model.id,
+    get contextWindow() {
+      return window
+    },
     async generate(request, options) {
       const reply = await model.generate(request, options)
       const cost = await costOf(reply)

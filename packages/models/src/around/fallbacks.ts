@@ -1,15 +1,6 @@
 // Asks again, and asks others, as long as nothing of an answer has been shown.
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type Model, type ModelCallOptions, ModelError, type ModelReply, type ModelRequest } from '@oxbow/core'
-
-export interface RetryOptions {
-  /** Requests to one model for one answer. Default 3. */
-  readonly attempts?: number
-  /** The wait before the second request is up to this, in milliseconds, then up to twice as much … Default 500. */
-  readonly baseMs?: number
-  /** No wait is longer, even if the provider asks for it: the next model is asked instead. Default 30,000. */
-  readonly maxMs?: number
-}
+import { type Model, type ModelCallOptions, ModelError } from '@oxbow/core'
+import { type RetryOptions, retrying } from './retry.ts'
 
 export interface Fallback {
   readonly model: Model
@@ -34,6 +25,9 @@ export interface FallbackOptions {
 export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: FallbackOptions = {}): Model {
   return {
     id: model.id,
+    get contextWindow() {
+      return model.contextWindow
+    },
     async generate(request, options) {
       let shown = false
       const onDelta: ModelCallOptions['onDelta'] = (delta) => {
@@ -43,8 +37,14 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
       const spares = [...fallbacks]
       for (let asked = model; ; ) {
         try {
-          const mayRetry = (error: ModelError): boolean => !shown && mayGoWellNow(error, spares.length > 0)
-          const reply = await persist(asked, request, { ...options, onDelta }, retry, mayRetry)
+          const one = asked
+          const reply = await retrying(() => one.generate(request, { ...options, onDelta }), {
+            signal: options.signal,
+            retry,
+            mayRetry: (error) => !shown && mayGoWellNow(error, spares.length > 0),
+            onFailedAttempt: ({ code, message }, waitMs) =>
+              options.onFailedAttempt?.({ model: one.id, code, message, waitMs }),
+          })
           return asked === model ? reply : { source: asked.id, ...reply }
         } catch (error) {
           if (!(error instanceof ModelError)) throw error
@@ -55,35 +55,6 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
         }
       }
     },
-  }
-}
-
-/** One model, asked until it answers or must not be asked again. */
-async function persist(
-  model: Model,
-  request: ModelRequest,
-  options: ModelCallOptions,
-  { attempts = 3, baseMs = 500, maxMs = 30_000 }: RetryOptions,
-  mayRetry: (error: ModelError) => boolean,
-): Promise<ModelReply> {
-  for (let attempt = 1; ; attempt++) {
-    let fault: ModelError
-    try {
-      return await model.generate(request, options)
-    } catch (error) {
-      if (!(error instanceof ModelError) || !mayRetry(error) || attempt >= attempts) throw error
-      // What the provider asks for is no random number.
-      if ((error.retryAfterMs ?? 0) > maxMs) throw error
-      fault = error
-    }
-    const backoffMs = Math.random() * Math.min(maxMs, baseMs * 2 ** (attempt - 1))
-    const waitMs = Math.round(Math.max(fault.retryAfterMs ?? 0, backoffMs))
-    options.onFailedAttempt?.({ model: model.id, code: fault.code, message: fault.message, waitMs })
-    try {
-      await sleep(waitMs, undefined, { signal: options.signal })
-    } catch {
-      throw new ModelError('cancelled', 'The model call was cancelled before it was tried again.')
-    }
   }
 }
 

@@ -48,6 +48,7 @@ export function guard(model: Model, options: GuardOptions = {}): GuardedModel {
 
   return {
     id: model.id,
+    ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
     async generate(request, call) {
       // A call of no session is a session of its own.
       const leave = await queue.enter(provider, call.session ?? `#${anonymous++}`, call.signal)

@@ -49,7 +49,7 @@ describe('what is wrong is told together with what to set', () => {
       configError(/no provider "acme".*openai, dashscope, deepseek.*VLLM_BASE_URL/),
     )
     expect(() => resolveModel('constructor', {})).toThrow(configError(/no provider/))
-    expect(() => modelFromEnvironment({ OXBOW_MODEL: 'gpt-5' })).toThrow(configError(/OXBOW_MODEL to provider:model/))
+    expect(() => modelFromEnvironment({ OXBOW_MODEL: 'gpt-5' })).toThrow(configError(/provider:model \(OXBOW_MODEL/))
   })
 
   test('a missing key', () => {
@@ -58,7 +58,7 @@ describe('what is wrong is told together with what to set', () => {
   })
 
   test('a missing model', () => {
-    expect(() => resolveModel('ollama', {})).toThrow(configError(/OXBOW_MODEL=ollama:model/))
+    expect(() => resolveModel('ollama', {})).toThrow(configError(/a model of ollama must be named.*provider:model/))
   })
 
   test('a base URL that is none', () => {

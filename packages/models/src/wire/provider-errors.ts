@@ -66,7 +66,7 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
   const reason = typeof code === 'string' ? code : String(name)
   return new ModelError(
     'provider_error',
-    `Could not reach ${context.provider} at ${origin(context.baseUrl)} (${reason}). Check the base URL and the network.`,
+    `Could not reach ${context.provider} at ${addressOf(context.baseUrl)} (${reason}). Check the base URL and the network.`,
     { retryable: true, cause },
   )
 }
@@ -74,14 +74,14 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
 /** The endpoint sent us elsewhere. `location` as it came, relative or not. */
 export function redirectError(context: ErrorContext, location: string | null): ModelError {
   const from = `${context.baseUrl.replace(/\/+$/, '')}${context.path}`
-  const to = location !== null && URL.canParse(location, from) ? origin(new URL(location, from).href) : undefined
+  const to = location !== null && URL.canParse(location, from) ? addressOf(new URL(location, from).href) : undefined
   const where =
     to === undefined
       ? 'elsewhere'
       : `to ${clip(scrub(context, to.endsWith(context.path) ? to.slice(0, -context.path.length) : to), 300)}`
   return new ModelError(
     'invalid_request',
-    `${context.provider} redirects ${origin(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
+    `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
   )
 }
 
@@ -230,7 +230,7 @@ function advice(
       return `The conversation is longer than ${model} can read${http}. Shorten it.`
     case 'invalid_request':
       if (status === 404)
-        return `${provider} knows no ${model} at ${origin(context.baseUrl)}${http}. Check the model's name and the base URL.`
+        return `${provider} knows no ${model} at ${addressOf(context.baseUrl)}${http}. Check the model's name and the base URL.`
       if (status === 402) return `The account at ${provider} has no credit left${http}. Top it up.`
       return `${provider} refused the request${http}. Check the model's name and the options.`
     default:
@@ -273,7 +273,7 @@ const scrub = ({ secrets }: ErrorContext, text: string): string =>
 export const clean = (context: ErrorContext, text: string): string => clip(scrub(context, text), 300)
 
 /** The base URL without what could be secret in it. */
-function origin(baseUrl: string): string {
+export function addressOf(baseUrl: string): string {
   if (!URL.canParse(baseUrl)) return 'its address'
   const { protocol, host, pathname } = new URL(baseUrl)
   return `${protocol}//${host}${pathname}`

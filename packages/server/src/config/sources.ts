@@ -1,7 +1,7 @@
 // The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
 
+import { nearest } from '@oxbow/core'
 import type { Kind } from './kinds.ts'
-import { nearest } from './nearest.ts'
 import { SETTINGS } from './schema.ts'
 
 export interface Given {

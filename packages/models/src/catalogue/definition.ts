@@ -1,0 +1,84 @@
+// A configuration of models, and what can be wrong with it before any of them is opened.
+import { nearest } from '@oxbow/core'
+import type { Price } from '../accounting/prices.ts'
+import type { QueueOptions } from '../around/queue.ts'
+import type { Timeouts } from '../wire/clock.ts'
+import { type PlaceChoice, placeOf } from './open.ts'
+
+/** A model as a configuration names it. Keys stand in the environment; here only the name of a variable. */
+export interface ModelDefinition extends PlaceChoice {
+  /** Sent with each request. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** Passed through to the provider with each request, as they are. */
+  readonly options?: Readonly<Record<string, unknown>> | undefined
+  readonly timeouts?: Timeouts | undefined
+  /** Shared by all models at one address: give them once. */
+  readonly limits?: Pick<QueueOptions, 'concurrency' | 'requestsPerMinute'> | undefined
+  /** Default: by the public list. */
+  readonly price?: Price | undefined
+  /** In tokens. Default: by the public list. */
+  readonly contextWindow?: number | undefined
+  /** Names of models that are asked when this one cannot answer; only the list of the model that was asked counts. */
+  readonly fallbacks?: readonly { readonly model: string; readonly weight?: number | undefined }[] | undefined
+}
+
+export interface ModelsConfig {
+  readonly models?: Readonly<Record<string, ModelDefinition>>
+  /** Purpose → name. `default` is the one that is used where nothing else is said. */
+  readonly aliases?: Readonly<Record<string, string>>
+  /** Stronger than the alias of this name: a name, an alias, or `provider:model`. */
+  readonly default?: string | undefined
+}
+
+/** One line for each mistake, beginning with its key as in the file. */
+export function modelProblems({ models = {}, aliases = {}, default: standard }: ModelsConfig): string[] {
+  const names = Object.keys(models)
+  const problems: string[] = []
+  const target = (name: string): string => (Object.hasOwn(aliases, name) ? aliases[name]! : name)
+  const missing = (key: string, name: string, known: readonly string[]): void => {
+    if (known.includes(name)) return
+    const close = nearest(name, known)
+    problems.push(
+      `${key}: there is no model ${JSON.stringify(name)}` +
+        `${close === undefined ? '' : `; did you mean ${JSON.stringify(close)}?`} Configured: ${names.join(', ') || 'none'}`,
+    )
+  }
+  for (const [alias, name] of Object.entries(aliases)) {
+    if (names.includes(alias)) problems.push(`models.aliases.${alias}: there is a model of this name; give it another`)
+    missing(`models.aliases.${alias}`, name, names)
+  }
+  for (const [name, definition] of Object.entries(models)) {
+    try {
+      placeOf(definition, {})
+    } catch (error) {
+      problems.push(`models.${name}: ${(error as Error).message}`)
+    }
+    for (const { model } of definition.fallbacks ?? [])
+      missing(`models.${name}.fallbacks`, model, [...names, ...Object.keys(aliases)])
+  }
+  for (const circle of circles(names, (name) => (models[name]?.fallbacks ?? []).map((it) => target(it.model))))
+    problems.push(
+      `models.${circle[0]}.fallbacks: ${[...circle, circle[0]].join(' → ')} goes round in a circle; when one of them is ` +
+        'down each would get the load of the others. Name spare models in one direction',
+    )
+  if (standard === undefined && names.length > 1 && !Object.hasOwn(aliases, 'default'))
+    problems.push(
+      `models.aliases.default: missing; say which of ${names.join(', ')} is used where nothing else is said`,
+    )
+  return problems
+}
+
+/** Each once, beginning with the member that stands first. */
+function circles(names: readonly string[], next: (name: string) => readonly string[]): string[][] {
+  const found: string[][] = []
+  const done = new Set<string>()
+  const walk = (name: string, path: readonly string[]): void => {
+    const at = path.indexOf(name)
+    if (at >= 0) found.push(path.slice(at))
+    if (at >= 0 || done.has(name)) return
+    for (const it of next(name)) walk(it, [...path, name])
+    done.add(name)
+  }
+  for (const name of names) walk(name, [])
+  return found
+}

@@ -1,0 +1,227 @@
+// The models of a service: named ones from its configuration, others by provider and name; each with its protection.
+import type { FailedAttempt, Model } from '@oxbow/core'
+import { nearest } from '@oxbow/core'
+import { type Price, withFacts } from '../accounting/prices.ts'
+import type { BreakerState } from '../around/breaker.ts'
+import { withFallbacks } from '../around/fallbacks.ts'
+import { type GuardedModel, guard, type ModelHealth } from '../around/guard.ts'
+import { type QueueOptions, type RequestQueue, requestQueue } from '../around/queue.ts'
+import { addressOf } from '../wire/provider-errors.ts'
+import { type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
+import { placeFromEnvironment, placeOfName } from './environment.ts'
+import { configError, type Environment, keyOf, openModel, type Place, placeOf } from './open.ts'
+import { providers } from './providers.ts'
+
+export interface ModelListeners {
+  readonly onBreaker?: (model: string, state: BreakerState) => void
+  /** A request of the named model failed, and another is made. */
+  readonly onFailedAttempt?: (model: string, attempt: FailedAttempt) => void
+}
+
+export interface ListedModel {
+  /** By which `get` finds it. */
+  readonly name: string
+  /** `provider:model`. */
+  readonly model: string
+  readonly aliases: readonly string[]
+  /** Where it is asked, without what could be secret; undefined: in this process. */
+  readonly address?: string
+  /** The variable that its key is read from. Undefined: it needs none. */
+  readonly key?: { readonly variable: string; readonly present: boolean }
+  readonly price?: Price
+  readonly contextWindow?: number
+  readonly fallbacks: readonly { readonly model: string; readonly weight: number }[]
+  /** Once it, or one that it stands in for, is in use. */
+  readonly health?: ModelHealth
+}
+
+export interface Models {
+  /**
+   * A model by its name, an alias, or `provider:model`; the same object each time.
+   * @throws OxbowError `model_config` when there is none, or when it or a fallback of it has no key
+   */
+  get(name: string): Model
+  /** Of the models that are in use, by name. */
+  health(): (ModelHealth & { readonly name: string })[]
+  list(): ListedModel[]
+}
+
+interface Entry {
+  readonly name: string
+  readonly place: Place
+  readonly definition: Partial<ModelDefinition>
+  opened?: { readonly guarded: GuardedModel; readonly model: Model }
+  whole?: Model
+}
+
+/**
+ * Every model with a retry, spare models, a breaker of its own, a queue per address, and its price. Without a
+ * configuration `default` is what the environment asks for, as in `modelFromEnvironment`.
+ *
+ * @throws OxbowError `model_config` with one line for each thing that is wrong
+ * @example
+ * const models = createModels(
+ *   {
+ *     models: {
+ *       main: { provider: 'deepseek', model: 'deepseek-chat', fallbacks: [{ model: 'local' }] },
+ *       local: { provider: 'vllm', model: 'qwen3', baseUrl: 'http://gpu:8000/v1' },
+ *     },
+ *     aliases: { default: 'main', fast: 'local' },
+ *   },
+ *   process.env,
+ * )
+ * const model = models.get('fast')
+ */
+export function createModels(
+  config: ModelsConfig = {},
+  environment: Environment = {},
+  listeners: ModelListeners = {},
+): Models {
+  const problems = modelProblems(config)
+  if (problems.length > 0) throw configError(problems.join('\n'))
+  const { models = {}, aliases = {} } = config
+  const entries = new Map<string, Entry>()
+  for (const [name, definition] of Object.entries(models))
+    entries.set(name, { name, place: placeOf(definition, environment), definition })
+  const limits = limitsByAddress(entries)
+  const queues = new Map<string, RequestQueue>()
+
+  const queueOf = ({ row, baseUrl }: Place): RequestQueue => {
+    const address = addressOf(baseUrl)
+    const queue =
+      queues.get(address) ?? requestQueue(row === undefined ? { concurrency: Infinity } : limits.get(address))
+    queues.set(address, queue)
+    return queue
+  }
+
+  /** The model alone, as a fallback of others uses it: both share one breaker. */
+  function open(entry: Entry): NonNullable<Entry['opened']> {
+    if (entry.opened !== undefined) return entry.opened
+    const { name, place, definition } = entry
+    const { headers, timeouts, options, price, contextWindow } = definition
+    const driver = openModel(place, environment, {
+      ...(headers !== undefined && { headers }),
+      ...(timeouts !== undefined && { timeouts }),
+    })
+    const guarded = guard(options === undefined ? driver : withOptions(driver, options), {
+      queue: queueOf(place),
+      onBreaker: (_, state) => listeners.onBreaker?.(name, state),
+    })
+    entry.opened = { guarded, model: withFacts(guarded, { price, contextWindow }) }
+    return entry.opened
+  }
+
+  function whole(entry: Entry): Model {
+    if (entry.whole !== undefined) return entry.whole
+    const fallbacks = (entry.definition.fallbacks ?? []).map(({ model, weight = 1 }) => ({
+      model: open(entries.get(aliases[model] ?? model)!).model,
+      weight,
+    }))
+    const model = withFallbacks(open(entry).model, { fallbacks })
+    entry.whole = heard(model, (attempt) => listeners.onFailedAttempt?.(entry.name, attempt))
+    return entry.whole
+  }
+
+  function byName(name: string): Entry {
+    const found = entries.get(ownOf(aliases, name) ?? name)
+    if (found !== undefined) return found
+    if (name !== 'offline' && !name.includes(':') && !Object.hasOwn(providers, name)) throw unknown(name)
+    return placed(placeOfName(name, environment))
+  }
+
+  function placed(place: Place): Entry {
+    const found = entries.get(place.id) ?? { name: place.id, place, definition: {} }
+    entries.set(place.id, found)
+    return found
+  }
+
+  function unknown(name: string): Error {
+    const known = [...Object.keys(models), ...Object.keys(aliases)]
+    const close = nearest(name, [...known, ...Object.keys(providers)])
+    return configError(
+      `There is no model ${JSON.stringify(name)}${close === undefined ? '' : `; did you mean ${close}?`} ` +
+        `${known.length === 0 ? '' : `Configured: ${known.join(', ')}. `}Others are named as provider:model ` +
+        `(OXBOW_MODEL, --model); the providers are ${Object.keys(providers).join(', ')}, and offline.`,
+    )
+  }
+
+  function standard(): Entry {
+    const [only] = Object.keys(models)
+    const name = config.default ?? ownOf(aliases, 'default') ?? only
+    return name === undefined ? placed(placeFromEnvironment(environment)) : byName(name)
+  }
+
+  return {
+    get: (name) => whole(name === 'default' ? standard() : byName(name)),
+    health: () =>
+      [...entries.values()].flatMap(({ name, opened }) =>
+        opened === undefined ? [] : [{ name, ...opened.guarded.health() }],
+      ),
+    list() {
+      const { name: first } = standard()
+      return [...entries.values()].map((entry): ListedModel => {
+        const { name, place, definition, opened } = entry
+        const { price, fallbacks = [] } = definition
+        const contextWindow = opened?.model.contextWindow ?? definition.contextWindow
+        const own = Object.entries(aliases).flatMap(([alias, to]) =>
+          to === name && alias !== 'default' ? [alias] : [],
+        )
+        const key = keyOf(place.keyVariables, environment)
+        const [preferred] = place.keyVariables
+        return {
+          name,
+          model: place.id,
+          aliases: name === first ? ['default', ...own] : own,
+          ...(place.row !== undefined && { address: addressOf(place.baseUrl) }),
+          ...(preferred !== undefined && { key: { variable: key?.variable ?? preferred, present: key !== undefined } }),
+          ...(price !== undefined && { price }),
+          ...(contextWindow !== undefined && { contextWindow }),
+          fallbacks: fallbacks.map(({ model, weight = 1 }) => ({ model, weight })),
+          ...(opened !== undefined && { health: opened.guarded.health() }),
+        }
+      })
+    },
+  }
+}
+
+/** Names come from a file: `constructor` is one like any other. */
+const ownOf = (aliases: Readonly<Record<string, string>>, name: string): string | undefined =>
+  Object.hasOwn(aliases, name) ? aliases[name] : undefined
+
+/** @throws OxbowError `model_config` when two models at one address have different limits */
+function limitsByAddress(entries: ReadonlyMap<string, Entry>): Map<string, QueueOptions> {
+  const found = new Map<string, { readonly name: string; readonly limits: QueueOptions }>()
+  for (const { name, place, definition } of entries.values()) {
+    const { limits } = definition
+    if (limits === undefined) continue
+    const address = addressOf(place.baseUrl)
+    const other = found.get(address)
+    if (other !== undefined && JSON.stringify(other.limits) !== JSON.stringify(limits))
+      throw configError(
+        `models.${name}.limits: others than those of models.${other.name}, and both are asked at ${address}; one address ` +
+          'has one queue, so give its limits once',
+      )
+    found.set(address, { name, limits })
+  }
+  return new Map([...found].map(([address, { limits }]) => [address, limits]))
+}
+
+const withOptions = (model: Model, options: Readonly<Record<string, unknown>>): Model => ({
+  id: model.id,
+  generate: (request, call) => model.generate({ ...request, options: { ...options, ...request.options } }, call),
+})
+
+const heard = (model: Model, listen: (attempt: FailedAttempt) => void): Model => ({
+  id: model.id,
+  get contextWindow() {
+    return model.contextWindow
+  },
+  generate: (request, options) =>
+    model.generate(request, {
+      ...options,
+      onFailedAttempt(attempt) {
+        listen(attempt)
+        options.onFailedAttempt?.(attempt)
+      },
+    }),
+})
