@@ -76,8 +76,16 @@ function writer() {
     return taken
   }
   function item(): void {
-    if (outer === undefined) return paragraph()
-    const text = outer.type === 'table' ? take().replace(/\s*\n\s*/g, ' ').replace(/^\| /, '') : take()
+    if (outer === undefined) {
+      paragraph()
+      return
+    }
+    const text =
+      outer.type === 'table'
+        ? take()
+            .replace(/\s*\n\s*/g, ' ')
+            .replace(/^\| /, '')
+        : take()
     if (text === '') return
     const [start] = put(outer.type === 'list' ? `- ${text}` : text, outer.items.length === 0 ? '\n\n' : '\n')
     if (outer.items.length === 0) outer.start = start
@@ -104,7 +112,10 @@ function writer() {
       line += ' | '
     },
     heading(depth: number): void {
-      if (outer !== undefined) return paragraph()
+      if (outer !== undefined) {
+        paragraph()
+        return
+      }
       const text = take().replace(/\s+/g, ' ')
       if (text === '') return
       const [start, end] = put(text, '\n\n')

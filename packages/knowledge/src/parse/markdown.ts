@@ -58,7 +58,8 @@ function blockOf(node: RootContent): Block[] {
 }
 
 /** A heading as it is read: without emphasis, code and link marks. */
-const withoutMarks = (heading: string): string => plainText(fromMarkdown(heading)).replace(/\s+/g, ' ').trim() || heading
+const withoutMarks = (heading: string): string =>
+  plainText(fromMarkdown(heading)).replace(/\s+/g, ' ').trim() || heading
 
 function titleOf(text: string, blocks: readonly Block[]): string | undefined {
   const named = /^---\n(?:.*\n)*?title: *(.+)\n(?:.*\n)*?---/.exec(text.slice(0, 2_000))?.[1]

@@ -1,7 +1,6 @@
 import { extname } from 'node:path'
 import type { ParsedDocument } from '../document.ts'
 import { KnowledgeError } from '../errors.ts'
-import { parseMarkdown } from './markdown.ts'
 import { parseRows, parseText } from './text.ts'
 
 type Format = 'markdown' | 'text' | 'rows' | 'html' | 'pdf'
@@ -35,10 +34,11 @@ export async function parseDocument(path: string, bytes: Uint8Array): Promise<Pa
   throw new KnowledgeError('no_text', `There is no text in it.${hint}`)
 }
 
+/** Parsers are loaded when the first file needs them. */
 async function parseFormat(path: string, bytes: Uint8Array): Promise<ParsedDocument> {
   switch (formats[extname(path).toLowerCase()]) {
     case 'markdown':
-      return parseMarkdown(decode(bytes))
+      return (await import('./markdown.ts')).parseMarkdown(decode(bytes))
     case 'text':
       return parseText(decode(bytes))
     case 'rows':
@@ -47,14 +47,15 @@ async function parseFormat(path: string, bytes: Uint8Array): Promise<ParsedDocum
       return (await import('./html.ts')).parseHtml(decode(bytes))
     case 'pdf':
       return (await import('./pdf.ts')).parsePdf(bytes)
-    case undefined:
+    default:
       throw new KnowledgeError('unsupported_type', `Only these are read: ${Object.keys(formats).join(' ')}`)
   }
 }
 
 function decode(bytes: Uint8Array): string {
   const [first, second] = bytes
-  const wide = first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined
+  const wide =
+    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined
   if (wide === undefined && bytes.subarray(0, 8_192).includes(0))
     throw new KnowledgeError('binary', 'It is not a text, whatever its name says.')
   try {

@@ -49,7 +49,8 @@ function textOf(items: readonly TextItem[]): string {
   for (const { str, hasEOL, height, transform } of items) {
     const y = transform[5] ?? 0
     if (str.trim() !== '') {
-      if (lineY !== undefined && text.endsWith('\n') && Math.abs(lineY - y) > 1.6 * Math.max(height, lineHeight)) text += '\n'
+      if (lineY !== undefined && text.endsWith('\n') && Math.abs(lineY - y) > 1.6 * Math.max(height, lineHeight))
+        text += '\n'
       lineY = y
       lineHeight = height
     }

@@ -1,0 +1,91 @@
+// Text → terms, the same for what is indexed and what is asked. FTS5 stems the terms (Porter) and folds accents.
+import { UNSPACED } from './tokens.ts'
+
+const MAX_TERM = 64
+/** A question longer than this is cut; so is one with more terms. */
+const MAX_QUERY_LENGTH = 4_000
+const MAX_QUERY_TERMS = 64
+
+const letter = `(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])`
+// Runs of scripts that write words without spaces; words and identifiers with the signs that join their parts.
+const runs = new RegExp(`([${UNSPACED}]+)|(${letter}+(?:[-._:/@#\\\\+'’]+${letter}+)*(?:\\+\\+|#(?!${letter}))?)`, 'gu')
+
+/** What FTS5 is given in place of the text: terms with spaces between them. */
+export const termsOf = (text: string): string => [...analyse(text)].join(' ')
+
+/** The terms of a text in order, each no longer than 64 characters, of letters, digits, `.`, `+` and `#` only. */
+export function* analyse(text: string): Generator<string> {
+  for (const { whole, parts } of wordsOf(text)) {
+    yield* whole
+    yield* parts
+  }
+}
+
+/** The terms of one word: the identifier as a whole, where it has parts, and the parts. */
+interface Word {
+  readonly whole: readonly string[]
+  readonly parts: readonly string[]
+}
+
+function* wordsOf(text: string): Generator<Word> {
+  for (const [, unspaced, word] of text.toWellFormed().normalize('NFKC').matchAll(runs))
+    yield unspaced === undefined ? identifier(word!) : { whole: [], parts: grams(unspaced) }
+}
+
+export interface Query {
+  /** What FTS5 is asked: any of the terms. Empty when there is none. */
+  readonly any: string
+  /** What it is asked for numbers and codes, which are only ever meant exactly. Empty when there is none. */
+  readonly exact: string
+}
+
+/** A question is data: each term is quoted, so that nothing in it is understood as syntax. */
+export function queryOf(text: string): Query {
+  const terms = new Set<string>()
+  const codes = new Set<string>()
+  for (const { whole, parts } of wordsOf(text.slice(0, MAX_QUERY_LENGTH))) {
+    for (const it of [...whole, ...parts]) if (terms.size < MAX_QUERY_TERMS) terms.add(it)
+    // The parts of an order number are those of its neighbours, too.
+    for (const it of whole.length > 0 ? whole : parts) if (terms.has(it) && isCode(it)) codes.add(it)
+  }
+  return { any: anyOf([...terms]), exact: anyOf([...codes]) }
+}
+
+const anyOf = (terms: readonly string[]): string => terms.map((it) => `"${it}"`).join(' OR ')
+
+/** An order number, an error code, a date: with digits, and too long to be met by chance. */
+const isCode = (term: string): boolean =>
+  /^\d{5,}$/.test(term) || (/\d/.test(term) && /[a-z.]/.test(term) && term.length > 4)
+
+/** Pairs of neighbours, and a character alone where it has no neighbour. */
+function grams(run: string): string[] {
+  const characters = [...run]
+  if (characters.length === 1) return characters
+  return characters.slice(1).map((it, n) => characters[n]! + it)
+}
+
+/** `getUserById` is getuserbyid, and get, user, by, id. */
+function identifier(word: string): Word {
+  const components = word
+    .replace(/['’]s$/i, '')
+    .replace(/['’]/g, '')
+    .split(/[.:/@\\]+/)
+    .map(partsOf)
+  const whole = [components.flat(), ...components].filter((it) => it.length > 1).map(joined)
+  return { whole: [...new Set(whole)], parts: [...new Set(components.flat().map(folded))] }
+}
+
+function partsOf(component: string): string[] {
+  return component
+    .replace(/(\p{Ll}|\p{N})(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .split(/[ _-]+|(?<=.)[+#](?=[^+#])/u)
+    .filter((it) => it !== '')
+}
+
+/** Without the signs between the parts, so that userId, user_id and user-id are one; between digits a dot, so that 1.23 is not 12.3. */
+function joined(parts: readonly string[]): string {
+  return folded(parts.reduce((all, it) => all + (/\d$/.test(all) && /^\d/.test(it) ? '.' : '') + it, ''))
+}
+
+const folded = (part: string): string => [...part.toLowerCase().slice(0, MAX_TERM * 2)].slice(0, MAX_TERM).join('')

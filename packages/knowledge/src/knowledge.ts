@@ -1,0 +1,130 @@
+import { resolve } from 'node:path'
+import type { Embedder } from './embedder.ts'
+import { KnowledgeError } from './errors.ts'
+import { mustExist } from './files.ts'
+import type { IndexProgress, IndexReport } from './indexing.ts'
+import { DEFAULT_PASSAGES, type PassageOptions } from './passages.ts'
+import type { DocumentInfo, Problem } from './reading.ts'
+import { type Reranker, type SearchOptions, type SearchResult, search } from './search.ts'
+import { startThread } from './thread-client.ts'
+import { watchRoots } from './watch.ts'
+
+export interface KnowledgeOptions {
+  /** The file of the index; made when it is missing. */
+  readonly path: string
+  /** With one, similar meanings are found, too. Needs the optional dependency `sqlite-vec`. */
+  readonly embedder?: Embedder
+  readonly reranker?: Reranker
+  /** How long a search waits for the embedder, and for the reranker. Default 3000. */
+  readonly timeoutMs?: number
+  readonly passages?: PassageOptions
+  /** Larger files are left out and reported. Default 20 MiB. */
+  readonly maxFileBytes?: number
+}
+
+export interface IndexOptions {
+  readonly onProgress?: (progress: IndexProgress) => void
+  /** Ends it early; what was indexed until then stays. */
+  readonly signal?: AbortSignal
+}
+
+export interface Watching {
+  /** Resolves when changes from then on are seen. */
+  readonly ready: Promise<void>
+  stop(): Promise<void>
+}
+
+export interface Knowledge {
+  /**
+   * Indexes files and folders, and remembers them for `refresh`. Only what has changed is read again. Files that cannot be
+   * read are in the report. Rejects with a KnowledgeError: `not_found`, `cancelled`, `index_unusable`.
+   */
+  add(paths: readonly string[], options?: IndexOptions): Promise<IndexReport>
+  /** Indexes what has changed in everything that was added. */
+  refresh(options?: IndexOptions): Promise<IndexReport>
+  /** Takes files or folders out again that were added; tells how many documents went. */
+  remove(paths: readonly string[]): Promise<number>
+  /** Never rejects because a channel failed; `channels` tells. Rejects with the signal's reason. */
+  search(question: string, options?: SearchOptions): Promise<SearchResult>
+  documents(): Promise<readonly DocumentInfo[]>
+  /** Files that were left out by the last run, with the reasons. */
+  problems(): Promise<readonly Problem[]>
+  /** Keeps the index up to date with its files. Reports each run, and what keeps it from running. */
+  watch(onReport: (report: IndexReport | KnowledgeError) => void): Promise<Watching>
+  close(): Promise<void>
+}
+
+/**
+ * Opens a knowledge base. Several processes may use one file at the same time. The database is held by threads of its own.
+ *
+ * @example
+ * const knowledge = openKnowledge({ path: '.oxbow/knowledge.db' })
+ * await knowledge.add(['docs'])
+ * const { hits } = await knowledge.search('How do I rotate a key?')
+ */
+export function openKnowledge(options: KnowledgeOptions): Knowledge {
+  const { embedder, reranker, timeoutMs = 3_000, maxFileBytes = 20 * 1024 * 1024 } = options
+  const path = resolve(options.path)
+  const passages = { ...DEFAULT_PASSAGES, ...options.passages }
+  if (!(passages.maxTokens >= 16) || !(passages.overlapTokens >= 0) || passages.overlapTokens > passages.maxTokens / 2)
+    throw new KnowledgeError('options_invalid', 'passages: maxTokens is at least 16, overlapTokens at most half of it.')
+  const thread = startThread(path)
+  let indexing: Promise<unknown> = Promise.resolve()
+  const closing = new AbortController()
+
+  /** One run after the other: two threads of one process would only wait for each other. */
+  function index(
+    roots: readonly string[] | undefined,
+    { onProgress, signal }: IndexOptions = {},
+  ): Promise<IndexReport> {
+    const stop = AbortSignal.any([closing.signal, ...(signal === undefined ? [] : [signal])])
+    const run = indexing.then(async () => {
+      if (stop.aborted) throw new KnowledgeError('cancelled', 'Indexing was cancelled before it began.')
+      const indexer = startThread(path, {
+        ...(onProgress === undefined ? {} : { progress: onProgress }),
+        ...(embedder === undefined
+          ? {}
+          : { embed: (texts: readonly string[]) => embedder.embed(texts, { kind: 'document', signal: stop }) }),
+      })
+      const cancel = (): void => indexer.cancel()
+      stop.addEventListener('abort', cancel)
+      try {
+        const job = { maxFileBytes, passages, embedder: embedder?.id }
+        return await indexer.ask('index', { ...job, roots: roots ?? (await indexer.ask('roots')) })
+      } finally {
+        stop.removeEventListener('abort', cancel)
+        await indexer.close()
+      }
+    })
+    indexing = run.catch(() => undefined)
+    return run
+  }
+
+  const knowledge: Knowledge = {
+    async add(paths, indexOptions) {
+      const roots = [...new Set(paths.map((it) => resolve(it)))]
+      for (const it of roots) await mustExist(it)
+      return index(roots, indexOptions)
+    },
+    refresh: (indexOptions) => index(undefined, indexOptions),
+    async remove(paths) {
+      await indexing
+      return thread.ask(
+        'forget',
+        paths.map((it) => resolve(it)),
+      )
+    },
+    search: (question, searchOptions) => search({ thread, embedder, reranker, timeoutMs }, question, searchOptions),
+    documents: () => thread.ask('documents'),
+    problems: () => thread.ask('problems'),
+    async watch(onReport) {
+      return watchRoots(await thread.ask('roots'), () => knowledge.refresh(), onReport, closing.signal)
+    },
+    async close() {
+      closing.abort()
+      await indexing
+      await thread.close()
+    },
+  }
+  return knowledge
+}

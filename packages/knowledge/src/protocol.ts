@@ -1,0 +1,34 @@
+// What the main thread and the threads that hold the database say to each other.
+import type { Embed } from './embedder.ts'
+import type { IndexJob, IndexProgress, IndexReport } from './indexing.ts'
+import type { ChannelQuery, DocumentInfo, Problem, StoredPassage } from './reading.ts'
+
+/** What a thread can be asked for. */
+export interface Requests {
+  index(job: IndexJob): IndexReport
+  forget(paths: readonly string[]): number
+  keyword(query: ChannelQuery & { readonly match: string }): readonly StoredPassage[]
+  vector(query: ChannelQuery & { readonly embedder: string; readonly vector: Float32Array }): {
+    readonly passages: readonly StoredPassage[]
+    /** Passages that have no vector yet. */
+    readonly missing: number
+  }
+  documents(): readonly DocumentInfo[]
+  problems(): readonly Problem[]
+  roots(): readonly string[]
+  passage(id: { readonly document: string; readonly key: string }): StoredPassage | undefined
+}
+
+export type ToThread =
+  | { readonly type: 'request'; readonly id: number; readonly name: keyof Requests; readonly argument: unknown }
+  | { readonly type: 'cancel' }
+  | { readonly type: 'embedded'; readonly vectors: readonly Float32Array[] }
+  | { readonly type: 'embedding.failed'; readonly message: string }
+  | { readonly type: 'close' }
+
+export type FromThread =
+  | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
+  | { readonly type: 'error'; readonly id: number; readonly code: string | undefined; readonly message: string }
+  | { readonly type: 'progress'; readonly progress: IndexProgress }
+  /** The main thread has the embedder. */
+  | { readonly type: 'embed'; readonly texts: Parameters<Embed>[0] }

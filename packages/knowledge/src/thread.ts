@@ -1,0 +1,76 @@
+// The thread that holds the database. Indexing and searching have one each: SQLite calls block.
+import type { DatabaseSync } from 'node:sqlite'
+import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from './errors.ts'
+import type { FromThread, Requests, ToThread } from './protocol.ts'
+import { reader } from './reading.ts'
+import { openStore } from './store.ts'
+
+const { path } = workerData as { path: string }
+const port = parentPort!
+const post = (message: FromThread): void => port.postMessage(message)
+
+let cancelled = false
+let embedding: PromiseWithResolvers<readonly Float32Array[]> | undefined
+
+type Handlers = {
+  [Name in keyof Requests]: (
+    ...argument: Parameters<Requests[Name]>
+  ) => ReturnType<Requests[Name]> | Promise<ReturnType<Requests[Name]>>
+}
+
+const handlersOf = (database: DatabaseSync): Handlers => ({
+  ...reader(database),
+  // Searching needs no parsers.
+  async index(job) {
+    const { index } = await import('./indexing.ts')
+    cancelled = false
+    return index(database, job, {
+      cancelled: () => cancelled,
+      progress: (progress) => post({ type: 'progress', progress }),
+      embed(texts) {
+        embedding = Promise.withResolvers()
+        post({ type: 'embed', texts })
+        return embedding.promise
+      },
+    })
+  },
+  forget: async (paths) => (await import('./indexing.ts')).forget(database, paths),
+})
+
+let database: DatabaseSync | undefined
+let handlers: Handlers | undefined
+
+/** With the first request, so that a file that cannot be used is that request's error. */
+function opened(): Handlers {
+  database ??= openStore(path)
+  handlers ??= handlersOf(database)
+  return handlers
+}
+
+port.on('message', async (message: ToThread) => {
+  switch (message.type) {
+    case 'cancel':
+      cancelled = true
+      return
+    case 'embedded':
+      embedding?.resolve(message.vectors)
+      return
+    case 'embedding.failed':
+      embedding?.reject(new Error(message.message))
+      return
+    case 'close':
+      database?.close()
+      port.close()
+      return
+    case 'request': {
+      const { id, name, argument } = message
+      try {
+        const work = opened()[name] as (argument: unknown) => unknown
+        post({ type: 'answer', id, value: await work(argument) })
+      } catch (error) {
+        post({ type: 'error', id, code: (error as { code?: string }).code, message: messageOf(error) })
+      }
+    }
+  }
+})
