@@ -1,6 +1,6 @@
 // The driver for Anthropic's messages format, streamed.
 import type { Model } from '@oxbow/core'
-import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import type { AnthropicQuirks } from './quirks.ts'
 import { assembleMessage } from './reply.ts'
@@ -22,8 +22,8 @@ const format: Format = {
 }
 
 /**
- * A model behind an endpoint that speaks Anthropic's messages. Thinking is asked for with `options.thinking` of the
- * request, beta features with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the
+ * A model behind an endpoint that speaks Anthropic's messages. Thinking is asked for with `options.thinking`, beta
+ * features with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the
  * address or the key cannot be right; `generate` rejects with a `ModelError` as that of `openaiChat`.
  *
  * @example
@@ -32,6 +32,7 @@ const format: Format = {
  *   model: 'claude-sonnet-5',
  *   baseUrl: 'https://api.anthropic.com/v1',
  *   apiKey,
+ *   options: { thinking: { type: 'adaptive' } },
  * })
  */
 export function anthropic(options: AnthropicOptions): Model {
@@ -42,7 +43,7 @@ export function anthropic(options: AnthropicOptions): Model {
   return {
     id,
     generate: async (request, { signal, onDelta }) => {
-      const { body, answerTool } = writeRequest(request)
+      const { body, answerTool } = writeRequest(withOptions(request, options.options))
       const { calls: maxCalls } = endpoint.limits
       return exchange(endpoint, body, assembleMessage({ request, model, answerTool, onDelta, maxCalls }), signal)
     },

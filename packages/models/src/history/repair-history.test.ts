@@ -1,22 +1,8 @@
-import type { Block, CallBlock, Message, ResultBlock } from '@oxbow/core'
+import type { Block, Message, ResultBlock } from '@oxbow/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { repairHistory } from '../index.ts'
-
-const text = (value: string): Block => ({ type: 'text', text: value })
-const call = (callId: string): CallBlock => ({ type: 'call', callId, tool: 'add', arguments: '{}' })
-const result = (callId: string, value = 'done'): ResultBlock => ({
-  type: 'result',
-  callId,
-  tool: 'add',
-  status: 'success',
-  content: [{ type: 'text', text: value }],
-})
-let count = 0
-const message = (role: Message['role'], ...blocks: Block[]): Message => ({ id: `m${++count}`, role, blocks })
-const user = (...blocks: Block[]) => message('user', ...blocks)
-const assistant = (...blocks: Block[]) => message('assistant', ...blocks)
-const tool = (...blocks: Block[]) => message('tool', ...blocks)
+import { assistant, call, histories, result, text, tool, user } from './histories.fixture.ts'
 
 const kinds = (messages: Message[]) => repairHistory(messages).repairs.map((repair) => repair.kind)
 const blocks = (messages: Message[]) => repairHistory(messages).messages.map((m) => [m.role, ...m.blocks])
@@ -167,43 +153,8 @@ test('a sound history of thousands of messages costs a small part of writing it 
 })
 
 describe('any history', () => {
-  const id = fc.constantFrom('', 'a', 'b', 'c', 'a~2', 'call~2')
-  const words = fc.constantFrom('', ' ', '\n', 'x', 'one', 'two words')
-  const anyBlock: fc.Arbitrary<Block> = fc.oneof(
-    words.map((value): Block => text(value)),
-    fc.record({ type: fc.constant('thinking' as const), text: words }),
-    fc.record({ type: fc.constant('thinking' as const), text: words, signature: fc.constant('s') }),
-    fc.constant<Block>({ type: 'data', mediaType: 'image/png', url: 'https://example.com/a.png' }),
-    id.map((callId): Block => call(callId)),
-    fc.tuple(id, words).map(([callId, value]): Block => result(callId, value)),
-  )
-  const anyMessage: fc.Arbitrary<Message> = fc.record({
-    id: fc.string({ maxLength: 3 }),
-    role: fc.constantFrom('user' as const, 'assistant' as const, 'tool' as const),
-    blocks: fc.array(anyBlock, { maxLength: 5 }),
-  })
-  /** Mostly sound, so that long runs of pairing are reached, with one or two things broken. */
-  const nearlySound = fc.array(fc.array(id, { minLength: 1, maxLength: 3 }), { maxLength: 6 }).chain((steps) => {
-    const history = steps.flatMap((ids) => [
-      user(text('question')),
-      assistant(text('let me see'), ...ids.map(call)),
-      tool(...ids.map((callId) => result(callId))),
-    ])
-    return fc.subarray(history, { minLength: Math.max(0, history.length - 3) })
-  })
-  const histories = fc.oneof(
-    fc.array(anyMessage, { maxLength: 12 }),
-    nearlySound,
-    fc
-      .shuffledSubarray([...'abc'])
-      .map((ids) => [
-        assistant(...ids.map(call)),
-        user(text('steer')),
-        tool(...ids.toReversed().map((i) => result(i))),
-      ]),
-  )
   const check = (property: (history: Message[]) => void) =>
-    fc.assert(fc.property(histories.map(deepFreeze), property), { numRuns: 2_000 })
+    fc.assert(fc.property(histories, property), { numRuns: 2_000 })
 
   test('is left as it is, and repaired without throwing', () => {
     check((history) => {
@@ -259,11 +210,3 @@ describe('any history', () => {
     })
   })
 })
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const inner of Object.values(value)) deepFreeze(inner)
-  }
-  return value
-}

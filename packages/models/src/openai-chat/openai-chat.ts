@@ -1,6 +1,6 @@
 // The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
 import type { Model } from '@oxbow/core'
-import { bearer, type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { bearer, type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import type { Quirks } from './quirks.ts'
 import { assembleReply } from './reply.ts'
@@ -32,6 +32,11 @@ export function openaiChat(options: OpenAiChatOptions): Model {
   return {
     id: options.id ?? `${provider}:${model}`,
     generate: async (request, { signal, onDelta }) =>
-      exchange(endpoint, writeRequest(request), assembleReply(request, model, quirks, onDelta, calls), signal),
+      exchange(
+        endpoint,
+        writeRequest(withOptions(request, options.options)),
+        assembleReply(request, model, quirks, onDelta, calls),
+        signal,
+      ),
   }
 }

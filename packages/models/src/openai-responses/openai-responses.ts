@@ -1,6 +1,6 @@
 // The driver for OpenAI's responses format, streamed.
 import type { Model } from '@oxbow/core'
-import { bearer, type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { bearer, type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import { assembleResponse } from './reply.ts'
 import { responsesRequestWriter } from './request.ts'
@@ -33,7 +33,7 @@ export function openaiResponses(options: OpenAiResponsesOptions): Model {
     generate: async (request, { signal, onDelta }) => {
       const { calls: maxCalls } = endpoint.limits
       const assembler = assembleResponse({ request, model, onDelta, maxCalls })
-      return exchange(endpoint, writeRequest(request), assembler, signal)
+      return exchange(endpoint, writeRequest(withOptions(request, options.options)), assembler, signal)
     },
   }
 }

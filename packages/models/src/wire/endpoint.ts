@@ -1,5 +1,5 @@
 // Where requests go and what goes with each: checked once, when a model is made.
-import { OxbowError } from '@oxbow/core'
+import { type ModelRequest, OxbowError } from '@oxbow/core'
 import { defaultLimits, type Limits } from './answer.ts'
 import type { Timeouts } from './clock.ts'
 import type { Endpoint } from './exchange.ts'
@@ -15,6 +15,8 @@ export interface DriverOptions {
   readonly apiKey?: string | undefined
   /** The environment variable that the key came from; error messages name it. */
   readonly keyVariable?: string | undefined
+  /** Fields that each request carries beside those of the driver, for example `{ thinking: … }`; those of the request win. */
+  readonly options?: Readonly<Record<string, unknown>>
   /** Sent with each request; they win over the driver's own. */
   readonly headers?: Readonly<Record<string, string>>
   readonly timeouts?: Timeouts
@@ -29,6 +31,10 @@ export interface Format {
   /** Headers of the format itself, with the key in the place where the format has it. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>
 }
+
+/** The request with the fields that every request of the model carries. */
+export const withOptions = (request: ModelRequest, options: DriverOptions['options']): ModelRequest =>
+  options === undefined ? request : { ...request, options: { ...options, ...request.options } }
 
 export const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }

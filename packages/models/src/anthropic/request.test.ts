@@ -1,0 +1,421 @@
+// What the driver sends, read at the other end of the wire.
+import type { Block, Message, ModelRequest } from '@oxbow/core'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { anthropicAt, ask, request, serve, userMessage } from '../asking.fixture.ts'
+import { assistant, call, histories, result, text, tool, user } from '../history/histories.fixture.ts'
+import { type AnthropicOptions, repairHistory } from '../index.ts'
+import { messagesRequestWriter, type WriterOptions } from './request.ts'
+
+// biome-ignore lint/suspicious/noExplicitAny: the wire is what these tests look at.
+type Body = Record<string, any>
+
+async function sent(overrides: Partial<ModelRequest> = {}, options: Partial<AnthropicOptions> = {}): Promise<Body> {
+  const server = await serve({ text: 'ok' })
+  await ask(anthropicAt(server, { promptCache: false, ...options }), overrides)
+  return server.requests[0]!.body
+}
+const messages = async (history: Message[], overrides: Partial<ModelRequest> = {}) =>
+  (await sent({ messages: history, ...overrides })).messages
+
+const spec = (name: string) => ({ name, description: `Does ${name}.`, input: { properties: {} } })
+const thought = (signature: string): Block => ({ type: 'thinking', text: 'hm', signature })
+const by = (model: string, message: Message): Message => ({ ...message, model })
+
+test('a plain question', async () => {
+  const server = await serve({ text: 'ok' })
+  await ask(anthropicAt(server, { promptCache: false, headers: { 'anthropic-beta': 'new-2026' } }), {
+    system: 'Be terse.',
+  })
+  const { path, headers, body } = server.requests[0]!
+  expect(path).toBe('/v1/messages')
+  expect(headers).toMatchObject({
+    'x-api-key': 'sk-secret',
+    'anthropic-version': '2023-06-01',
+    'anthropic-beta': 'new-2026',
+  })
+  expect(body).toEqual({
+    model: 'any',
+    stream: true,
+    max_tokens: 32_000,
+    system: [{ type: 'text', text: 'Be terse.' }],
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
+  })
+})
+
+describe('messages', () => {
+  test('a turn with tools: the results come first in the user’s message, and what the user said after them', async () => {
+    expect(
+      await messages([
+        userMessage('add'),
+        assistant(text('Let me see.'), { ...call('c1'), arguments: '{"a": 1}' }, call('c2')),
+        tool({ ...result('c1'), status: 'error' }, { ...result('c2'), content: [] }),
+        user(text('and then?')),
+      ]),
+    ).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'add' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Let me see.' },
+          { type: 'tool_use', id: 'c1', name: 'add', input: { a: 1 } },
+          { type: 'tool_use', id: 'c2', name: 'add', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'c1', content: [{ type: 'text', text: 'done' }], is_error: true },
+          { type: 'tool_result', tool_use_id: 'c2', content: '(success, no output)' },
+          { type: 'text', text: 'and then?' },
+        ],
+      },
+    ])
+  })
+
+  test('roles take turns, and a user begins', async () => {
+    const roles = (await messages([assistant(text('a')), user(text('b')), user(text('c'))])).map((it: Body) => it.role)
+    expect(roles).toEqual(['user', 'assistant', 'user'])
+  })
+
+  test('arguments that are no object are sent as an empty one; names and ids are made valid', async () => {
+    const history = [user(text('a')), assistant({ type: 'call', callId: 'a:1', tool: 'fs.read', arguments: '{"a":' })]
+    const [, answer, results] = await messages(history)
+    expect(answer.content[0]).toEqual({
+      type: 'tool_use',
+      id: expect.stringMatching(/^\w+$/),
+      name: 'fs_read',
+      input: {},
+    })
+    expect(results.content[0].tool_use_id).toBe(answer.content[0].id)
+  })
+
+  test('images, PDFs and texts as data or by their address; other files are named', async () => {
+    const data = (mediaType: string, more: object): Block => ({ type: 'data', mediaType, ...more })
+    const [{ content }] = await messages([
+      user(
+        data('image/png', { data: 'AAAA' }),
+        data('image/webp', { url: 'https://example.com/a.webp' }),
+        data('application/pdf', { data: 'BBBB', name: 'a.pdf' }),
+        data('text/csv', { data: Buffer.from('a,b').toString('base64') }),
+        data('image/svg+xml', { data: 'CCCC', name: 'a.svg' }),
+      ),
+    ])
+    expect(content).toEqual([
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+      { type: 'image', source: { type: 'url', url: 'https://example.com/a.webp' } },
+      { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'BBBB' }, title: 'a.pdf' },
+      { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'a,b' } },
+      { type: 'text', text: '[file a.svg image/svg+xml]' },
+    ])
+  })
+
+  test('a result can hold an image', async () => {
+    const image = { type: 'data' as const, mediaType: 'image/png', data: 'AAAA' }
+    const [, , results] = await messages([
+      user(text('a')),
+      assistant(call('c')),
+      tool({ ...result('c'), content: [image] }),
+    ])
+    expect(results.content[0].content[0]).toMatchObject({ type: 'image', source: { data: 'AAAA' } })
+  })
+})
+
+describe('thinking', () => {
+  const loop = (...answer: Message[]) => [user(text('a')), ...answer.flatMap((it, i) => [it, tool(result(`c${i}`))])]
+  const thinkingOn = { options: { thinking: { type: 'enabled', budget_tokens: 2_000 } } }
+
+  test('of this model, or of one that is not named, goes back as it came, sealed or with no text too', async () => {
+    const blocks: Block[] = [
+      { type: 'thinking', text: ' h\u2028m ', signature: 'sig+/=' },
+      { type: 'thinking', text: '', signature: 'only' },
+      { type: 'thinking', text: '', redacted: 'sealed' },
+    ]
+    for (const answer of [by('test:any', assistant(...blocks, call('c0'))), assistant(...blocks, call('c0'))]) {
+      const [, { content }] = await messages(loop(answer), thinkingOn)
+      expect(content.slice(0, 3)).toEqual([
+        { type: 'thinking', thinking: ' h\u2028m ', signature: 'sig+/=' },
+        { type: 'thinking', thinking: '', signature: 'only' },
+        { type: 'redacted_thinking', data: 'sealed' },
+      ])
+    }
+  })
+
+  test('of another model never goes back', async () => {
+    const history = [
+      ...loop(by('test:other', assistant(thought('s'), call('c0')))),
+      assistant(text('b')),
+      user(text('c')),
+    ]
+    expect(JSON.stringify(await messages(history))).not.toContain('thinking')
+  })
+
+  test('without a signature does not go back, unless the provider signs nothing', async () => {
+    const history = loop(assistant({ type: 'thinking', text: 'hm' }, call('c0')))
+    expect(JSON.stringify(await messages(history))).not.toContain('thinking')
+    const body = await sent({ messages: history }, { quirks: { unsignedThinking: true } })
+    expect(body.messages[1].content[0]).toEqual({ type: 'thinking', thinking: 'hm', signature: '' })
+  })
+
+  test('that nothing follows is left out: the API refuses it', async () => {
+    const history = [user(text('a')), assistant(text('b'), thought('s')), assistant(thought('t')), user(text('c'))]
+    expect((await messages(history))[1].content).toEqual([{ type: 'text', text: 'b' }])
+  })
+
+  test('with a budget is off while calls are answered that another model began', async () => {
+    const foreign = by('openai:gpt-5', assistant(thought('s'), call('c0')))
+    const body = await sent({ messages: loop(foreign), ...thinkingOn })
+    expect(body.thinking).toEqual({ type: 'disabled' })
+    expect(JSON.stringify(body.messages)).not.toContain('thinking')
+  })
+
+  test('is on again with the next answer of this model, and in the next turn', async () => {
+    const foreign = by('openai:gpt-5', assistant(thought('s'), call('c0')))
+    const own = by('test:any', assistant(thought('t'), call('c1')))
+    for (const history of [loop(foreign, own), [...loop(foreign), assistant(text('b')), user(text('c'))]]) {
+      expect((await sent({ messages: history, ...thinkingOn })).thinking).toEqual(thinkingOn.options.thinking)
+    }
+  })
+
+  test('that is adaptive stays on: there the API takes such a history', async () => {
+    const options = { thinking: { type: 'adaptive' } }
+    const body = await sent({ messages: loop(by('openai:gpt-5', assistant(call('c0')))), options })
+    expect(body.thinking).toEqual({ type: 'adaptive' })
+  })
+
+  test('excludes a temperature; models after Opus 4.6 take none at all', async () => {
+    expect(await sent({ temperature: 0.5, ...thinkingOn })).not.toHaveProperty('temperature')
+    expect(await sent({ temperature: 0.5 })).toHaveProperty('temperature', 0.5)
+    const given = async (model: string) => (await sent({ temperature: 0.5 }, { model })).temperature
+    expect(await given('claude-opus-4-7')).toBeUndefined()
+    expect(await given('claude-sonnet-5-20260901')).toBeUndefined()
+    expect(await given('claude-haiku-4-5-20251001')).toBe(0.5)
+    expect(await given('claude-opus-4-20250514')).toBe(0.5)
+  })
+
+  test('can be set for every request of a model', async () => {
+    const options = { thinking: { type: 'adaptive' }, metadata: { user_id: 'u' } }
+    expect(await sent({ options: { metadata: { user_id: 'v' } } }, { options })).toMatchObject({
+      thinking: { type: 'adaptive' },
+      metadata: { user_id: 'v' },
+    })
+  })
+})
+
+describe('tools', () => {
+  test('are sorted by name, with an object as input', async () => {
+    const body = await sent({ tools: [spec('b'), spec('a')] })
+    expect(body.tools).toEqual(
+      ['a', 'b'].map((name) => ({
+        name,
+        description: `Does ${name}.`,
+        input_schema: { type: 'object', properties: {} },
+      })),
+    )
+  })
+
+  test.each([
+    ['auto', { type: 'auto' }],
+    ['none', { type: 'none' }],
+    ['required', { type: 'any' }],
+    [{ tool: 'a' }, { type: 'tool', name: 'a' }],
+  ] as const)('the choice %j', async (toolChoice, expected) => {
+    expect((await sent({ tools: [spec('a')], toolChoice })).tool_choice).toEqual(expected)
+  })
+
+  test('of the provider itself come after ours', async () => {
+    const search = { type: 'web_search_20250305', name: 'web_search' }
+    const body = await sent({ tools: [spec('z')], options: { tools: [search] } })
+    expect(body.tools.map((it: Body) => it.name)).toEqual(['z', 'web_search'])
+  })
+})
+
+describe('the prompt cache', () => {
+  const mark = { type: 'ephemeral' }
+  const marks = (body: Body): string[] => {
+    const found: string[] = []
+    const look = (value: unknown, path: string) => {
+      if (typeof value !== 'object' || value === null) return
+      for (const [key, inner] of Object.entries(value)) {
+        if (key === 'cache_control') found.push(path)
+        else look(inner, `${path}/${key}`)
+      }
+    }
+    look(body, '')
+    return found
+  }
+  const history = [
+    user(text('a')),
+    assistant(call('c1')),
+    tool(result('c1')),
+    assistant(call('c2'), call('c3')),
+    tool(result('c2'), result('c3')),
+  ]
+
+  test('is told where the tools, the system and the last two messages of the user’s side end', async () => {
+    const body = await sent(
+      { system: 'Be terse.', tools: [spec('a'), spec('b')], messages: history },
+      { promptCache: true },
+    )
+    expect(marks(body)).toEqual(['/tools/1', '/system/0', '/messages/2/content/0', '/messages/4/content/1'])
+    expect(body.tools[1].cache_control).toEqual(mark)
+  })
+
+  test('is used unless it is switched off', async () => {
+    const server = await serve({ text: 'ok' }, { text: 'ok' })
+    await ask(anthropicAt(server))
+    expect(marks(server.requests[0]!.body)).toEqual(['/messages/0/content/0'])
+    await ask(anthropicAt(server, { promptCache: false }), { messages: history })
+    expect(marks(server.requests[1]!.body)).toEqual([])
+  })
+})
+
+describe('a JSON answer', () => {
+  const output = {
+    name: 'city',
+    schema: { type: 'object', properties: { a: { type: 'integer', minimum: 1 } }, required: ['a'] },
+  }
+
+  test('is asked for by its schema, as far as the API knows schemas', async () => {
+    const body = await sent({ output, options: { output_config: { effort: 'low' } } })
+    expect(body.output_config).toEqual({
+      effort: 'low',
+      format: {
+        type: 'json_schema',
+        schema: {
+          type: 'object',
+          properties: { a: { type: 'integer', description: '{"minimum":1}' } },
+          required: ['a'],
+          additionalProperties: false,
+        },
+      },
+    })
+    expect(body).not.toHaveProperty('tools')
+  })
+
+  const quirks = { output: 'tool' as const }
+  test('is a call of a tool where the provider knows no schemas', async () => {
+    const body = await sent({ output }, { quirks })
+    expect(body.tools).toEqual([{ name: 'city', description: expect.any(String), input_schema: output.schema }])
+    expect(body.tool_choice).toEqual({ type: 'tool', name: 'city' })
+  })
+
+  test('beside tools is one of them', async () => {
+    const body = await sent({ output, tools: [spec('city')] }, { quirks })
+    expect(body.tools.map((it: Body) => it.name)).toEqual(['city', 'answer_city'])
+    expect(body.tool_choice).toEqual({ type: 'any' })
+  })
+
+  test('is not forced where thinking is on', async () => {
+    const options = { thinking: { type: 'enabled', budget_tokens: 2_000 } }
+    expect((await sent({ output, options }, { quirks })).tool_choice).toEqual({ type: 'auto' })
+  })
+
+  test.each([
+    ['an open object', { type: 'object', additionalProperties: { type: 'string' } }],
+    ['an object of nothing in particular', { type: 'object' }],
+    ['recursion', { $ref: '#/$defs/a', $defs: { a: { type: 'array', items: { $ref: '#/$defs/a' } } } }],
+    ['a reference elsewhere', { $ref: 'https://example.com/a' }],
+    ['tuples', { type: 'array', prefixItems: [{ type: 'string' }] }],
+  ])('of %s is a call of a tool, for the API cannot say it', async (_, schema) => {
+    const body = await sent({ output: { name: 'out', schema } })
+    expect(body).not.toHaveProperty('output_config')
+    expect(body.tools[0]).toMatchObject({ name: 'out', input_schema: schema })
+  })
+
+  test('the call comes as text, piece by piece', async () => {
+    const server = await serve({ thinking: 'hm', calls: [{ name: 'city', arguments: '{"a": 1}' }] })
+    const { reply, deltas } = await ask(anthropicAt(server, { quirks }), { output })
+    expect(reply).toMatchObject({
+      finishReason: 'stop',
+      blocks: [{ type: 'thinking' }, { type: 'text', text: '{"a": 1}' }],
+    })
+    expect(deltas.slice(1)).toEqual([
+      { type: 'text', block: 1, text: '{"a":' },
+      { type: 'text', block: 1, text: ' 1}' },
+    ])
+  })
+})
+
+describe('any history', () => {
+  const options: WriterOptions = { model: 'any', id: 'test:any', promptCache: true, quirks: {} }
+  const thinking = fc.constantFrom(
+    undefined,
+    { type: 'enabled', budget_tokens: 1_024 },
+    { type: 'adaptive' },
+    { type: 'disabled' },
+  )
+  const write = (history: readonly Message[], thinking: object | undefined): Body => {
+    const further = thinking === undefined ? {} : { options: { thinking } }
+    return JSON.parse(
+      messagesRequestWriter(options)(request({ system: 's', tools: [spec('add')], messages: history, ...further }))
+        .body,
+    )
+  }
+  const check = (property: (history: Message[], thinking: object | undefined) => void) =>
+    fc.assert(fc.property(histories, thinking, property), { numRuns: 2_000 })
+
+  test('is written by the rules of the API', () => {
+    check((history, thinking) => assertRules(write(history, thinking)))
+  })
+
+  test('is written with the reasoning of this model only', () => {
+    check((history, thinking) => {
+      const others = history.map((it) => ({ ...it, model: 'other:model' }))
+      expect(JSON.stringify(write(others, thinking).messages)).not.toMatch(/"(redacted_)?thinking"/)
+    })
+  })
+
+  test('is written as it is after its repair, and the same when it is written again', () => {
+    check((history, thinking) => {
+      const body = write(history, thinking)
+      expect(write(repairHistory(history, { userFirst: true }).messages, thinking)).toEqual(body)
+      expect(write(history, thinking)).toEqual(body)
+    })
+  })
+
+  test('grows by its end only: what was sent stays the same text, so that the cache is hit', () => {
+    const writer = messagesRequestWriter({ ...options, promptCache: false })
+    const bodyOf = (history: Message[]) => writer(request({ messages: history })).body
+    const history = [user(text('a')), assistant(thought('s'), call('c')), tool(result('c')), assistant(text('b'))]
+    const before = bodyOf(history)
+    expect(bodyOf([...history, user(text('d'))]).startsWith(before.slice(0, -2))).toBe(true)
+  })
+})
+
+/** What Anthropic's API refuses a request for, as far as the shape of a conversation goes. */
+function assertRules({ messages, thinking, ...body }: Body): void {
+  const isThinking = (block: Body) => block?.type === 'thinking' || block?.type === 'redacted_thinking'
+  const used = new Set<string>()
+  let open: string[] = []
+  messages.forEach(({ role, content }: Body, index: number) => {
+    expect(role).toBe(index % 2 === 0 ? 'user' : 'assistant')
+    expect(content.length).toBeGreaterThan(0)
+    for (const block of content) if (block.type === 'text') expect(block.text.trim()).not.toBe('')
+    const results = content.filter((block: Body) => block.type === 'tool_result')
+    expect(content.slice(0, results.length)).toEqual(results)
+    expect(results.map((block: Body) => block.tool_use_id).sort()).toEqual(open.sort())
+    const calls = content.filter((block: Body) => block.type === 'tool_use')
+    if (role === 'user') expect(calls.length + content.filter(isThinking).length).toBe(0)
+    open = calls.map((block: Body) => block.id)
+    for (const id of open) {
+      expect(id).toMatch(/^[\w-]+$/)
+      expect(used.has(id)).toBe(false)
+      used.add(id)
+    }
+    for (const block of calls) expect(Object.getPrototypeOf(block.input)).toBe(Object.prototype)
+    if (role === 'assistant') {
+      expect(isThinking(content.at(-1))).toBe(false)
+      for (const block of content) if (block.type === 'thinking') expect(block.signature).not.toBe('')
+      if (thinking?.type === 'disabled') expect(content.some(isThinking)).toBe(false)
+    }
+  })
+  expect(open).toEqual([])
+  if (thinking?.type === 'enabled' && messages.at(-1)?.content[0].type === 'tool_result') {
+    expect(isThinking(messages.at(-2).content[0])).toBe(true)
+  }
+  const marks = JSON.stringify({ messages, ...body }).match(/"cache_control"/g) ?? []
+  expect(marks.length).toBeLessThanOrEqual(4)
+  for (const { content } of messages)
+    for (const block of content) if (isThinking(block)) expect(block).not.toHaveProperty('cache_control')
+}
