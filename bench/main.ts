@@ -4,12 +4,14 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { GateRow } from './gate.ts'
 import type { GrowthRow } from './growth.ts'
 import { type Figures, type Job, names } from './measure.ts'
 import { installPeers, peerNames } from './peers/peers.ts'
 import { inProcess, startModelServer } from './processes.ts'
 import { startup } from './startup.ts'
 import { percentile } from './statistics.ts'
+import { approvalsPerSecond, fill, idleCpu, startWaiting } from './waiting/service.ts'
 
 const quick = process.argv.includes('--quick')
 const asJson = process.argv.includes('--json')
@@ -65,12 +67,35 @@ const idle = await inDirectory((directory) =>
     '--expose-gc',
   ]),
 )
+const gate = await inProcess<GateRow[]>('./gate.ts', { calls: quick ? 10_000 : 100_000 })
+const waiting = await inDirectory((directory) => peopleToWaitFor(server.url, directory))
 server.close()
 const start = await startup()
 
 const machine = `${cpus().length} × ${cpus()[0]?.model.trim()}, Node ${process.versions.node}, load average ${load} before`
-if (asJson) console.log(JSON.stringify({ machine, peers, contenders: figures, growth, idle, start }, null, 2))
+if (asJson)
+  console.log(JSON.stringify({ machine, peers, contenders: figures, growth, idle, gate, waiting, start }, null, 2))
 else report()
+
+interface Waiting {
+  readonly tasks: number
+  readonly idleMsPerSecond: { readonly without: number; readonly with: number }
+  readonly approvalsPerSecond: number
+}
+
+/** Tasks that wait for an approval: what they cost while nothing comes, and how fast they are decided. */
+async function peopleToWaitFor(url: string, directory: string): Promise<Waiting> {
+  const tasks = quick ? 100 : 500
+  const windowMs = quick ? 2_000 : 10_000
+  const start = (name: string) => startWaiting({ file: join(directory, `${name}.db`), modelUrl: url })
+  const [empty, filled] = [await start('empty'), await start('filled')]
+  const ids = await fill(filled, tasks)
+  await idleCpu(filled, 2_000)
+  const [without, withTasks] = await Promise.all([idleCpu(empty, windowMs), idleCpu(filled, windowMs)])
+  const rate = await approvalsPerSecond(filled, ids, CONCURRENCY)
+  await Promise.all([empty.stop(), filled.stop()])
+  return { tasks, idleMsPerSecond: { without, with: withTasks }, approvalsPerSecond: rate }
+}
 
 function report(): void {
   const bare = figures.bare!
@@ -98,7 +123,18 @@ function report(): void {
   if (peers !== undefined) console.log(Object.values(peers).join(', '))
   growthTable('the model is sent the last ten turns', growth.windowed)
   growthTable('the model is sent the whole conversation: 2.4 MB a turn at the end', growth.whole)
-  console.log(`\nheap per idle session      ${idle.kilobytesPerSession.toFixed(1)} KB`)
+  console.log('\nThe permission gate, one call:\n')
+  console.table(
+    Object.fromEntries(gate.map((it) => [`${it.what}, ${it.rules} rules`, { µs: it.microseconds.toFixed(1) }])),
+  )
+  const { tasks, idleMsPerSecond } = waiting
+  console.log(
+    `\napprovals decided           ${waiting.approvalsPerSecond.toFixed(0)}/s (HTTP, SQLite, ${CONCURRENCY} at once; their turns run on)`,
+  )
+  console.log(
+    `CPU with ${tasks} waiting tasks ${idleMsPerSecond.with.toFixed(1)} ms/s (without: ${idleMsPerSecond.without.toFixed(1)} ms/s)`,
+  )
+  console.log(`heap per idle session      ${idle.kilobytesPerSession.toFixed(1)} KB`)
   console.log(`cold start to /readyz      ${start.serveMs.toFixed(0)} ms`)
   console.log(`import of @oxbow/core      ${start.importCoreMs.toFixed(0)} ms`)
 }

@@ -12,6 +12,7 @@ const server = await scriptedModel({
       request.messages.at(-1)?.role === 'tool'
         ? { text }
         : { calls: [{ name: 'lookup', arguments: { word: 'oxbow' } }] },
+    payer: (request) => (request.messages.at(-1)?.role === 'tool' ? { text: 'Done.' } : { calls: [{ name: 'pay' }] }),
   },
 })
 process.send?.({ url: server.url })
