@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { readArtifact } from './artifacts.ts'
+import { type Capability, type Part, partsOf } from './capability.ts'
 import type { StateLimits } from './deadlines.ts'
 import type { Limits } from './decide.ts'
 import { OxbowError } from './errors.ts'
@@ -8,6 +9,7 @@ import { compose, type Hooks, type Middleware } from './middleware.ts'
 import type { Model, ToolSpec } from './model.ts'
 import { MODES, type Mode, type Policy } from './permissions/gate.ts'
 import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
+import { type Prompt, type PromptSection, prompt } from './prompt.ts'
 import type { Tool } from './tool.ts'
 
 export interface AgentLimits extends Limits {
@@ -50,6 +52,8 @@ export interface AgentDefinition {
   readonly model: Model
   readonly instructions: string
   readonly tools?: readonly Tool[]
+  /** Bundles of tools, prompt sections and hooks. Their middleware runs inside the agent's own. */
+  readonly capabilities?: readonly Capability[]
   /** How calls are judged that no rule speaks of. Default `default`: what only reads runs, the rest asks. */
   readonly mode?: Mode
   /** Rules, as `tool`, `prefix*` or `tool(pattern)`. Deny is stronger than ask, ask than allow. */
@@ -62,17 +66,27 @@ export interface AgentDefinition {
   readonly maxOutputTokens?: number
 }
 
+export interface AgentParts {
+  readonly tools: readonly Part<Tool>[]
+  readonly prompt: readonly Part<PromptSection>[]
+  readonly allow: readonly Part<string>[]
+  readonly middleware: readonly Part<Middleware>[]
+}
+
 /** An agent as the engine uses it: checked and immutable. */
 export interface Agent {
   readonly name: string
   readonly version: string
   readonly model: Model
   readonly instructions: string
+  readonly prompt: Prompt
   readonly tools: ReadonlyMap<string, Tool>
   readonly specs: readonly ToolSpec[]
   readonly policy: Policy
   readonly hooks: Hooks
   readonly limits: AgentLimits
+  /** Where each part came from, for people. */
+  readonly parts: AgentParts
   readonly sampling: { readonly temperature?: number; readonly maxOutputTokens?: number }
 }
 
@@ -82,17 +96,27 @@ export interface Agent {
  * @throws OxbowError `agent_invalid`, naming the field
  */
 export function agent(definition: AgentDefinition): Agent {
-  const { name, model, instructions, mode = 'default', middleware = [] } = definition
+  const { name, model, instructions, mode = 'default', capabilities = [] } = definition
   assertId(name, 'agent name')
   // For callers without a compiler.
   if (typeof model?.generate !== 'function')
     throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')
   if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
-  const own = definition.tools ?? []
+  const given = partsOf(definition.tools, capabilities, (it) => it.tools)
+  const parts: AgentParts = {
+    tools: given.length > 0 ? [...given, { from: undefined, it: readArtifact }] : given,
+    prompt: partsOf(undefined, capabilities, (it) => it.prompt),
+    allow: partsOf(definition.allow, capabilities, (it) => it.allow),
+    middleware: partsOf(definition.middleware, capabilities, (it) => it.middleware),
+  }
   const tools = new Map<string, Tool>()
-  for (const tool of own.length > 0 ? [...own, readArtifact] : own) {
-    if (tool?.jsonSchema === undefined) throw invalid(name, 'tools must be made with tool() or externalTool()')
-    if (tools.has(tool.name)) throw invalid(name, `two tools are named ${tool.name}`)
+  for (const { it: tool, from } of parts.tools) {
+    if (tool?.jsonSchema === undefined)
+      throw invalid(name, `${of(from)}tools must be made with tool() or externalTool()`)
+    if (tools.has(tool.name)) {
+      const first = parts.tools.find((it) => it.it.name === tool.name)?.from ?? 'the agent'
+      throw invalid(name, `two tools are named ${tool.name}: one of ${first}, one of ${from ?? 'the agent'}`)
+    }
     tools.set(tool.name, tool)
   }
   if (!MODES.includes(mode)) throw invalid(name, `mode must be one of ${MODES.join(', ')}`)
@@ -102,7 +126,8 @@ export function agent(definition: AgentDefinition): Agent {
       checkRule(rule, [...tools.values()])
       return rule
     })
-  const { allow, ask, deny } = definition
+  const { ask, deny } = definition
+  const allow = parts.allow.map((it) => it.it)
   const policy: Policy = { mode, allow: rules(allow), ask: rules(ask), deny: rules(deny) }
 
   const { budget = {}, whenDenied = 'tell', stateTimeoutsMs = {}, ...numbers } = definition.limits ?? {}
@@ -116,24 +141,30 @@ export function agent(definition: AgentDefinition): Agent {
     description: tool.description,
     input: tool.jsonSchema,
   }))
+  const sections = parts.prompt.map((it) => it.it)
+  const texts = sections.map((it) => (typeof it.text === 'string' ? it.text : it.title))
   const { temperature, maxOutputTokens } = definition
   return {
     name,
     version:
       definition.version ??
-      hash('sha256', JSON.stringify([name, model.id, instructions, specs, mode, allow, ask, deny])).slice(0, 12),
+      hash('sha256', JSON.stringify([name, model.id, instructions, texts, specs, mode, allow, ask, deny])).slice(0, 12),
     model,
     instructions,
+    prompt: prompt(instructions, sections),
     tools,
     specs,
     policy,
-    hooks: compose(middleware),
+    hooks: compose(parts.middleware.map((it) => it.it)),
     limits,
+    parts,
     sampling: {
       ...(temperature !== undefined && { temperature }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     },
   }
 }
+
+const of = (capability: string | undefined): string => (capability === undefined ? '' : `${capability}: `)
 
 const invalid = (name: string, what: string) => new OxbowError('agent_invalid', `agent ${name}: ${what}`)

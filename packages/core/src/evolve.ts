@@ -98,6 +98,7 @@ const TURN_EVENTS: ReadonlySet<string> = new Set(
     'approval.requested': 0,
     'approval.resolved': 0,
     'pause.requested': 0,
+    'state.changed': 0,
     'output.rejected': 0,
     'turn.paused': 0,
     'turn.released': 0,
@@ -178,6 +179,8 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       })
     case 'pause.requested':
       return withTurn({ pauseRequested: true })
+    case 'state.changed':
+      return { ...state, slots: { ...state.slots, [event.slot]: event.value } }
     case 'approval.requested':
       return withCall(event.callId, { approval: asked(turn, event) })
     case 'approval.resolved': {

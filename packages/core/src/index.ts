@@ -1,5 +1,6 @@
-export { type Agent, type AgentDefinition, type AgentLimits, agent, DEFAULT_LIMITS } from './agent.ts'
+export { type Agent, type AgentDefinition, type AgentLimits, type AgentParts, agent, DEFAULT_LIMITS } from './agent.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './asking.ts'
+export type { Capability, Part } from './capability.ts'
 export type { StateLimits } from './deadlines.ts'
 export type { ApprovalDecision } from './deciding.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
@@ -27,6 +28,7 @@ export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
 export { mayDecide } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
 export type * from './ports.ts'
+export { bounded, type PromptContext, type PromptSection } from './prompt.ts'
 export {
   isEnd,
   newResult,
@@ -40,6 +42,7 @@ export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedD
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export type { Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
+export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './slots.ts'
 export { addUsage, emptyState, type SessionState, statusOf, type TurnState, tokensOf } from './state.ts'
 export {
   type DwellTimes,

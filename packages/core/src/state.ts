@@ -11,6 +11,7 @@ import type {
 } from './events/types.ts'
 import { noUsage } from './model.ts'
 import type { SessionStatus } from './ports.ts'
+import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
@@ -112,6 +113,8 @@ export interface SessionState {
   /** What the last model call read and wrote: so long is the conversation now. */
   readonly contextTokens: number
   readonly rules: readonly SessionRule[]
+  /** What capabilities remember, by the name of the slot. */
+  readonly slots: Slots
   /** Steering inputs that were accepted, so that a retry of one is the same input. */
   readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
 }
@@ -131,6 +134,7 @@ export const emptyState: SessionState = {
   usage: noUsage,
   contextTokens: 0,
   rules: [],
+  slots: {},
   steered: [],
 }
 

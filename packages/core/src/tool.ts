@@ -3,6 +3,7 @@ import { OxbowError } from './errors.ts'
 import type { InputBlock, Principal } from './events/types.ts'
 import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
 import type { SessionKey } from './ports.ts'
+import type { SlotAccess } from './slots.ts'
 
 /**
  * What a call can do to the world. `read` only looks (at own data or a fixed service); `write` changes data; `exec` runs
@@ -29,6 +30,8 @@ export interface ToolContext {
   readonly operationId: string
   /** 1 for the first run. */
   readonly attempt: number
+  /** What this session remembers beside the conversation. */
+  readonly state: SlotAccess
   /** Fires on time-out and interruption. A tool that ignores it is left behind and its result thrown away. */
   readonly signal: AbortSignal
   /** Shows a line of progress to whoever watches; never stored. */

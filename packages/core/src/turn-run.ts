@@ -9,7 +9,7 @@ import { rulesFor } from './permissions/remembered.ts'
 import type { Rule } from './permissions/rules.ts'
 import type { Files } from './ports.ts'
 import type { Draft, FaultPoint, SessionLog } from './session-log.ts'
-import type { TurnState } from './state.ts'
+import type { SessionState, TurnState } from './state.ts'
 
 /** Thrown by a write when another worker has claimed the turn, or the turn has ended: this worker stops. */
 export class ClaimLost extends Error {}
@@ -33,7 +33,7 @@ export interface TurnRun {
   /**
    * Appends what `build` returns for the newest state, followed by what comes of it without any effect in between.
    */
-  write(build: (turn: TurnState) => readonly EventBody[]): Promise<void>
+  write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void>
   /** Something came: an event or a fragment. Resets the idle clock. */
   touch(): void
   /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
@@ -147,7 +147,7 @@ export function turnRun(options: {
         () => stopped === 'shutdown',
         () =>
           log.append((draft: Draft) => {
-            draft.add(...build(mine(draft.state.turn)))
+            draft.add(...build(mine(draft.state.turn), draft.state))
             const after = draft.state.turn
             if (after?.turnId !== turnId) return
             if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return

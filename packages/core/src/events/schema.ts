@@ -307,6 +307,9 @@ const bodies = [
     })
     .describe('A person decided, or the time to decide ran out.'),
   z
+    .object({ type: z.literal('state.changed'), turnId, slot: z.string(), value: z.unknown() })
+    .describe('What a capability remembers of the session has a new value. Stored with the call that changed it.'),
+  z
     .object({ type: z.literal('pause.requested'), turnId, principal, reason: z.string().optional() })
     .describe('Somebody asked for the turn to wait until it is released.'),
   z

@@ -11,6 +11,7 @@ import type { EventBody, FinishReason, InputBlock, Principal } from '../events/t
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { policyOf } from '../permissions/gate.ts'
+import { reduceAll, type SlotChange, slotAccess } from '../slots.ts'
 import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
@@ -68,9 +69,8 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   const startedAt = performance.now()
   const tool = run.agent.tools.get(call.tool)
   const context = { ...run.context, step: run.turn().step, call, tool }
-  /** Judgements that need no effect after them are stored together with the outcome. */
-  const before: EventBody[] = []
-  const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, before))
+  const beside: Beside = { before: [], changes: [] }
+  const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, beside))
   if (outcome.status === 'requested') {
     const now = run.turn().calls.find((it) => it.callId === call.callId)
     if (now?.external !== undefined || now?.approval !== undefined) return
@@ -82,20 +82,23 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   // The next start repeats or reconciles the call: that it was cut short here is not its outcome.
   if (run.stopped === 'shutdown' && (outcome.status === 'cancelled' || outcome.status === 'unknown')) return
 
+  const { turnId } = run
   const { callId } = call
   const limit = tool === readArtifact ? Number.POSITIVE_INFINITY : run.agent.limits.maxResultLength
   const shown = await offload(run.files, run.log.key, callId, outcome.content, limit)
-  await run.write((turn) => {
+  await run.write((turn, { slots }) => {
     // Tried again after a failed append that was stored all the same.
     if (isFinished(turn, callId)) return []
     const failures = failuresOf(turn, call.tool) + 1
     const givenUp = failed(outcome.status) && failures >= MAX_FAILURES && tool !== undefined
     const content = givenUp ? [...shown.content, givenUpNotice(call.tool, failures)] : shown.content
+    const changed = outcome.status === 'success' ? reduceAll(slots, beside.changes) : {}
     return [
-      ...before,
+      ...beside.before,
+      ...Object.entries(changed).map(([slot, value]) => ({ type: 'state.changed' as const, turnId, slot, value })),
       {
         type: 'call.finished',
-        turnId: run.turnId,
+        turnId,
         callId,
         status: outcome.status,
         content,
@@ -107,20 +110,23 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
   })
 }
 
+/** What is stored in the same append as the outcome of a call. */
+interface Beside {
+  /** Judgements that need no effect after them. */
+  readonly before: EventBody[]
+  /** What the attempt that succeeded changed in the session's slots. */
+  changes: readonly SlotChange[]
+}
+
 const givenUpNotice = (tool: string, times: number): InputBlock => ({
   type: 'text',
   text: `${tool} has failed ${times} times in a row and is not available for the rest of this turn. Tell the user.`,
 })
 
-async function outcomeOf(
-  run: TurnRun,
-  call: CallState,
-  tool: Tool | undefined,
-  before: EventBody[],
-): Promise<CallOutcome> {
+async function outcomeOf(run: TurnRun, call: CallState, tool: Tool | undefined, beside: Beside): Promise<CallOutcome> {
   if (call.resolved !== undefined) return { status: call.resolved.status, content: call.resolved.content }
   const turn = run.turn()
-  if (call.started !== undefined) return recover(run, call, tool)
+  if (call.started !== undefined) return recover(run, call, tool, beside)
   const cut = CUT[turn.reply?.finishReason ?? 'stop']
   if (cut !== undefined) return refusal('answer_cut', `Not run: the answer was ${cut} before it was whole.`)
   if (!turn.toolsOffered)
@@ -141,7 +147,7 @@ async function outcomeOf(
 
   const judgement = await judge(run, call, tool)
   if ('outcome' in judgement) {
-    before.push(...judgement.before)
+    beside.before.push(...judgement.before)
     return judgement.outcome
   }
   const { turnId } = run
@@ -157,7 +163,7 @@ async function outcomeOf(
     return { status: 'requested' }
   }
   const operationId = operationOf(run, call)
-  return runAttempts(run, call, tool, input, operationId, 1, { principal, before: [decided] })
+  return runAttempts(run, call, tool, input, operationId, 1, beside, { principal, before: [decided] })
 }
 
 /** The first wait before a call is tried again; each further one is twice as long. */
@@ -171,6 +177,7 @@ async function runAttempts(
   input: unknown,
   operationId: string,
   first: number,
+  beside: Beside,
   {
     principal,
     before = [],
@@ -183,7 +190,8 @@ async function runAttempts(
   for (let attempt = first; ; attempt++) {
     const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
     await run.write(() => (attempt === first ? [...before, started] : [started]))
-    const context = contextFor(run, call, principal, operationId, attempt)
+    const { context, changes } = contextFor(run, call, principal, operationId, attempt)
+    beside.changes = changes
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
     if (outcome instanceof NeedsApproval) {
       const { mode } = policyOf(run.agent.policy, run.turn().options)
@@ -209,7 +217,7 @@ const isFinished = (turn: TurnState, callId: string): boolean =>
   turn.calls.some((it) => it.callId === callId && it.finished !== undefined)
 
 /** A call that had started in a process that is gone. Never a silent second run. */
-async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): Promise<CallOutcome> {
+async function recover(run: TurnRun, call: CallState, tool: Tool | undefined, beside: Beside): Promise<CallOutcome> {
   const { operationId, attempt } = call.started!
   const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
   // The tool is gone, or its schema has changed since: what has been stored can no longer be given to it.
@@ -226,7 +234,8 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): P
   if (approval?.attempt !== attempt && !tool.idempotent) {
     const { reconcile } = tool
     if (reconcile === undefined) return unknown
-    const context = contextFor(run, call, principal, operationId, attempt)
+    const { context, changes } = contextFor(run, call, principal, operationId, attempt)
+    beside.changes = changes
     const ran = await withLimits(run, tool, (signal) =>
       reconcile(operationId, parsed.input as never, { ...context, signal }),
     )
@@ -237,7 +246,7 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined): P
   // A tool that asked is told that the answer is no, so that it can give up what it has begun.
   if (now === undefined ? decision === undefined : !(await mayRunAgain(run, call, tool, now))) return unknown
   const options = { principal, ...(decision && { decision }) }
-  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, options)
+  return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, beside, options)
 }
 
 /** What a person said to what the tool had asked, as long as the one for whom it works may still act. */
@@ -265,7 +274,7 @@ export async function withdrawQuestions(run: TurnRun): Promise<void> {
     const { operationId, attempt } = call.started!
     if (tool?.withdraw === undefined || call.approval?.attempt !== attempt) continue
     const signal = AbortSignal.timeout(WITHDRAW_MS)
-    const context = { ...contextFor(run, call, run.turn().principal, operationId, attempt), signal }
+    const context = { ...contextFor(run, call, run.turn().principal, operationId, attempt).context, signal }
     const withdrawing = (async () => tool.withdraw!(operationId, context))()
     await Promise.race([withdrawing, delay(WITHDRAW_MS, undefined, { ref: false })]).catch(run.report)
   }
@@ -280,13 +289,15 @@ function contextFor(
   principal: Principal,
   operationId: string,
   attempt: number,
-): Omit<ToolContext, 'signal'> {
+): { readonly context: Omit<ToolContext, 'signal'>; readonly changes: readonly SlotChange[] } {
   const { turnId, log, files, context } = run
   const permission = run.agent.tools.get(call.tool)?.permission
   const { step } = run.turn()
   const { callId } = call
-  return {
+  const { access, changes } = slotAccess(() => log.state.slots)
+  const given: Omit<ToolContext, 'signal'> = {
     principal,
+    state: access,
     ...(permission !== undefined && { permission }),
     attributes: context.attributes,
     denyRules: policyOf(run.agent.policy, run.turn().options).deny.map((it) => it.text),
@@ -301,4 +312,5 @@ function contextFor(
       if (run.inFlight.has(callId)) log.publish({ type: 'progress.delta', turnId, step, callId, text })
     },
   }
+  return { context: given, changes }
 }

@@ -41,7 +41,8 @@ export async function think(run: TurnRun): Promise<void> {
   let error: unknown
   try {
     run.faultPoint?.('model.before')
-    const system = await agent.hooks.systemPrompt(agent.instructions, context)
+    const prompt = await agent.prompt({ ...context, slots: log.state.slots })
+    const system = await agent.hooks.systemPrompt(prompt, context)
     const request = requestFor(run, turn, system)
     reply = await agent.hooks.reasoning(context, () =>
       agent.hooks.modelCall(request, context, (it) => generate(run, live, it, { onDelta, onFailedAttempt })),
