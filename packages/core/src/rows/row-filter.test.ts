@@ -1,7 +1,8 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { gate } from '@oxbow/testing'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { bench, call, resultsSent } from '../core.fixture.ts'
+import { bench, call, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
 import { type DataScope, type Principal, type RowColumns, rowFilter, tool } from '../index.ts'
 
 interface Order {
@@ -294,5 +295,43 @@ describe('B3: row scope at the moment of use', () => {
     await run('t3')
     expect(seen).toEqual([[2], []])
     expect(resultsSent(server.requests.at(-1)!).at(-1)).toContain('may not act any more')
+  })
+
+  test.each([
+    ['narrowed', { ...ann, dataScope: [{ type: 'department' }] }, [[2]], 'success'],
+    ['taken away with everything else', undefined, [], 'unknown'],
+  ] as const)('holds also when the process of the approved call dies: %s', async (_, then, expected, status) => {
+    fill(rows)
+    const seen: number[][] = []
+    const begun = gate()
+    const slow = tool({
+      name: 'list',
+      description: 'Lists orders.',
+      effects: ['read'],
+      approval: 'always',
+      input: {},
+      async run(_input, context) {
+        if (context.attempt === 1) await begun.pass()
+        seen.push(select((await rowFilter(context, columns)).toSql()))
+        return 'listed'
+      },
+    })
+    let now: Principal | undefined = { ...ann, dataScope: [{ type: 'all' }] }
+    const { session, engine, another } = await bench(
+      [call('list', {}), { text: 'Done.' }],
+      { tools: [slow] },
+      { currentPrincipal: async () => now },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1', principal: now })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'approved' }, { principal: { user: 'ann' } })
+    await begun.reached
+    await engine.stop(0)
+    now = then && { ...then, dataScope: [...then.dataScope] }
+    const other = another()
+    await other.start()
+    const there = other.session({ user: 'ann', session: 's1' })
+    await there.wait('t1')
+    expect(seen).toEqual(expected)
+    expect(ofType(await eventsOf(there), 'call.finished').map((it) => it.status)).toEqual([status])
   })
 })
