@@ -108,7 +108,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
     onDelta({ type: 'call', block: placeOf(block), tool: block.tool })
   }
   const sign = (block: OpenBlock, signature: unknown) => {
-    if (typeof signature !== 'string' || signature === '') return
+    if (block.type !== 'thinking' || typeof signature !== 'string' || signature === '') return
     placeOf(block)
     block.signature = signature
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { ask, askInVain, modelAt, serve } from '../asking.fixture.ts'
+import { anthropicAt, ask, askInVain, modelAt, responsesAt, serve } from '../asking.fixture.ts'
 
 const refused = async (status: number, body: unknown = {}, headers: Record<string, string> = {}) => {
   const options = { provider: 'acme', keyVariable: 'ACME_API_KEY' }
@@ -55,6 +55,87 @@ describe('a conversation that is too long', () => {
     { error: { message: 'Tool name length must not exceed 64' } },
   ])('%j is not', async (body) => {
     expect((await refused(400, body)).code).toBe('invalid_request')
+  })
+})
+
+describe('errors of Anthropic', () => {
+  const said = (type: string, message: string) => ({ type: 'error', error: { type, message }, request_id: 'req_1' })
+  test.each([
+    [
+      400,
+      said('invalid_request_error', 'prompt is too long: 208310 tokens > 200000 maximum'),
+      'context_overflow',
+      false,
+    ],
+    [
+      400,
+      said('invalid_request_error', 'input length and `max_tokens` exceed context limit: 1 + 2 > 3'),
+      'context_overflow',
+      false,
+    ],
+    [
+      400,
+      said('invalid_request_error', 'max_tokens: 99999 > 64000, which is the maximum allowed number of output tokens'),
+      'invalid_request',
+      false,
+    ],
+    [
+      400,
+      said('invalid_request_error', 'messages.1.content.0: Invalid `signature` in `thinking` block'),
+      'invalid_request',
+      false,
+    ],
+    [401, said('authentication_error', 'invalid x-api-key'), 'auth', false],
+    [403, said('permission_error', 'not allowed'), 'auth', false],
+    [404, said('not_found_error', 'model: claude-x'), 'invalid_request', false],
+    [413, said('request_too_large', 'Request exceeds the maximum size'), 'context_overflow', false],
+    [429, said('rate_limit_error', 'would exceed the rate limit'), 'rate_limited', true],
+    [500, said('api_error', 'Internal server error'), 'provider_error', true],
+    [504, said('timeout_error', 'Request timed out'), 'provider_error', true],
+    [529, said('overloaded_error', 'Overloaded'), 'overloaded', true],
+  ])('%d %j is %s', async (status, body, code, retryable) => {
+    const server = await serve({ status, body, headers: { 'retry-after': '7' } })
+    const { error } = await askInVain(anthropicAt(server))
+    expect(error).toMatchObject({ code, retryable, status, retryAfterMs: 7_000, details: { requestId: 'req_1' } })
+  })
+})
+
+describe('errors of OpenAI’s responses, and of Azure', () => {
+  const said = (code: string, message: string) => ({ error: { code, message, type: null, param: null } })
+  const tooLong = 'Your input exceeds the context window of this model. Please adjust your input and try again.'
+  test.each([
+    [400, said('context_length_exceeded', tooLong), 'context_overflow', false],
+    [
+      400,
+      said('invalid_value', 'Item of type reasoning was provided without its required following item.'),
+      'invalid_request',
+      false,
+    ],
+    [400, said('content_filter', 'The response was filtered'), 'invalid_request', false],
+    [401, said('invalid_api_key', 'Incorrect API key provided'), 'auth', false],
+    [401, { error: { code: '401', message: 'Access denied due to invalid subscription key' } }, 'auth', false],
+    [404, said('model_not_found', 'The model does not exist'), 'invalid_request', false],
+    [404, said('DeploymentNotFound', 'The API deployment for this resource does not exist.'), 'invalid_request', false],
+    [429, said('rate_limit_exceeded', 'Rate limit reached for gpt-5'), 'rate_limited', true],
+    [429, said('insufficient_quota', 'You exceeded your current quota'), 'rate_limited', false],
+    [500, said('server_error', 'The server had an error'), 'provider_error', true],
+    [503, said('server_is_overloaded', 'Our servers are currently overloaded.'), 'overloaded', true],
+  ])('%d %j is %s', async (status, body, code, retryable) => {
+    const server = await serve({ status, body, headers: { 'retry-after-ms': '250', 'x-request-id': 'req_1' } })
+    const { error } = await askInVain(responsesAt(server))
+    expect(error).toMatchObject({ code, retryable, status, retryAfterMs: 250, details: { requestId: 'req_1' } })
+  })
+
+  test.each([
+    ['context_length_exceeded', tooLong, 'context_overflow', false],
+    ['rate_limit_exceeded', 'Rate limit reached', 'rate_limited', true],
+    ['insufficient_quota', 'You exceeded your current quota', 'rate_limited', false],
+    ['server_is_overloaded', 'Our servers are busy', 'overloaded', true],
+    ['server_error', 'An error occurred', 'provider_error', true],
+  ])('%s in the stream is %s', async (code, message, expected, retryable) => {
+    const event = { type: 'response.failed', response: { status: 'failed', error: { code, message } } }
+    const { error } = await askInVain(responsesAt(await serve({ raw: `data: ${JSON.stringify(event)}\n\n` })))
+    expect(error).toMatchObject({ code: expected, retryable })
   })
 })
 

@@ -20,6 +20,7 @@ const overflow = new RegExp(
   [
     'context.?length.?exceeded',
     'exceed_context',
+    'request_too_large',
     'maximum (context|prompt|input) length',
     'prompt is too long',
     'prompt exceeds max',
@@ -203,8 +204,8 @@ function classify(
   if (status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 424) {
     return { code: 'invalid_request', retryable: false }
   }
-  if (status === undefined && /invalid_request|invalid_api_key|authentication/i.test(text)) {
-    return { code: /key|auth/i.test(text) ? 'auth' : 'invalid_request', retryable: false }
+  if (status === undefined && /invalid_request|invalid_api_key|authentication|permission_error/i.test(text)) {
+    return { code: /key|auth|permission_error/i.test(text) ? 'auth' : 'invalid_request', retryable: false }
   }
   return { code: 'provider_error', retryable: true }
 }

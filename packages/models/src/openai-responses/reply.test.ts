@@ -1,0 +1,203 @@
+// What the driver makes of a stream, event by event.
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { ask, askInVain, namedEvents, request, responsesAt, serve } from '../asking.fixture.ts'
+import { assembleResponse } from './reply.ts'
+
+type Event = { readonly type: string; readonly [field: string]: unknown }
+
+const completed = (response: object = {}): Event => ({
+  type: 'response.completed',
+  response: { status: 'completed', ...response },
+})
+const read = async (...events: Event[]) => (await ask(responsesAt(await serve({ raw: namedEvents(events) })))).reply
+const readInVain = async (...events: Event[]) =>
+  (await askInVain(responsesAt(await serve({ raw: namedEvents(events) })))).error
+
+const textDelta = (delta: string, output_index = 0): Event => ({
+  type: 'response.output_text.delta',
+  output_index,
+  content_index: 0,
+  delta,
+})
+const callAdded = (output_index: number, call_id: string): Event => ({
+  type: 'response.output_item.added',
+  output_index,
+  item: { type: 'function_call', call_id, name: 'add', arguments: '' },
+})
+const callDelta = (output_index: number, delta: string): Event => ({
+  type: 'response.function_call_arguments.delta',
+  output_index,
+  delta,
+})
+
+describe('the end', () => {
+  test.each([
+    [{ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }, 'length'],
+    [{ status: 'incomplete', incomplete_details: { reason: 'content_filter' } }, 'filtered'],
+  ])('%j is %s', async (response, finishReason) => {
+    const reply = await read(textDelta('a'), { type: 'response.incomplete', response })
+    expect(reply).toMatchObject({ finishReason, blocks: [{ type: 'text', text: 'a' }] })
+  })
+
+  test('a refusal is text, and a reason of its own', async () => {
+    const reply = await read(
+      { type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: 'No' },
+      { type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: '.' },
+      completed(),
+    )
+    expect(reply).toMatchObject({ finishReason: 'refusal', blocks: [{ type: 'text', text: 'No.' }] })
+  })
+
+  test.each([
+    [
+      { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message: 'x' } } },
+      'provider_error',
+    ],
+    [{ type: 'response.failed', response: { error: { code: 'rate_limit_exceeded', message: 'x' } } }, 'rate_limited'],
+    [{ type: 'response.failed', response: null }, 'provider_error'],
+    [{ type: 'error', code: 'context_length_exceeded', message: 'x' }, 'context_overflow'],
+    [{ type: 'error', error: { type: 'invalid_request_error', message: 'x' } }, 'invalid_request'],
+  ])('%j is told with what had come', async (event, code) => {
+    const error = await readInVain(textDelta('a'), event)
+    expect(error).toMatchObject({ code, partial: { blocks: [{ type: 'text', text: 'a' }], finishReason: 'error' } })
+  })
+
+  test('a response that was not streamed is read as one', async () => {
+    const output = [
+      { type: 'reasoning', id: 'rs', summary: [{ text: 'a' }, { text: 'b' }], encrypted_content: 'x' },
+      { type: 'message', content: [{ type: 'output_text', text: 'hello' }] },
+      { type: 'function_call', call_id: 'c', name: 'add', arguments: '{"a":1}' },
+    ]
+    const response = { object: 'response', status: 'completed', model: 'm', output }
+    const { reply } = await ask(responsesAt(await serve({ body: response })))
+    expect(reply).toMatchObject({
+      model: 'm',
+      finishReason: 'calls',
+      blocks: [
+        { type: 'thinking', text: 'a\n\nb', signature: 'rs', redacted: 'x' },
+        { type: 'text', text: 'hello' },
+        { type: 'call', callId: '', tool: 'add', arguments: '{"a":1}' },
+      ],
+    })
+  })
+})
+
+describe('calls', () => {
+  test('whose fragments come mixed are told apart by the place of the item', async () => {
+    const reply = await read(
+      callAdded(0, 'c1'),
+      callAdded(1, 'c2'),
+      callDelta(1, '{"b"'),
+      callDelta(0, '{"a"'),
+      callDelta(1, ':2}'),
+      callDelta(0, ':1}'),
+      completed(),
+    )
+    expect(reply.blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '{"b":2}' }])
+  })
+
+  test('that all claim the same place are told apart by their ids', async () => {
+    const reply = await read(
+      callAdded(0, 'c1'),
+      callDelta(0, '{"a":1}'),
+      callAdded(0, 'c2'),
+      callDelta(0, '{"b":2}'),
+      completed(),
+    )
+    expect(reply.blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '{"b":2}' }])
+  })
+
+  test('without fragments get their arguments from the end of the item; without arguments they have none', async () => {
+    const done = (output_index: number, call_id: string, args: string): Event => ({
+      type: 'response.output_item.done',
+      output_index,
+      item: { type: 'function_call', call_id, name: 'add', arguments: args },
+    })
+    const reply = await read(callAdded(0, 'c1'), done(0, 'c1', '{"a":1}'), done(1, 'c2', ''), completed())
+    expect(reply.blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '' }])
+  })
+
+  test('in masses end the answer', async () => {
+    const raw = namedEvents(Array.from({ length: 9 }, (_, i) => callAdded(i, `c${i}`)))
+    const { error } = await askInVain(responsesAt(await serve({ raw }), { limits: { calls: 8 } }))
+    expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining('8 calls') })
+  })
+})
+
+test('what fragments were lost of a text comes from its end', async () => {
+  const done = (text: string): Event => ({ type: 'response.output_text.done', output_index: 0, content_index: 0, text })
+  expect((await read(textDelta('one'), done('one two'), completed())).blocks).toEqual([
+    { type: 'text', text: 'one two' },
+  ])
+})
+
+test('figures of zero are not believed', async () => {
+  const usage = { input_tokens: 0, output_tokens: 0 }
+  expect((await read(textDelta('one two'), completed({ usage }))).usage).toMatchObject({ estimated: true })
+})
+
+test('cached input is part of the input, reasoning of the output', async () => {
+  const usage = {
+    input_tokens: 100,
+    input_tokens_details: { cached_tokens: 60, cache_write_tokens: 10 },
+    output_tokens: 50,
+    output_tokens_details: { reasoning_tokens: 20 },
+    total_tokens: 150,
+  }
+  expect((await read(textDelta('a'), completed({ usage }))).usage).toEqual({
+    inputTokens: 30,
+    cacheReadTokens: 60,
+    cacheWriteTokens: 10,
+    outputTokens: 50,
+    reasoningTokens: 20,
+    estimated: false,
+  })
+})
+
+test('events of any shape never throw and give blocks of the right form', () => {
+  const kind = fc.constantFrom(
+    'response.output_text.delta',
+    'response.output_item.added',
+    'response.output_item.done',
+    'response.function_call_arguments.delta',
+    'response.function_call_arguments.done',
+    'response.reasoning_summary_text.delta',
+    'response.output_text.done',
+    'response.refusal.done',
+    'response.created',
+    'error',
+  )
+  const item = fc.record({
+    type: fc.constantFrom('message', 'reasoning', 'function_call', 'image_generation_call', 'web_search_call'),
+    name: fc.anything(),
+    arguments: fc.anything(),
+    summary: fc.anything(),
+    content: fc.oneof(fc.anything(), fc.array(fc.oneof(fc.constant(null), fc.record({ text: fc.anything() })))),
+    encrypted_content: fc.anything(),
+    result: fc.anything(),
+  })
+  const event = fc.record(
+    {
+      type: kind,
+      output_index: fc.oneof(fc.nat(2), fc.anything()),
+      content_index: fc.oneof(fc.nat(1), fc.anything()),
+      delta: fc.oneof(fc.string(), fc.anything()),
+      text: fc.anything(),
+      item: fc.oneof(item, fc.anything()),
+      response: fc.anything(),
+    },
+    { requiredKeys: ['type'] },
+  )
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 12 }), (events) => {
+      const assembler = assembleResponse({ request: request(), model: 'any', onDelta: () => {} })
+      for (const it of [...events, completed()]) assembler.frame(it)
+      for (const block of assembler.reply().blocks) {
+        if (block.type === 'call') expect([typeof block.tool, typeof block.arguments]).toEqual(['string', 'string'])
+        if (block.type === 'text') expect(block.text).not.toBe('')
+      }
+    }),
+    { numRuns: 2_000 },
+  )
+})
