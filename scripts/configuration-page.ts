@@ -1,7 +1,7 @@
 // docs/configuration.md, from the settings that the service checks.
-import type { SettingRow } from '@oxbow/server'
+import type { describeModels, SettingRow } from '@oxbow/server'
 
-export function configurationPage(rows: readonly SettingRow[]): string {
+export function configurationPage(rows: readonly SettingRow[], models: ReturnType<typeof describeModels>): string {
   const table = rows.map((it) => {
     const others = Object.entries(it.inProfile).map(
       ([profile, value]) => `${profile}: ${value === undefined ? 'required' : shown(value)}`,
@@ -38,9 +38,40 @@ ${table.join('\n')}
 
 ## Models
 
-Keys of providers come from the environment only: \`OPENAI_API_KEY\`, \`DEEPSEEK_API_KEY\`, \`DASHSCOPE_API_KEY\` and so on. Without
-\`model\` the first provider whose key is set is used, else the offline model. \`OPENAI_BASE_URL\` (or \`DEEPSEEK_BASE_URL\` …)
-replaces a provider's address; any server that speaks OpenAI's chat completions works as \`vllm:MODEL\` with \`VLLM_BASE_URL\`.
+Without any of this the environment decides: \`OXBOW_MODEL\`, else the first provider whose key is set, else the offline model.
+With it models have names, and purposes have models:
+
+\`\`\`toml
+[models.aliases]
+default = "main"
+fast = "small"
+
+[models.main]
+provider = "openai"
+model = "gpt-5"
+timeouts = { firstByte = "2m" }
+limits = { concurrency = 20, requestsPerMinute = 500 }
+fallbacks = ["small", { model = "local", weight = 2 }]
+
+[models.small]
+provider = "deepseek"
+keyVariable = "TEAM_DEEPSEEK_KEY"
+
+[models.local]
+provider = "vllm"
+model = "qwen3:8b"
+baseUrl = "http://gpu:8000/v1"
+price = { input = 0, output = 0 }
+\`\`\`
+
+| key | |
+|---|---|
+${models.map((it) => `| \`${it.key}\` | ${it.description} Allowed: ${it.allowed}. |`).join('\n')}
+
+Keys stand in the environment, never in the file: \`OPENAI_API_KEY\`, \`DEEPSEEK_API_KEY\` … or the variable that \`keyVariable\` names.
+A model's spare models are asked directly, so the lists must not go round in a circle. All models at one address share one queue.
+\`OXBOW_MODEL\` and \`--model\` take a name, an alias, or \`provider:model\`. \`OPENAI_BASE_URL\` (or \`DEEPSEEK_BASE_URL\` …) replaces a
+provider's address where \`baseUrl\` is not given. \`oxbow models list\` shows what there is, \`oxbow models test\` asks it.
 `
 }
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { memory, sqlite } from '@oxbow/backends'
 import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware, OxbowError } from '@oxbow/core'
-import { modelFromEnvironment, resolveModel } from '@oxbow/models'
+import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent } from './agent/agent.ts'
 
@@ -42,15 +42,19 @@ export const noStore = ({ store }: Config): OxbowError =>
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })
 
+export const openModels = (config: Config, listeners?: ModelListeners): Models =>
+  createModels(config.models, process.env, listeners)
+
 /** The engine with the default agent. Nothing runs before `engine.start()`. */
 export function openEngine(
   config: Config,
   backend: Backend,
+  models: Models,
   options: { middleware?: readonly Middleware[] } & Pick<EngineOptions, 'onError' | 'currentPrincipal'> = {},
 ): Engine {
   const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, ...limits } = config.agent
   const agent = defaultAgent({
-    model: config.model === undefined ? modelFromEnvironment(process.env) : resolveModel(config.model, process.env),
+    model: models.get('default'),
     backend,
     instructions,
     middleware: options.middleware ?? [],
@@ -68,4 +72,9 @@ export function openEngine(
   })
 }
 
-export const modelOf = (engine: Engine): string => [...engine.agents.values()][0]?.model.id ?? 'none'
+/** The default model in words: `main (openai:gpt-5), else small or local`. */
+export function modelInWords(models: Models): string {
+  const it = models.list().find(({ aliases }) => aliases.includes('default'))!
+  const spares = it.fallbacks.map(({ model }) => model).join(' or ')
+  return `${it.name === it.model ? it.model : `${it.name} (${it.model})`}${spares === '' ? '' : `, else ${spares}`}`
+}

@@ -2,7 +2,7 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { Session, SessionItem, SessionState, Submitted } from '@oxbow/core'
 import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { configOf, modelInWords, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
 import { commandLine, isReleasable } from '../words.ts'
 import { approving, waiting } from './approving.ts'
@@ -16,7 +16,8 @@ export interface ChatCommand extends RuntimeOptions {
 export async function chat(options: ChatCommand): Promise<void> {
   const config = await configOf(options)
   const backend = openBackend(config)
-  const engine = openEngine(config, backend)
+  const models = openModels(config)
+  const engine = openEngine(config, backend, models)
   const { user, session: name } = options
   const session = engine.session({ user, ...(name !== undefined && { session: name }) })
   const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -71,7 +72,7 @@ export async function chat(options: ChatCommand): Promise<void> {
     if (interactive)
       console.log(
         style.dim(
-          `session ${session.key.session} · model ${modelOf(engine)} · Ctrl-C stops a turn, twice leaves · /help`,
+          `session ${session.key.session} · model ${modelInWords(models)} · Ctrl-C stops a turn, twice leaves · /help`,
         ),
       )
     const state = await session.state()

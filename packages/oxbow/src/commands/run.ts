@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
 import { publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, hasStore, noStore, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { configOf, hasStore, noStore, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
 import { printable } from '../transcript.ts'
 import { commandLine, isReleasable, reasonInWords } from '../words.ts'
 
@@ -57,7 +57,7 @@ async function oneTurn(
 ): Promise<void> {
   const config = await configOf(options)
   const backend = openBackend(config)
-  const engine = openEngine(config, backend)
+  const engine = openEngine(config, backend, openModels(config))
   const controller = new AbortController()
   let interrupted = false
   process.once('SIGINT', () => {

@@ -7,7 +7,7 @@ import {
   identityProblems,
   loggingMiddleware,
 } from '@oxbow/server'
-import { configOf, modelOf, openBackend, openEngine, type RuntimeOptions } from '../runtime.ts'
+import { configOf, modelInWords, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
 
 /** Serves until SIGINT or SIGTERM; a second signal leaves at once. */
 export async function serve(options: RuntimeOptions): Promise<void> {
@@ -17,7 +17,8 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
   const backend = openBackend(config)
   try {
-    const engine = openEngine(config, backend, {
+    const models = openModels(config)
+    const engine = openEngine(config, backend, models, {
       middleware: [metrics.middleware, loggingMiddleware(log)],
       onError: engineErrors(log),
       currentPrincipal: identity.refresh,
@@ -25,7 +26,8 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     const service = createService({ engine, config, log, metrics, identity })
     const stopped = untilSignal()
     const { url } = await service.listen()
-    if (process.stdout.isTTY || config.log.format !== 'json') console.log(banner(url, modelOf(engine), backend.name))
+    if (process.stdout.isTTY || config.log.format !== 'json')
+      console.log(banner(url, modelInWords(models), backend.name))
     await stopped
     log.info('stopping: running turns come to their next stored event; a second signal leaves at once')
     process.once('SIGINT', () => process.exit(130))

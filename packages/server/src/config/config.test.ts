@@ -28,11 +28,130 @@ const problemsOf = async (loading: Promise<unknown>): Promise<string[]> => {
   return error!.details.problems
 }
 
+describe('models by configuration (Y15, B13)', () => {
+  test('have names, aliases and all that is said of them', async () => {
+    const toml = `
+model = "fast"
+[models.aliases]
+default = "main"
+fast = "small"
+[models.main]
+provider = "openai"
+model = "gpt-5"
+keyVariable = "TEAM_KEY"
+headers = { authorization = "Bearer \${TEAM_TOKEN}" }
+options = { reasoning_effort = "low" }
+timeouts = { firstByte = "2m" }
+limits = { concurrency = 8, requestsPerMinute = 300 }
+price = { input = 1.25, output = 10 }
+contextWindow = 400000
+fallbacks = ["small", { model = "local", weight = 2 }]
+[models.small]
+provider = "deepseek"
+[models.local]
+provider = "vllm"
+model = "qwen3:8b"
+baseUrl = "http://gpu:8000/v1"`
+    expect((await load(toml, { TEAM_TOKEN: 't' })).models).toEqual({
+      default: 'fast',
+      aliases: { default: 'main', fast: 'small' },
+      models: {
+        main: {
+          provider: 'openai',
+          model: 'gpt-5',
+          keyVariable: 'TEAM_KEY',
+          headers: { authorization: 'Bearer t' },
+          options: { reasoning_effort: 'low' },
+          timeouts: { firstByteMs: 120_000 },
+          limits: { concurrency: 8, requestsPerMinute: 300 },
+          price: { input: 1.25, output: 10 },
+          contextWindow: 400_000,
+          fallbacks: [{ model: 'small' }, { model: 'local', weight: 2 }],
+        },
+        small: { provider: 'deepseek' },
+        local: { provider: 'vllm', model: 'qwen3:8b', baseUrl: 'http://gpu:8000/v1' },
+      },
+    })
+  })
+
+  test('can come from a variable', async () => {
+    const OXBOW_MODELS = JSON.stringify({ main: { provider: 'deepseek' } })
+    expect((await loadConfig({ environment: { OXBOW_MODELS } })).models.models).toEqual({
+      main: { provider: 'deepseek' },
+    })
+  })
+
+  const main = '[models.main]\nprovider = "openai"\n'
+  test.each([
+    [
+      'a key',
+      `${main}apiKey = "sk-1234"`,
+      /^models\.main\.apiKey: a key does not stand in the file; .*models\.main\.keyVariable/,
+    ],
+    [
+      'a key where its variable belongs',
+      `${main}keyVariable = "sk-1234"`,
+      /^models\.main\.keyVariable: got a value that is not shown; .*never the key itself/,
+    ],
+    [
+      'a key in a header',
+      `${main}headers = { Authorization = "Bearer sk-1234" }`,
+      /^models\.main\.headers\.Authorization: a key does not stand in the file/,
+    ],
+    [
+      'a mistyped setting',
+      `${main}fallback = []`,
+      /^models\.main\.fallback: there is no such setting; did you mean fallbacks\?/,
+    ],
+    [
+      'a mistyped setting further in',
+      `${main}timeouts = { idel = "1s" }`,
+      /^models\.main\.timeouts\.idel: there is no such setting; did you mean idle\?/,
+    ],
+    ['no provider', '[models.main]\nmodel = "x"', /^models\.main\.provider: missing; allowed: a provider/],
+    [
+      'a mistyped provider',
+      '[models.main]\nprovider = "opnai"',
+      /^models\.main: there is no provider "opnai"; did you mean openai\?/,
+    ],
+    [
+      'a time that is none',
+      `${main}timeouts = { idle = "soon" }`,
+      /^models\.main\.timeouts\.idle: got "soon"; allowed: a duration/,
+    ],
+    [
+      'a spare that is not there',
+      `${main}fallbacks = ["mian"]`,
+      /^models\.main\.fallbacks: there is no model "mian"; did you mean "main"\?/,
+    ],
+    [
+      'a weight of nothing',
+      `${main}fallbacks = [{ model = "main", weight = 0 }]`,
+      /^models\.main\.fallbacks\.0.*: got .*; allowed: a list of names/,
+    ],
+    ['a circle', `${main}fallbacks = ["main"]`, /main → main goes round in a circle/],
+    [
+      'an alias to nothing',
+      `${main}[models.aliases]\nfast = "mian"`,
+      /^models\.aliases\.fast: there is no model "mian"; did you mean "main"\?/,
+    ],
+    [
+      'a value where a table belongs',
+      '[models]\nmain = "openai:gpt-5"',
+      /^models\.main: got "openai:gpt-5"; allowed: a table/,
+    ],
+  ])('%s is refused with its key', async (_, toml, message) => {
+    const problems = await problemsOf(load(toml))
+    expect(problems).toEqual([expect.stringMatching(message)])
+    expect(problems.join()).not.toContain('sk-1234')
+  })
+})
+
 describe('sources', () => {
   test('without any, the defaults hold and the profile is local', async () => {
     expect(await loadConfig({ environment: {} })).toMatchObject({
       profile: 'local',
-      model: undefined,
+      models: {},
       server: {
         host: '127.0.0.1',
         port: 8080,
@@ -84,7 +203,7 @@ describe('sources', () => {
 
   test('a variable that is set to nothing counts as not set', async () => {
     expect(await load('model = "openai"', { OXBOW_MODEL: '', OXBOW_SERVER_PORT: '' })).toMatchObject({
-      model: 'openai',
+      models: { default: 'openai' },
       server: { port: 8080 },
     })
   })

@@ -3,8 +3,10 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { type AgentLimits, OxbowError } from '@oxbow/core'
+import type { ModelsConfig } from '@oxbow/models'
 import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
+import { modelsConfig } from './models-config.ts'
 import {
   DEFAULTS,
   PROFILE_DEFAULTS,
@@ -52,8 +54,8 @@ export interface RateLimits {
 
 export interface Config {
   readonly profile: Profile
-  /** `provider:model`; undefined: the offline model. */
-  readonly model: string | undefined
+  /** For `createModels`; without anything in it the environment decides. */
+  readonly models: ModelsConfig
   readonly server: ServerConfig
   readonly store: { readonly path: string }
   readonly agent: {
@@ -113,10 +115,12 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
     for (const it of SETTINGS)
       if (faulty.some((path) => path.startsWith(`${it.key}.`))) problems.push(problemOf(it, given.get(it.key), profile))
   }
-  if (profile === 'prod') problems.push(...(await missingInProd(given, environment)))
+  const models = await modelsConfig(given.get('models')?.value, given.get('model')?.value, problems)
+  if (profile === 'prod') problems.push(...(await missingInProd(given, models, environment)))
   const identity = parsed.success ? identityConfig(parsed.data.identity, problems) : undefined
-  if (problems.length > 0 || !parsed.success || identity === undefined) throw invalid(problems, profile)
-  return toConfig(profile, parsed.data, identity)
+  if (problems.length > 0 || !parsed.success || identity === undefined || models === undefined)
+    throw invalid(problems, profile)
+  return toConfig(profile, parsed.data, models, identity)
 }
 
 function profileOf(environment: Readonly<Record<string, string | undefined>>, problems: string[]): Profile {
@@ -180,10 +184,11 @@ function problemOf({ key, variable, allowed }: Setting, given: Given | undefined
 /** What a production service must not run without. */
 async function missingInProd(
   given: ReadonlyMap<string, Given>,
+  models: ModelsConfig | undefined,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<string[]> {
   const problems: string[] = []
-  const model = await modelProblem(given.get('model')?.value, environment)
+  const model = models === undefined ? undefined : await modelProblem(models, environment)
   if (model !== undefined) problems.push(`model: ${model}`)
   if (given.get('identity.mode')?.value === 'none')
     problems.push(
@@ -194,13 +199,12 @@ async function missingInProd(
 }
 
 async function modelProblem(
-  name: unknown,
+  models: ModelsConfig,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<string | undefined> {
-  const { modelFromEnvironment, resolveModel } = await import('@oxbow/models')
+  const { createModels } = await import('@oxbow/models')
   try {
-    const model = typeof name === 'string' ? resolveModel(name, environment) : modelFromEnvironment(environment)
-    if (!model.id.startsWith('offline')) return undefined
+    if (!createModels(models, environment).get('default').id.startsWith('offline')) return undefined
     return 'profile prod needs a language model and its key; the offline model is for trying out'
   } catch (error) {
     return (error as Error).message
@@ -218,14 +222,15 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
 
 function toConfig(
   profile: Profile,
-  { model, server, store, agent, log, tasks, agentProtocol }: Settings,
+  { server, store, agent, log, tasks, agentProtocol }: Settings,
+  models: ModelsConfig,
   identity: IdentityConfig,
 ): Config {
   const { limits, rateLimits } = server
   const { streamLimit, ...switches } = agentProtocol
   return {
     profile,
-    model,
+    models,
     server: {
       host: server.host,
       port: server.port,

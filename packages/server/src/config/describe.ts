@@ -1,4 +1,5 @@
-import { DEFAULTS, PROFILE_DEFAULTS, PROFILES, SETTINGS, type Setting } from './schema.ts'
+import { modelSettings } from './models-settings.ts'
+import { DEFAULTS, leaves, PROFILE_DEFAULTS, PROFILES, SETTINGS, type Setting } from './schema.ts'
 
 export interface SettingRow extends Setting {
   readonly default: unknown
@@ -19,3 +20,7 @@ export function describeConfig(): SettingRow[] {
     ),
   }))
 }
+
+/** What a table of `[models]` may hold, for the documentation. */
+export const describeModels = (): Pick<Setting, 'key' | 'description' | 'allowed'>[] =>
+  leaves(modelSettings, 'models.NAME.')

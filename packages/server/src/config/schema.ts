@@ -3,6 +3,7 @@ import { MODES } from '@oxbow/core'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
 import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
+import { modelsSetting } from './models-settings.ts'
 import { agentProtocolSettings, protocolDefaults, taskSettings } from './protocol-settings.ts'
 
 const RULE = /^[A-Za-z0-9_*-]{1,128}(?:\(.+\))?$/s
@@ -10,9 +11,10 @@ const RULES = 'rules such as "save_note", "get_*" or "tool(pattern)"'
 
 export const settings = z.strictObject({
   model: text(
-    'The language model, as provider:model. Default: that of the first provider whose key is set, or the offline model.',
-    'provider:model (for example "openai:gpt-5"), a provider that has a default model, or "offline"',
+    'The language model. Default: models.aliases.default, else that of the first provider whose key is set, else the offline model.',
+    'the name or alias of one of [models], provider:model (for example "openai:gpt-5"), a provider that has a default model, or "offline"',
   ).optional(),
+  models: modelsSetting.optional(),
   server: z.strictObject({
     host: text('Where to listen. Only loopback addresses while identity.mode is "none".'),
     port: integer(0, 65_535, 'The port; 0 takes a free one.'),
@@ -172,11 +174,11 @@ export interface Setting {
 /** Every key with its variable, in the order of the schema. */
 export const SETTINGS: readonly Setting[] = leaves(settings, '')
 
-function leaves(schema: z.ZodObject, prefix: string): Setting[] {
+export function leaves(schema: z.ZodObject, prefix: string): Setting[] {
   return Object.entries(schema.shape).flatMap(([name, field]): Setting[] => {
     const key = `${prefix}${name}`
-    if (field instanceof z.ZodObject) return leaves(field, `${key}.`)
     const inner = field instanceof z.ZodOptional ? field.unwrap() : field
+    if (inner instanceof z.ZodObject) return leaves(inner, `${key}.`)
     const { kind, description, allowed } = (inner as z.ZodType).meta() as unknown as About
     const variable = `OXBOW_${key
       .replace(/[A-Z]/g, (letter) => `_${letter}`)

@@ -2,6 +2,7 @@
 
 import { nearest } from '@oxbow/core'
 import type { Kind } from './kinds.ts'
+import { literalKeys } from './models-config.ts'
 import { SETTINGS } from './schema.ts'
 
 export interface Given {
@@ -65,6 +66,7 @@ export function fromToml(
   problems: string[],
 ): Map<string, Given> {
   const found = fromObject(data, path, problems)
+  problems.push(...literalKeys(found.get('models')?.value))
   for (const [key, given] of found) {
     let substituted = false
     let missing = false
