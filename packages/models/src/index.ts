@@ -4,9 +4,10 @@ export { type AiSdkOptions, aiSdk } from './ai-sdk/ai-sdk.ts'
 export { type AnthropicOptions, anthropic } from './anthropic/anthropic.ts'
 export type { AnthropicQuirks } from './anthropic/quirks.ts'
 export type { BreakerOptions, BreakerState } from './around/breaker.ts'
-export { type Fallback, type FallbackOptions, type RetryOptions, withFallbacks } from './around/fallbacks.ts'
+export { type Fallback, type FallbackOptions, withFallbacks } from './around/fallbacks.ts'
 export { type GuardedModel, type GuardOptions, guard, type ModelHealth } from './around/guard.ts'
 export { type QueueOptions, type RequestQueue, requestQueue } from './around/queue.ts'
+export type { RetryOptions } from './around/retry.ts'
 export { type ModelDefinition, type ModelsConfig, modelProblems } from './catalogue/definition.ts'
 export { modelFromEnvironment, resolveModel } from './catalogue/environment.ts'
 export {
@@ -17,10 +18,18 @@ export {
 } from './catalogue/models.ts'
 export type { Environment, ModelOptions } from './catalogue/open.ts'
 export { type Provider, providers } from './catalogue/providers.ts'
+export { arkMultimodal } from './embeddings/ark-multimodal.ts'
+export type { Embedder, Embeddings, EmbedOptions } from './embeddings/embedder.ts'
+export {
+  type EmbeddingsOptions,
+  type OpenAiEmbeddingsOptions,
+  openaiEmbeddings,
+} from './embeddings/openai-embeddings.ts'
 export { type Repair, repairHistory } from './history/repair-history.ts'
 export { offline } from './offline/offline.ts'
 export { type OpenAiChatOptions, openaiChat } from './openai-chat/openai-chat.ts'
 export type { Quirks } from './openai-chat/quirks.ts'
 export { type OpenAiResponsesOptions, openaiResponses } from './openai-responses/openai-responses.ts'
+export { jinaRerank, type Ranked, type Reranker, type Reranking, type RerankOptions } from './rerank/jina-rerank.ts'
 export type { Limits } from './wire/answer.ts'
 export type { Timeouts } from './wire/clock.ts'

@@ -1,7 +1,8 @@
 import type { FailedAttempt, Model, ModelDelta } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { modelAt, request, serve, text } from '../asking.fixture.ts'
-import { type RetryOptions, withFallbacks } from './fallbacks.ts'
+import { withFallbacks } from './fallbacks.ts'
+import type { RetryOptions } from './retry.ts'
 
 const quick: RetryOptions = { baseMs: 1 }
 

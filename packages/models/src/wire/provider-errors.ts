@@ -32,6 +32,7 @@ const overflow = new RegExp(
     'total tokens.{0,40}exceed',
     'too many (input )?tokens',
     'input token count.{0,60}exceed',
+    'max \\d+ tokens per request',
     'input is too long',
     'reduce the length of (the|your) (messages|prompt|input)',
   ].join('|'),

@@ -1,0 +1,51 @@
+// Embeddings of Volcengine Ark's multimodal models, whose endpoint makes one vector of all that a request holds.
+import { endpointOf, type Format } from '../wire/endpoint.ts'
+import { jsonBearer, postJson } from '../wire/post.ts'
+import { bodyError } from '../wire/provider-errors.ts'
+import { embedInBatches } from './batches.ts'
+import type { Embedder } from './embedder.ts'
+import { type EmbeddingsOptions, idOf } from './openai-embeddings.ts'
+import { vectorsOf, type WireEmbedding } from './vectors.ts'
+
+const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings/multimodal', headers: jsonBearer }
+
+/**
+ * Texts as vectors by `POST /embeddings/multimodal`, one request per text. Models from `doubao-embedding-vision-250615` on
+ * make vectors of 1,024 or 2,048 numbers. Throws an `OxbowError` with code `model_config` when the address or the key
+ * cannot be right.
+ *
+ * @example
+ * const embedder = arkMultimodal({
+ *   provider: 'ark', model: 'doubao-embedding-vision-250615', baseUrl: 'https://ark.cn-beijing.volces.com/api/v3', apiKey,
+ * })
+ */
+export function arkMultimodal(options: EmbeddingsOptions): Embedder {
+  const { model, dimensions, retry, concurrency = 4 } = options
+  const endpoint = endpointOf(options, format)
+  const { context } = endpoint
+  const limits = { texts: 1, tokens: Number.POSITIVE_INFINITY, concurrency }
+  return {
+    id: idOf(options),
+    ...(dimensions === undefined ? {} : { dimensions }),
+    embed: async (texts, { signal } = {}) =>
+      embedInBatches(texts, {
+        context,
+        limits,
+        retry,
+        signal,
+        ask: async ([text], signal) => {
+          const input = [{ type: 'text', text }]
+          const body = { model, input, encoding_format: 'float', ...(dimensions === undefined ? {} : { dimensions }) }
+          const answer = (await postJson(endpoint, body, signal)) as {
+            readonly data?: unknown
+            readonly usage?: unknown
+          }
+          const { data } = answer
+          // Older versions wrap the one in a list.
+          const entry = (Array.isArray(data) && data.length === 1 ? data[0] : data) as WireEmbedding | null | undefined
+          if (entry?.embedding === undefined) throw bodyError(context, JSON.stringify(answer), 'Check the base URL.')
+          return { vectors: vectorsOf(context, [{ embedding: entry.embedding }], 1, dimensions), usage: answer.usage }
+        },
+      }),
+  }
+}

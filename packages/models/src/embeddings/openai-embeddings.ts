@@ -1,0 +1,76 @@
+// Embeddings in OpenAI's format, which most providers and servers speak.
+import type { RetryOptions } from '../around/retry.ts'
+import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
+import { jsonBearer, postJson } from '../wire/post.ts'
+import { bodyError } from '../wire/provider-errors.ts'
+import { type BatchLimits, embedInBatches } from './batches.ts'
+import type { Embedder } from './embedder.ts'
+import { vectorsOf, type WireEmbedding } from './vectors.ts'
+
+export interface EmbeddingsOptions extends DriverOptions {
+  /** How many numbers a vector shall have. Default: as the model makes them. */
+  readonly dimensions?: number
+  readonly retry?: RetryOptions
+  /** Requests at once. Default 4. */
+  readonly concurrency?: number
+}
+
+export interface OpenAiEmbeddingsOptions extends EmbeddingsOptions {
+  /** How vectors travel. `base64` is a quarter of the bytes where the server knows it. Default `float`. */
+  readonly encoding?: 'float' | 'base64'
+  /** Texts in one request. Providers allow from 10 (DashScope) to 2,048 (OpenAI). Default 100. */
+  readonly batchTexts?: number
+  /** Tokens of one request, by estimate. Default 100,000. */
+  readonly batchTokens?: number
+  /** Written before each text of a kind, for models that are trained so, for example `query: `. Default: nothing. */
+  readonly prefixes?: { readonly query?: string; readonly document?: string }
+}
+
+const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', headers: jsonBearer }
+
+/**
+ * Texts as vectors by `POST /embeddings`. Requests are cut by number and size and are made again where that can help; texts
+ * that are too long together are asked in smaller parts. Throws an `OxbowError` with code `model_config` when the address
+ * or the key cannot be right.
+ *
+ * @example
+ * const embedder = openaiEmbeddings({
+ *   provider: 'openai', model: 'text-embedding-3-small', baseUrl: 'https://api.openai.com/v1', apiKey, dimensions: 512,
+ * })
+ * const { vectors } = await embedder.embed(['How do I cancel?'], { kind: 'query' })
+ */
+export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): Embedder {
+  const { model, dimensions, retry, encoding = 'float', prefixes = {} } = options
+  const { batchTexts = 100, batchTokens = 100_000, concurrency = 4 } = options
+  const endpoint = endpointOf(options, format)
+  const limits: BatchLimits = { texts: batchTexts, tokens: batchTokens, concurrency }
+  const { context } = endpoint
+  return {
+    id: idOf(options),
+    ...(dimensions === undefined ? {} : { dimensions }),
+    embed: async (texts, { kind = 'document', signal } = {}) => {
+      const prefix = prefixes[kind] ?? ''
+      return embedInBatches(texts, {
+        context,
+        limits,
+        retry,
+        signal,
+        ask: async (texts, signal) => {
+          const input = texts.map((text) => prefix + text)
+          const body = { model, input, encoding_format: encoding, ...(dimensions === undefined ? {} : { dimensions }) }
+          const answer = (await postJson(endpoint, body, signal)) as {
+            readonly data?: unknown
+            readonly usage?: unknown
+          }
+          if (!Array.isArray(answer.data)) throw bodyError(context, JSON.stringify(answer), 'Check the base URL.')
+          const entries = answer.data as readonly WireEmbedding[]
+          return { vectors: vectorsOf(context, entries, texts.length, dimensions), usage: answer.usage }
+        },
+      })
+    },
+  }
+}
+
+/** Vectors of another length are others. */
+export const idOf = ({ id, provider, model, dimensions }: EmbeddingsOptions): string =>
+  id ?? `${provider}:${model}${dimensions === undefined ? '' : `@${dimensions}`}`

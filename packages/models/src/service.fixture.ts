@@ -1,0 +1,67 @@
+// A service that answers requests with documents, as embeddings and rerankers do.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+export interface ServiceRequest {
+  readonly path: string
+  readonly headers: Readonly<Record<string, unknown>>
+  // biome-ignore lint/suspicious/noExplicitAny: the tests look at what they expect there.
+  readonly body: any
+}
+
+export interface ServiceAnswer {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** As JSON; a string as it is. */
+  readonly body?: unknown
+  /** Only so many bytes of the body are sent, and the connection is destroyed. */
+  readonly cutAfterBytes?: number
+}
+
+export interface Service {
+  readonly url: string
+  readonly requests: ServiceRequest[]
+  /** How many requests were being answered at once, at most. */
+  readonly most: number
+}
+
+/** Closed after the test. */
+export async function service(
+  answer: (request: ServiceRequest, number: number) => ServiceAnswer | Promise<ServiceAnswer>,
+): Promise<Service> {
+  const requests: ServiceRequest[] = []
+  let open = 0
+  let most = 0
+  const server = createServer(async (incoming, response) => {
+    open++
+    most = Math.max(most, open)
+    response.on('close', () => open--)
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    const { url: path = '', headers } = incoming
+    const request = { path, headers, body: JSON.parse(Buffer.concat(chunks).toString()) }
+    const number = requests.push(request) - 1
+    const { status = 200, headers: own, body = {}, cutAfterBytes } = await answer(request, number)
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    response.writeHead(status, {
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(text),
+      ...own,
+    })
+    if (cutAfterBytes === undefined) response.end(text)
+    else response.write(text.slice(0, cutAfterBytes), () => incoming.socket.destroySoon())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    get most() {
+      return most
+    },
+  }
+}

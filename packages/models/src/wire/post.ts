@@ -1,0 +1,34 @@
+// One request with one JSON document as its answer: no stream, the same clocks, limits and errors.
+import { noUsage } from '@oxbow/core'
+import type { ReplyAssembler } from './assembler.ts'
+import { bearer } from './endpoint.ts'
+import { type Endpoint, exchange } from './exchange.ts'
+import { wireJson } from './write.ts'
+
+/** The headers of a format whose answers are documents. */
+export const jsonBearer = (apiKey: string | undefined): Record<string, string> => ({
+  accept: 'application/json',
+  ...bearer(apiKey),
+})
+
+/** Rejects with a `ModelError`, at once when `signal` aborts. */
+export async function postJson(endpoint: Endpoint, body: object, signal: AbortSignal): Promise<object> {
+  let document: object | undefined
+  const assembler: ReplyAssembler = {
+    frame(value) {
+      const { error } = value as { readonly error?: unknown }
+      if (error) return { type: 'error', error }
+      document = value
+      return undefined
+    },
+    get complete() {
+      return document !== undefined
+    },
+    ended: false,
+    started: false,
+    // What is wanted is the document.
+    reply: () => ({ blocks: [], finishReason: 'stop', usage: noUsage, model: '' }),
+  }
+  await exchange(endpoint, wireJson(body), assembler, signal)
+  return document!
+}
