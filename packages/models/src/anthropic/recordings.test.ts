@@ -81,5 +81,6 @@ describeRecordings({
     return { frame: body.lastIndexOf('event: ', within), within }
   },
   mayDouble: (frame) => !frame.includes('"content_block_delta"') && !frame.includes('"type":"text","text":"'),
+  index: /(?<="type":"content_block_\w+",)"index":\d+/g,
   errorFrame: 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
 })

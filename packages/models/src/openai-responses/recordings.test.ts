@@ -105,6 +105,7 @@ describeRecordings({
     return { frame: body.lastIndexOf('event: ', within), within }
   },
   mayDouble: (frame) => !frame.includes('.delta\n'),
+  index: /"output_index":\d+/g,
   errorFrame:
     'event: error\ndata: {"type":"error","code":"server_is_overloaded","message":"Our servers are busy."}\n\n',
 })

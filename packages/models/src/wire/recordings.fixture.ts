@@ -60,6 +60,8 @@ export interface RecordedFormat {
   endOf(body: string): { readonly frame: number; readonly within: number }
   /** Frames that a gateway may send twice without a change of the answer. */
   mayDouble(frame: string): boolean
+  /** The index of a block or an item in a frame, which some gateways count from one. */
+  readonly index?: RegExp
   /** A frame with an error object that says that the provider is overloaded. */
   readonly errorFrame: string
 }
@@ -155,6 +157,15 @@ export function describeRecordings(format: RecordedFormat): void {
       // A broken connection may lose what was not read yet, but what was shown is what is kept: `askInVain` checks it.
       const { error } = await askInVain(modelAt(await serve({ raw: [body], cutAfterBytes: frame })))
       expect(error).toMatchObject({ code: 'stream_cut', retryable: true })
+    })
+
+    test.runIf(format.index)('indexes that start at one change nothing', async () => {
+      const shift = (found: string) => found.replace(/\d+/, (digits) => String(Number(digits) + 1))
+      for (const { body } of answers) {
+        const shifted = body.toString().replace(format.index!, shift)
+        const { reply } = await ask(modelAt(await serve({ raw: [Buffer.from(shifted)] })))
+        expect(reply).toEqual(parse([body]).reply)
+      }
     })
 
     const frames = (body: string): string[] => body.split(/(?<=\n\n)/)

@@ -71,7 +71,7 @@ export const anthropicWire: Wire = {
           type: 'tool_use',
           id,
           name,
-          input: JSON.parse(args),
+          input: parsedInput(args),
         })),
       ],
       ...stopOf(reply),
@@ -105,6 +105,15 @@ function figuresOf(reply: Reply, { count }: Fragments): object {
     cache_read_input_tokens: cached,
     output_tokens: output,
     ...(reasoning > 0 ? { output_tokens_details: { thinking_tokens: reasoning } } : {}),
+  }
+}
+
+/** Arguments that are no JSON have no place in a message that is not streamed. */
+function parsedInput(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return {}
   }
 }
 
