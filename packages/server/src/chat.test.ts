@@ -270,3 +270,28 @@ test('a damaged store is told as what it is, not as a passing trouble', async ()
     message: expect.stringMatching(/damaged, and trying again will not help/),
   })
 })
+
+test('Y6 a client that asks for a turn that began elsewhere, and leaves, does not stop it', async () => {
+  const held = gate()
+  const { post, get, engine } = await start({
+    replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
+    overrides: { 'server.disconnectGrace': '0ms' },
+  })
+  await post('/agent/task', { sessionId: 's', taskId: 't', message: 'Go.' })
+  await held.reached
+  const leaving = new AbortController()
+  const left = post('/api/chat', { sessionId: 's', turnId: 't', message: 'Go.' }, { signal: leaving.signal })
+  // Each answer is a turn of the service's event loop: it has seen the client come, and then go.
+  const turns = async (): Promise<void> => {
+    for (let n = 0; n < 20; n++) await (await get('/healthz')).text()
+  }
+  await turns()
+  leaving.abort()
+  await left.catch(() => {})
+  await turns()
+  held.open()
+  expect(await engine.session({ user: 'default', session: 's' }).wait('t')).toMatchObject({
+    status: 'finished',
+    text: 'one two',
+  })
+})
