@@ -3,7 +3,7 @@
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'
 export * from '@oxbow/harness'
-export { modelFromEnvironment, offline, openaiChat, resolveModel } from '@oxbow/models'
+export { anthropic, modelFromEnvironment, offline, openaiChat, openaiResponses, resolveModel } from '@oxbow/models'
 export {
   type AgentProtocolHost,
   createIdentity,

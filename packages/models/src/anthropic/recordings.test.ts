@@ -56,12 +56,11 @@ describeRecordings({
       message: expect.stringContaining('nothing but server_tool_use, advisor_tool_result,'),
     },
   },
-  async judge({ name, body }, reply) {
+  async judge({ body }, reply) {
     const { usage } = reply
     // Anthropic's client refuses a second start of the same message, which changes nothing.
     const bytes = firstAnswer(body.toString()).replace(/^(event: message_start\n.*\n\n)\1/, '$1')
-    expect(bytes.length < body.length || !name.includes('duplicate')).toBe(true)
-    expect({
+    const found = {
       text: text(reply),
       thinking: thinking(reply),
       proofs: reply.blocks.flatMap((it) => (it.type === 'thinking' ? [it.signature ?? it.redacted] : [])),
@@ -73,8 +72,9 @@ describeRecordings({
       write: usage.cacheWriteTokens,
       output: usage.outputTokens,
       reasoning: usage.reasoningTokens,
-    }).toEqual(await referee(bytes))
-    expect(usage.estimated).toBe(false)
+      estimated: usage.estimated,
+    }
+    return { found, official: { ...(await referee(bytes)), estimated: false } }
   },
   endOf(body) {
     const within = body.indexOf('"stop_reason":"', body.indexOf('"type":"message_delta"'))

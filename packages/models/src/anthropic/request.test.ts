@@ -356,7 +356,9 @@ describe('any history', () => {
     fc.assert(fc.property(histories, thinking, property), { numRuns: 2_000 })
 
   test('is written by the rules of the API', () => {
-    check((history, thinking) => assertRules(write(history, thinking)))
+    check((history, thinking) => {
+      expect(broken(write(history, thinking))).toEqual([])
+    })
   })
 
   test('is written with the reasoning of this model only', () => {
@@ -383,39 +385,47 @@ describe('any history', () => {
   })
 })
 
-/** What Anthropic's API refuses a request for, as far as the shape of a conversation goes. */
-function assertRules({ messages, thinking, ...body }: Body): void {
+/** What Anthropic's API would refuse of a request, as far as the shape of a conversation goes. */
+function broken({ messages, thinking, ...body }: Body): string[] {
+  const problems: string[] = []
+  const must = (right: boolean, rule: string) => {
+    if (!right) problems.push(rule)
+  }
   const isThinking = (block: Body) => block?.type === 'thinking' || block?.type === 'redacted_thinking'
+  const ofType = (content: Body[], type: string) => content.filter((block) => block.type === type)
   const used = new Set<string>()
   let open: string[] = []
   messages.forEach(({ role, content }: Body, index: number) => {
-    expect(role).toBe(index % 2 === 0 ? 'user' : 'assistant')
-    expect(content.length).toBeGreaterThan(0)
-    for (const block of content) if (block.type === 'text') expect(block.text.trim()).not.toBe('')
-    const results = content.filter((block: Body) => block.type === 'tool_result')
-    expect(content.slice(0, results.length)).toEqual(results)
-    expect(results.map((block: Body) => block.tool_use_id).sort()).toEqual(open.sort())
-    const calls = content.filter((block: Body) => block.type === 'tool_use')
-    if (role === 'user') expect(calls.length + content.filter(isThinking).length).toBe(0)
-    open = calls.map((block: Body) => block.id)
-    for (const id of open) {
-      expect(id).toMatch(/^[\w-]+$/)
-      expect(used.has(id)).toBe(false)
+    must(role === (index % 2 === 0 ? 'user' : 'assistant'), 'a user begins and roles take turns')
+    must(content.length > 0, 'no message is empty')
+    must(!ofType(content, 'text').some((block) => block.text.trim() === ''), 'no text is blank')
+    const results = ofType(content, 'tool_result')
+    const answered = results.map((block) => block.tool_use_id)
+    must(
+      content.slice(0, results.length).every((it: Body) => results.includes(it)),
+      'results come first',
+    )
+    must(answered.toSorted().join() === open.toSorted().join(), 'each call has one result in the next message')
+    const calls = ofType(content, 'tool_use')
+    open = calls.map((block) => block.id)
+    for (const { id, input } of calls) {
+      must(/^[\w-]+$/.test(id) && !used.has(id), 'ids are valid and unique')
+      must(typeof input === 'object' && input !== null && !Array.isArray(input), 'input is an object')
       used.add(id)
     }
-    for (const block of calls) expect(Object.getPrototypeOf(block.input)).toBe(Object.prototype)
-    if (role === 'assistant') {
-      expect(isThinking(content.at(-1))).toBe(false)
-      for (const block of content) if (block.type === 'thinking') expect(block.signature).not.toBe('')
-      if (thinking?.type === 'disabled') expect(content.some(isThinking)).toBe(false)
-    }
+    const thoughts = content.filter(isThinking)
+    must(role === 'assistant' || thoughts.length + calls.length === 0, 'a user neither thinks nor calls')
+    must(!isThinking(content.at(-1)), 'no message ends with thinking')
+    must(!thoughts.some((it: Body) => it.signature === '' || it.cache_control), 'thinking is signed and not marked')
+    must(thinking?.type !== 'disabled' || thoughts.length === 0, 'no thinking where it is off')
   })
-  expect(open).toEqual([])
-  if (thinking?.type === 'enabled' && messages.at(-1)?.content[0].type === 'tool_result') {
-    expect(isThinking(messages.at(-2).content[0])).toBe(true)
-  }
+  must(open.length === 0, 'the last calls have results')
+  const inLoop = messages.at(-1)?.content[0].type === 'tool_result'
+  must(
+    thinking?.type !== 'enabled' || !inLoop || isThinking(messages.at(-2).content[0]),
+    'open calls begin with thinking',
+  )
   const marks = JSON.stringify({ messages, ...body }).match(/"cache_control"/g) ?? []
-  expect(marks.length).toBeLessThanOrEqual(4)
-  for (const { content } of messages)
-    for (const block of content) if (isThinking(block)) expect(block).not.toHaveProperty('cache_control')
+  must(marks.length <= 4, 'at most four marks')
+  return problems
 }

@@ -9,8 +9,13 @@ export interface Quirks {
    * answer starts as reasoning until `</think>`.
    */
   readonly thinkTags?: 'open' | 'implied'
-  /** Which assistant messages get their reasoning back as `reasoning_content`. Default `never`. */
-  readonly replayReasoning?: 'never' | 'with-calls' | 'always'
+  /**
+   * Which assistant messages get their reasoning back as `reasoning_content`; `think-tags`: all of them, in `<think>` before
+   * the text. Default `never`.
+   */
+  readonly replayReasoning?: 'never' | 'with-calls' | 'always' | 'think-tags'
+  /** `auto` where no other choice of a tool is known: a forced one becomes `auto`, and for `none` the tools stay out. */
+  readonly toolChoice?: 'auto'
   /** `json_object` where JSON Schema is refused; the schema then goes into the system message. Default `json_schema`. */
   readonly output?: 'json_schema' | 'json_object'
   /** True where a conversation must begin with a user's message. */

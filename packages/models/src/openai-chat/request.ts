@@ -36,22 +36,27 @@ export function chatRequestWriter(model: string, quirks: Quirks): (request: Mode
       if (text !== '') parts.push(text)
     }
     const head = wireJson({ model, stream: true, ...settings(request, quirks) })
-    const tools = request.tools.length === 0 ? '' : `,"tools":[${sortedByName(request.tools).map(toolText).join(',')}]`
+    const offered = toolsOf(request, quirks)
+    const tools = offered.length === 0 ? '' : `,"tools":[${sortedByName(offered).map(toolText).join(',')}]`
     return `${head.slice(0, -1)}${tools},"messages":[${parts.join(',')}]}`
   }
 }
 
+const toolsOf = ({ tools, toolChoice }: ModelRequest, quirks: Quirks): readonly ToolSpec[] =>
+  quirks.toolChoice === 'auto' && toolChoice === 'none' ? [] : tools
+
 function settings(request: ModelRequest, quirks: Quirks): Record<string, unknown> {
-  const { tools, toolChoice, output, options = {} } = request
+  const { toolChoice, output, options = {} } = request
   const settings: Record<string, unknown> = { ...options }
   if (quirks.includeUsage !== false) {
     settings.stream_options = { include_usage: true, ...(options.stream_options as object | undefined) }
   }
   if (request.temperature !== undefined) settings.temperature = request.temperature
   if (request.maxOutputTokens !== undefined) settings[quirks.maxTokensField ?? 'max_tokens'] = request.maxOutputTokens
-  if (toolChoice !== undefined && tools.length > 0) {
-    settings.tool_choice =
-      typeof toolChoice === 'string' ? toolChoice : { type: 'function', function: { name: toolChoice.tool } }
+  if (toolChoice !== undefined && toolsOf(request, quirks).length > 0) {
+    if (quirks.toolChoice === 'auto' || typeof toolChoice === 'string') {
+      settings.tool_choice = quirks.toolChoice ?? toolChoice
+    } else settings.tool_choice = { type: 'function', function: { name: toolChoice.tool } }
   }
   if (output) {
     settings.response_format =
@@ -101,6 +106,7 @@ function assistantMessage(message: Message, quirks: Quirks): object[] {
   }
   if (text === '' && calls.length === 0) return []
   const replay = quirks.replayReasoning === 'always' || (quirks.replayReasoning === 'with-calls' && calls.length > 0)
+  if (quirks.replayReasoning === 'think-tags' && thinking !== '') text = `<think>\n${thinking}\n</think>\n\n${text}`
   return [
     {
       role: 'assistant',

@@ -79,11 +79,10 @@ describeRecordings({
     // Sealed anew in each frame; what ends the item counts.
     const sealed = reply.blocks.flatMap((it) => (it.type === 'thinking' && it.redacted ? [it.redacted] : []))
     const ended = body.toString().match(/^data: .*"type":"response.output_item.done".*$/gm)!
-    expect(sealed.every((text) => ended.some((frame) => frame.includes(text)))).toBe(true)
     const found = {
       text: text(reply),
       thinking: thinking(reply),
-      sealed: sealed.length,
+      sealed: sealed.filter((text) => ended.some((frame) => frame.includes(text))).length,
       calls: calls(reply),
       files: reply.blocks.flatMap((it) => (it.type === 'data' ? [it.data] : [])),
       reason: reply.finishReason,
@@ -91,14 +90,15 @@ describeRecordings({
       cached: usage.cacheReadTokens,
       output: usage.outputTokens,
       reasoning: usage.reasoningTokens,
+      estimated: usage.estimated,
     }
     const official = await referee(name, firstAnswer(body.toString()))
     // By eye: its fragments are not the beginning of what its end repeats.
     if (name.includes('shell-container.1')) Object.assign(official, { text: 'The command ran successfully.' })
-    const toldZeros = official.input === 0 && official.output === 0
-    expect(usage.estimated).toBe(toldZeros)
-    if (toldZeros) Object.assign(official, { input: found.input, output: found.output })
-    expect(found).toEqual(official)
+    // Figures of zero tell nothing.
+    const estimated = official.input === 0 && official.output === 0
+    if (estimated) Object.assign(official, { input: found.input, output: found.output })
+    return { found, official: { ...official, estimated } }
   },
   endOf(body) {
     const within = body.indexOf('"type":"response.completed"')

@@ -168,7 +168,9 @@ describe('any history', () => {
     fc.assert(fc.property(histories, property), { numRuns: 2_000 })
 
   test('is written by the rules of the API', () => {
-    check((history) => assertRules(write(history).input))
+    check((history) => {
+      expect(broken(write(history).input)).toEqual([])
+    })
   })
 
   test('is written with the reasoning of this model only', () => {
@@ -185,28 +187,32 @@ describe('any history', () => {
   })
 })
 
-/** What the API refuses a request for, as far as the shape of a conversation goes. */
-function assertRules(items: readonly Body[]): void {
+/** What the API would refuse of a request, as far as the shape of a conversation goes. */
+function broken(items: readonly Body[]): string[] {
+  const problems: string[] = []
+  const must = (right: boolean, rule: string) => {
+    if (!right) problems.push(rule)
+  }
   const open = new Set<string>()
   const used = new Set<string>()
   items.forEach((item, index) => {
     if (item.type === 'function_call') {
-      expect(item.call_id).toMatch(/^[\w-]{1,64}$/)
-      expect(used.has(item.call_id)).toBe(false)
+      must(/^[\w-]{1,64}$/.test(item.call_id) && !used.has(item.call_id), 'ids are valid and unique')
+      must(typeof JSON.parse(item.arguments) === 'object', 'arguments are an object')
       used.add(item.call_id)
       open.add(item.call_id)
-      expect(JSON.parse(item.arguments)).toBeTypeOf('object')
     } else if (item.type === 'function_call_output') {
-      expect(open.delete(item.call_id)).toBe(true)
-      expect(item.output.length).toBeGreaterThan(0)
+      must(open.delete(item.call_id), 'a result has its call before it')
+      must(item.output.length > 0, 'no result is empty')
     } else if (item.type === 'reasoning') {
       const next = items.slice(index).find((it) => it.type !== 'reasoning')
-      expect(next?.type === 'function_call' || next?.role === 'assistant').toBe(true)
-      expect(item.encrypted_content).toBeTypeOf('string')
+      must(next?.type === 'function_call' || next?.role === 'assistant', 'reasoning is followed by what it led to')
+      must(typeof item.encrypted_content === 'string', 'reasoning is sealed')
     } else {
-      if (item.role === 'user') expect(open.size).toBe(0)
-      expect(item.content.length).toBeGreaterThan(0)
+      must(item.role !== 'user' || open.size === 0, 'calls are answered before a user speaks')
+      must(item.content.length > 0, 'no message is empty')
     }
   })
-  expect(open.size).toBe(0)
+  must(open.size === 0, 'the last calls have results')
+  return problems
 }

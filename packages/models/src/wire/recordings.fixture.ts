@@ -52,8 +52,8 @@ export interface RecordedFormat {
   readonly providers: readonly string[]
   modelAt(server: { readonly url: string }, options?: { readonly timeouts?: Timeouts }): Model
   assemble(): ReplyAssembler
-  /** Compares with the provider's own client. */
-  judge(recording: Recording, reply: ModelReply): Promise<void>
+  /** What the driver has found, and what the provider's own client finds. */
+  judge(recording: Recording, reply: ModelReply): Promise<{ readonly found: object; readonly official: object }>
   /** What is told of answers that are none, by the name of the recording. */
   readonly inVain?: Readonly<Record<string, Partial<ModelError>>>
   /** Where the frame begins that says that the answer is whole, and a place within it. */
@@ -100,7 +100,8 @@ export function describeRecordings(format: RecordedFormat): void {
     test.each(answers)('$name is read as the provider’s own client reads it', async (recording) => {
       const { reply } = await ask(modelAt(await serve({ raw: [recording.body] })))
       expect(reply.blocks.every((block) => block.type !== 'text' || block.text !== '')).toBe(true)
-      await format.judge(recording, reply)
+      const { found, official } = await format.judge(recording, reply)
+      expect(found).toEqual(official)
     })
 
     test.each(recordings.filter(({ name }) => Object.hasOwn(inVain, name)))(

@@ -183,7 +183,7 @@ test('faults are the same in every format', async () => {
   for (const path of ['/messages', '/responses']) {
     const server = await serve({ text: 'one two', cutAfterChunks: 2 }, { text: 'one', finishReason: null, done: false })
     const post = () => fetch(`${server.url}${path}`, { method: 'POST', body: '{"model":"any","stream":true}' })
-    await expect(post().then((it) => it.text())).rejects.toThrow()
+    await expect(post().then((it) => it.text())).rejects.toThrow('terminated')
     const body = await (await post()).text()
     expect(body).not.toMatch(/message_(delta|stop)|response\.completed/)
   }
