@@ -1,9 +1,12 @@
 // The command line: names and options here, the work in commands/.
+import http from 'node:http'
 import { enableCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 
 enableCompileCache()
+// Node reads these variables only when told to; older ones are told with NODE_USE_ENV_PROXY.
+if (hasProxy(process.env)) http.setGlobalProxyFromEnv?.()
 
 const storeOption = new Option('--store <path>', 'the SQLite file (default: .oxbow/oxbow.db)')
 const modelOption = new Option(
@@ -79,6 +82,20 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
 
+const models = program.command('models').description('Look at the models that are configured, and try them.')
+models
+  .command('list')
+  .description('List the models, which key each needs, and what is known of it.')
+  .option('--json', 'one JSON object a line')
+  .addOption(modelOption)
+  .action(async (options) => (await import('./commands/models.ts')).list(options))
+models
+  .command('test [name]')
+  .description('Ask a model (default: the one that is used) four small things, and say what is wrong if something is.')
+  .option('--json', 'one JSON object a line')
+  .addOption(modelOption)
+  .action(async (name, options) => (await import('./commands/models.ts')).test(name, options))
+
 const keys = program.command('keys').description('Make API keys for the HTTP service.')
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
 keys
@@ -97,6 +114,10 @@ keys
   )
   .option('--expires <date>', 'such as 2030-01-01')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
+
+function hasProxy(environment: NodeJS.ProcessEnv): boolean {
+  return ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].some((name) => Boolean(environment[name]))
+}
 
 function exitCodeHelp(): string {
   return `

@@ -6,6 +6,8 @@ import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'
 import { type GuardedModel, guard, type ModelHealth } from '../around/guard.ts'
 import { type QueueOptions, type RequestQueue, requestQueue } from '../around/queue.ts'
+import type { Probe } from '../probe/probe.ts'
+import { proxyFor } from '../probe/proxy.ts'
 import { addressOf } from '../wire/provider-errors.ts'
 import { type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
 import { placeFromEnvironment, placeOfName } from './environment.ts'
@@ -41,6 +43,11 @@ export interface Models {
    * @throws OxbowError `model_config` when there is none, or when it or a fallback of it has no key
    */
   get(name: string): Model
+  /**
+   * How to test a model: alone, without retries and spares. Undefined where there is nothing to test, as for the offline model.
+   * @throws OxbowError `model_config` when there is none of this name
+   */
+  probe(name: string): Probe | undefined
   /** Of the models that are in use, by name. */
   health(): (ModelHealth & { readonly name: string })[]
   list(): ListedModel[]
@@ -94,20 +101,26 @@ export function createModels(
     return queue
   }
 
+  /** The driver, and what goes with each request. */
+  function drive({ place, definition }: Entry, fetch?: typeof globalThis.fetch): Model {
+    const { headers, timeouts, options } = definition
+    const driver = openModel(place, environment, {
+      ...(headers !== undefined && { headers }),
+      ...(timeouts !== undefined && { timeouts }),
+      ...(fetch !== undefined && { fetch }),
+    })
+    return options === undefined ? driver : withOptions(driver, options)
+  }
+
   /** The model alone, as a fallback of others uses it: both share one breaker. */
   function open(entry: Entry): NonNullable<Entry['opened']> {
     if (entry.opened !== undefined) return entry.opened
     const { name, place, definition } = entry
-    const { headers, timeouts, options, price, contextWindow } = definition
-    const driver = openModel(place, environment, {
-      ...(headers !== undefined && { headers }),
-      ...(timeouts !== undefined && { timeouts }),
-    })
-    const guarded = guard(options === undefined ? driver : withOptions(driver, options), {
+    const guarded = guard(drive(entry), {
       queue: queueOf(place),
       onBreaker: (_, state) => listeners.onBreaker?.(name, state),
     })
-    entry.opened = { guarded, model: withFacts(guarded, { price, contextWindow }) }
+    entry.opened = { guarded, model: withFacts(guarded, definition) }
     return entry.opened
   }
 
@@ -151,8 +164,22 @@ export function createModels(
     return name === undefined ? placed(placeFromEnvironment(environment)) : byName(name)
   }
 
+  const find = (name: string): Entry => (name === 'default' ? standard() : byName(name))
+
   return {
-    get: (name) => whole(name === 'default' ? standard() : byName(name)),
+    get: (name) => whole(find(name)),
+    probe(name) {
+      const entry = find(name)
+      const { place, definition } = entry
+      if (place.row === undefined) return undefined
+      return {
+        baseUrl: place.baseUrl,
+        model: place.model,
+        keyVariable: keyOf(place.keyVariables, environment)?.variable,
+        proxy: proxyFor(place.baseUrl, environment),
+        open: (fetch) => withFacts(drive(entry, fetch), definition),
+      }
+    },
     health: () =>
       [...entries.values()].flatMap(({ name, opened }) =>
         opened === undefined ? [] : [{ name, ...opened.guarded.health() }],

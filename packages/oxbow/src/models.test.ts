@@ -1,0 +1,147 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Place, place, scripted } from './cli.fixture.ts'
+
+const configure = ({ directory }: Place, toml: string): void => writeFileSync(join(directory, 'oxbow.toml'), toml)
+
+/** Two models at a scripted server, the first of which is refused. */
+async function two(): Promise<{ at: Place; env: Record<string, string> }> {
+  const { server } = await scripted({
+    scripts: {
+      '*': (request) =>
+        request.body.model === 'locked'
+          ? { status: 401, body: { error: { message: 'no' } } }
+          : { text: 'hello from the spare' },
+    },
+  })
+  const at = place()
+  configure(
+    at,
+    `[models.aliases]
+default = "main"
+fast = "spare"
+[models.main]
+provider = "deepseek"
+model = "locked"
+keyVariable = "TEAM_KEY"
+baseUrl = "${server.url}"
+fallbacks = ["spare"]
+[models.spare]
+provider = "vllm"
+model = "open"
+baseUrl = "${server.url}"
+contextWindow = 32000
+price = { input = 1, output = 2 }`,
+  )
+  return { at, env: { TEAM_KEY: 'sk-secret-1' } }
+}
+
+describe('oxbow models list', () => {
+  test('shows names, aliases, keys, prices, windows and spares', async () => {
+    const { at, env } = await two()
+    const { code, stdout } = await at.run(['models', 'list', '--json'], { env })
+    expect(code).toBe(0)
+    const rows = stdout
+      .trim()
+      .split('\n')
+      .map((it) => JSON.parse(it))
+    expect(rows).toMatchObject([
+      {
+        name: 'main',
+        model: 'deepseek:locked',
+        aliases: ['default'],
+        key: { variable: 'TEAM_KEY', present: true },
+        fallbacks: [{ model: 'spare', weight: 1 }],
+      },
+      { name: 'spare', aliases: ['fast'], contextWindow: 32_000, price: { input: 1, output: 2 } },
+    ])
+    expect(stdout).not.toContain('sk-secret-1')
+    expect((await at.run(['models', 'list'], { env: {} })).stdout).toMatch(
+      /^main \[default\]\n {2}deepseek:locked · http.* · key TEAM_KEY \(missing\) · price not known · .* · else spare\n/,
+    )
+  })
+
+  test('without a configuration shows what the environment decides', async () => {
+    expect((await place().run(['models', 'list'])).stdout).toMatch(/^offline:offline \[default\]/)
+    const { stdout } = await place().run(['models', 'list'], { env: { OPENAI_API_KEY: 'k' } })
+    expect(stdout).toMatch(/^openai:gpt-5-mini \[default\]\n.*\$\d.* in, \$\d.* out per million tokens · window \d+/)
+  })
+})
+
+describe('oxbow models test', () => {
+  test('exits with 0 when the model works, also when it can only talk', async () => {
+    const { at, env } = await two()
+    const { code, stdout } = await at.run(['models', 'test', 'fast'], { env })
+    expect(stdout).toMatch(/✓ answer +first words after \d+ ms/)
+    expect(stdout).toMatch(/! tool call/)
+    expect(code).toBe(0)
+  })
+
+  test('exits with 3 and says what to do when the provider refuses', async () => {
+    const { at, env } = await two()
+    const { code, stdout } = await at.run(['models', 'test'], { env })
+    expect(stdout).toMatch(/✗ answer .*refused the API key \(HTTP 401\).*\n +key: The key in TEAM_KEY/)
+    expect(code).toBe(3)
+    const { stdout: json } = await at.run(['models', 'test', '--json'], { env })
+    expect(JSON.parse(json.split('\n')[0]!)).toMatchObject({
+      name: 'answer',
+      result: 'failed',
+      diagnosis: { fault: 'key' },
+    })
+  })
+
+  test('exits with 2 when the key is missing, or the name is nobody’s', async () => {
+    const { at, env } = await two()
+    const missing = await at.run(['models', 'test'])
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringMatching(/needs a key\. Set TEAM_KEY/) })
+    const unknown = await at.run(['models', 'test', 'spar'], { env })
+    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/no model "spar"; did you mean spare\?/) })
+  })
+
+  test('goes through the proxy that the environment names, and says when that does not work', async () => {
+    const { server } = await scripted({ scripts: { '*': { always: { text: 'ready' } } } })
+    const asked: string[] = []
+    const proxy = createServer()
+    proxy.on('connect', ({ url = '' }, socket) => {
+      asked.push(url)
+      const { port } = new URL(server.url)
+      const there = connect(Number(port), '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n')
+        there.pipe(socket).pipe(there)
+      })
+      there.on('error', () => socket.destroy())
+      socket.on('error', () => there.destroy())
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void proxy.close())
+    const through = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+    const env = { OXBOW_MODEL: 'vllm:m', VLLM_BASE_URL: 'http://model.invalid/v1', HTTP_PROXY: through }
+    const works = await place().run(['models', 'test'], { env })
+    expect(works.stdout).toContain(`through ${through}`)
+    expect(works.stdout).toMatch(/✓ answer/)
+    expect(asked[0]).toBe('model.invalid:80')
+    const past = await place().run(['models', 'test'], { env: { ...env, NO_PROXY: 'model.invalid' } })
+    expect(past.stdout).toMatch(/dns: The host of/)
+    const broken = await place().run(['models', 'test'], { env: { ...env, HTTP_PROXY: 'http://127.0.0.1:19' } })
+    expect(broken.stdout).toMatch(/proxy: It is asked through http:\/\/127\.0\.0\.1:19/)
+  })
+})
+
+test('the default agent uses the default model, and its spare when that is refused', async () => {
+  const { at, env } = await two()
+  const { code, stdout } = await at.run(['run', '-p', 'hi'], { env })
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'hello from the spare\n' })
+  const named = await at.run(['run', '-p', 'hi', '--model', 'fast'], { env })
+  expect(named.stdout).toBe('hello from the spare\n')
+})
+
+test('oxbow serve says which model answers, and which stands in', async () => {
+  const { at, env } = await two()
+  const command = at.start(['serve', '--port', '0'], { env })
+  await command.shows(/model {3}main \(deepseek:locked\), else spare/)
+  command.inner('SIGTERM')
+  await command.ended
+})
