@@ -4,20 +4,27 @@ import { UNSPACED } from './tokens.ts'
 const MAX_TERM = 64
 /** A question longer than this is cut; so is one with more terms. */
 const MAX_QUERY_LENGTH = 4_000
-const MAX_QUERY_TERMS = 64
+const MAX_QUERY_TERMS = 128
 
-const letter = `(?:(?![${UNSPACED}])[\\p{L}\\p{N}\\p{M}])`
+const letter = String.raw`[[\p{L}\p{N}\p{M}]--[${UNSPACED}]]`
 // Runs of scripts that write words without spaces; words and identifiers with the signs that join their parts.
-const runs = new RegExp(`([${UNSPACED}]+)|(${letter}+(?:[-._:/@#\\\\+'’]+${letter}+)*(?:\\+\\+|#(?!${letter}))?)`, 'gu')
+const runs = new RegExp(
+  String.raw`([${UNSPACED}]+)|(${letter}+(?:[\-._:\/@#\\+'’]+${letter}+)*(?:\+\+|#(?!${letter}))?)`,
+  'gv',
+)
 
-/** What FTS5 is given in place of the text: terms with spaces between them. */
-export const termsOf = (text: string): string => [...analyse(text)].join(' ')
+/**
+ * What FTS5 is given in place of a text (of a passage: a regular expression's stack is not made for whole books): its terms with spaces between them, each no longer than 64 characters, of letters,
+ * digits, `.`, `+` and `#` only.
+ */
+export const termsOf = (text: string): string => [...indexed(text)].join(' ')
 
-/** The terms of a text in order, each no longer than 64 characters, of letters, digits, `.`, `+` and `#` only. */
-export function* analyse(text: string): Generator<string> {
+function* indexed(text: string): Generator<string> {
   for (const { whole, parts } of wordsOf(text)) {
     yield* whole
     yield* parts
+    // KX-90-22871 is found as KX9022871, too. Not the other way round: who asks for 3.12.1 does not mean 3.1.21.
+    for (const it of whole) if (it.includes('.') && it.length > 7) yield it.replaceAll('.', '')
   }
 }
 
@@ -43,7 +50,9 @@ export interface Query {
 export function queryOf(text: string): Query {
   const terms = new Set<string>()
   const codes = new Set<string>()
-  for (const { whole, parts } of wordsOf(text.slice(0, MAX_QUERY_LENGTH))) {
+  for (const { whole, parts } of wordsOf(
+    text.slice(0, MAX_QUERY_LENGTH).normalize('NFKC').slice(0, MAX_QUERY_LENGTH),
+  )) {
     for (const it of [...whole, ...parts]) if (terms.size < MAX_QUERY_TERMS) terms.add(it)
     // The parts of an order number are those of its neighbours, too.
     for (const it of whole.length > 0 ? whole : parts) if (terms.has(it) && isCode(it)) codes.add(it)
@@ -57,11 +66,10 @@ const anyOf = (terms: readonly string[]): string => terms.map((it) => `"${it}"`)
 const isCode = (term: string): boolean =>
   /^\d{5,}$/.test(term) || (/\d/.test(term) && /[a-z.]/.test(term) && term.length > 4)
 
-/** Pairs of neighbours, and a character alone where it has no neighbour. */
+/** Pairs of neighbours, and each character; see docs/decisions. */
 function grams(run: string): string[] {
   const characters = [...run]
-  if (characters.length === 1) return characters
-  return characters.slice(1).map((it, n) => characters[n]! + it)
+  return [...new Set([...characters.slice(1).map((it, n) => characters[n]! + it), ...characters])]
 }
 
 /** `getUserById` is getuserbyid, and get, user, by, id. */
@@ -88,4 +96,7 @@ function joined(parts: readonly string[]): string {
   return folded(parts.reduce((all, it) => all + (/\d$/.test(all) && /^\d/.test(it) ? '.' : '') + it, ''))
 }
 
-const folded = (part: string): string => [...part.toLowerCase().slice(0, MAX_TERM * 2)].slice(0, MAX_TERM).join('')
+const folded = (part: string): string =>
+  Array.from(part.toLowerCase().slice(0, MAX_TERM * 2))
+    .slice(0, MAX_TERM)
+    .join('')

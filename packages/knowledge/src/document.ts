@@ -30,6 +30,9 @@ export interface Content {
   readonly headerEnd?: number
 }
 
+/** Headings and titles stand with every passage below them, so they are short: one line, at most 200 characters. */
+export const asHeading = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 200).toWellFormed()
+
 /** Adds what lies between the blocks, so that nothing that is not white space is lost. */
 export function covered(text: string, blocks: readonly Block[]): Block[] {
   const all: Block[] = []

@@ -66,8 +66,9 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
   const { embedder, reranker, timeoutMs = 3_000, maxFileBytes = 20 * 1024 * 1024 } = options
   const path = resolve(options.path)
   const passages = { ...DEFAULT_PASSAGES, ...options.passages }
-  if (!(passages.maxTokens >= 16) || !(passages.overlapTokens >= 0) || passages.overlapTokens > passages.maxTokens / 2)
-    throw new KnowledgeError('options_invalid', 'passages: maxTokens is at least 16, overlapTokens at most half of it.')
+  const { maxTokens, overlapTokens } = passages
+  if (!(maxTokens >= 16 && maxTokens <= 8_000 && overlapTokens >= 0 && overlapTokens <= maxTokens / 2))
+    throw new KnowledgeError('options_invalid', 'passages: maxTokens is 16 to 8000, overlapTokens at most half of it.')
   const thread = startThread(path)
   let indexing: Promise<unknown> = Promise.resolve()
   const closing = new AbortController()

@@ -5,7 +5,7 @@ import type { Block, Content, ParsedDocument } from './document.ts'
 import { sizesOf } from './tokens.ts'
 
 export interface PassageOptions {
-  /** The most that a passage holds, in tokens as `estimateTokens` counts them. Default 400. */
+  /** The most that a passage holds, in tokens as `estimateTokens` counts them: 16 to 8000. Default 400. */
   readonly maxTokens?: number
   /** How much of a cut block is repeated in its next passage. Default 40. */
   readonly overlapTokens?: number

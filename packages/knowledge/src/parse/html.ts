@@ -1,22 +1,29 @@
-// HTML as text. Read as a stream of tags, never as a tree: a page may be nested as deeply as it likes.
+// HTML as text. Read as a stream of tags, never as a tree.
 import { Parser } from 'htmlparser2'
-import type { Block, ParsedDocument } from '../document.ts'
+import { asHeading, type Block, type ParsedDocument } from '../document.ts'
+import { KnowledgeError } from '../errors.ts'
 
 const unseen = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object'])
 const blockTags = new Set(
   `address article aside blockquote body center dd details dialog div dl dt fieldset figcaption figure footer form header
    hgroup hr legend main menu nav p section summary`.split(/\s+/),
 )
+/** The parser's time grows with the square of the depth. */
+const MAX_DEPTH = 5_000
 const lists = new Set(['ul', 'ol'])
 
+/** Throws a KnowledgeError `corrupt`. */
 export function parseHtml(html: string): ParsedDocument {
   const page = writer()
   let title: string | undefined
   let inTitle = false
   let hidden = 0
   let preformatted = 0
+  let nested = 0
   const parser = new Parser({
     onopentag(name) {
+      nested += 1
+      if (nested > MAX_DEPTH) throw new KnowledgeError('corrupt', `Its tags are nested more than ${MAX_DEPTH} deep.`)
       if (unseen.has(name)) hidden += 1
       else if (name === 'title' && title === undefined) inTitle = true
       else if (name === 'pre') {
@@ -30,6 +37,7 @@ export function parseHtml(html: string): ParsedDocument {
       else if (name === 'br') page.inline('\n')
     },
     onclosetag(name) {
+      nested -= 1
       if (unseen.has(name)) hidden = Math.max(0, hidden - 1)
       else if (name === 'title') inTitle = false
       else if (name === 'pre') {
@@ -49,7 +57,7 @@ export function parseHtml(html: string): ParsedDocument {
   parser.write(html)
   parser.end()
   const { text, blocks } = page.done()
-  const named = title?.replace(/\s+/g, ' ').trim()
+  const named = asHeading(title ?? '')
   return { title: named || blocks.find((it) => it.type === 'heading')?.text, text, blocks, pages: undefined }
 }
 
@@ -119,7 +127,7 @@ function writer() {
       const text = take().replace(/\s+/g, ' ')
       if (text === '') return
       const [start, end] = put(text, '\n\n')
-      blocks.push({ type: 'heading', start, end, depth, text })
+      blocks.push({ type: 'heading', start, end, depth, text: asHeading(text) })
     },
     open(type: 'list' | 'table'): void {
       if (outer === undefined) {

@@ -5,7 +5,7 @@ import { gfmTableFromMarkdown } from 'mdast-util-gfm-table'
 import { toString as plainText } from 'mdast-util-to-string'
 import { frontmatter } from 'micromark-extension-frontmatter'
 import { gfmTable } from 'micromark-extension-gfm-table'
-import { type Block, covered, type ParsedDocument } from '../document.ts'
+import { asHeading, type Block, covered, type ParsedDocument } from '../document.ts'
 
 const structure: Options = {
   extensions: [
@@ -48,7 +48,7 @@ function blockOf(node: RootContent): Block[] {
       return [{ type: 'list', start, end, cuts: node.children.map((it) => it.position!.start.offset!) }]
     case 'table':
       // The second line, of dashes, has no node: the header ends where the first row begins.
-      return [{ type: 'table', start, end, headerEnd: node.children[1]?.position!.start.offset ?? end }]
+      return [{ type: 'table', start, end, headerEnd: node.children[1]?.position?.start.offset ?? end }]
     case 'code':
     case 'yaml':
       return [{ type: 'code', start, end }]
@@ -59,10 +59,10 @@ function blockOf(node: RootContent): Block[] {
 
 /** A heading as it is read: without emphasis, code and link marks. */
 const withoutMarks = (heading: string): string =>
-  plainText(fromMarkdown(heading)).replace(/\s+/g, ' ').trim() || heading
+  asHeading(plainText(fromMarkdown(heading.slice(0, 1_000)))) || asHeading(heading)
 
 function titleOf(text: string, blocks: readonly Block[]): string | undefined {
   const named = /^---\n(?:.*\n)*?title: *(.+)\n(?:.*\n)*?---/.exec(text.slice(0, 2_000))?.[1]
-  if (named !== undefined) return named.replace(/^(["'])(.*)\1$/, '$2').trim()
+  if (named !== undefined) return asHeading(named.replace(/^(["'])(.*)\1 *$/, '$2'))
   return blocks.find((it) => it.type === 'heading')?.text
 }

@@ -1,4 +1,4 @@
-import type { Block, ParsedDocument } from '../document.ts'
+import { asHeading, type Block, type ParsedDocument } from '../document.ts'
 import { KnowledgeError, messageOf } from '../errors.ts'
 import { paragraphsOf } from './text.ts'
 
@@ -29,7 +29,7 @@ export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
         blocks.push(...paragraphsOf(text, start, text.length))
       }
       const { info } = (await pdf.getMetadata()) as { info?: { Title?: unknown } }
-      const title = typeof info?.Title === 'string' ? info.Title.trim() : ''
+      const title = typeof info?.Title === 'string' ? asHeading(info.Title) : ''
       return { title: title || undefined, text, blocks, pages }
     } finally {
       await pdf.loadingTask.destroy()

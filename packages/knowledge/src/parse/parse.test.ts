@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest'
+import { passagesOf } from '../passages.ts'
+import { pdf } from '../pdf.fixture.ts'
+import { parseDocument } from './parse.ts'
+
+const parse = (name: string, content: string | Uint8Array) =>
+  parseDocument(name, typeof content === 'string' ? new TextEncoder().encode(content) : content)
+const failure = (name: string, content: string | Uint8Array) =>
+  parse(name, content).then(
+    () => 'read',
+    (error: { code: string }) => error.code,
+  )
+
+describe('HTML', () => {
+  test('is read by its structure, without what nobody sees', async () => {
+    const { title, text, blocks } = await parse(
+      'a.html',
+      `<!doctype html><head><title>The
+        page</title><style>p { color: red }</style></head><body><nav>Menu</nav><h1>Head <b>line</b></h1><script>let x = 1</script>
+        <p>First   paragraph<br>second line &amp; more</p><pre>  code
+    indented</pre><ul><li>one<ul><li>inner</li></ul></li><li><p>two</p></li></ul>
+        <table><tr><th>name</th><th>price</th></tr><tr><td>lamp</td><td>7</td></tr></table>tail</body>`,
+    )
+    expect(title).toBe('The page')
+    expect(blocks.map((it) => [it.type, text.slice(it.start, it.end)])).toEqual([
+      ['paragraph', 'Menu'],
+      ['heading', 'Head line'],
+      ['paragraph', 'First paragraph\nsecond line & more'],
+      ['code', '  code\n    indented'],
+      ['list', '- one\n- inner\n- two'],
+      ['table', 'name | price\nlamp | 7'],
+      ['paragraph', 'tail'],
+    ])
+  })
+
+  test('may be nested deeply, and be cut off anywhere', async () => {
+    expect((await parse('a.html', `${'<div><ul><li>'.repeat(1_000)}deep`)).text).toContain('deep')
+    expect(await failure('a.html', `${'<b>'.repeat(1_000_000)}deeper than anybody writes`)).toBe('corrupt')
+    expect((await parse('a.html', '<table><tr><td>a<td>b</table><p>end')).text).toContain('a | b\n\nend')
+  })
+})
+
+describe('PDF', () => {
+  test('has pages, lines and a title', async () => {
+    const document = await parse('a.pdf', pdf([['First line', 'second line'], ['On page two']], { title: 'Manual' }))
+    expect(document.title).toBe('Manual')
+    expect(document.text).toBe('First line\nsecond line\n\nOn page two')
+    const passages = passagesOf(document, { maxTokens: 16, overlapTokens: 0 })
+    expect(passages.map((it) => [it.page, it.text])).toEqual([[1, 'First line\nsecond line\n\nOn page two']])
+    expect(passagesOf(document).map((it) => it.page)).toEqual([1])
+  })
+
+  test('that is encrypted, broken or empty says so', async () => {
+    expect(await failure('a.pdf', pdf([['secret']], { encrypted: true }))).toBe('encrypted')
+    expect(await failure('a.pdf', 'no pdf at all')).toBe('corrupt')
+    expect(await failure('a.pdf', pdf([['text']]).subarray(0, 40))).toBe('corrupt')
+    expect(await failure('a.pdf', pdf([[]]))).toBe('no_text')
+  })
+})
+
+describe('text', () => {
+  test('in UTF-8 or UTF-16, with or without a mark at its start', async () => {
+    expect((await parse('a.txt', '\ufeffüber 数据')).text).toBe('über 数据')
+    expect((await parse('a.txt', new Uint8Array(Buffer.from('\ufeffüber', 'utf16le')))).text).toBe('über')
+  })
+
+  test('rows keep their first line as the header', async () => {
+    const rows = Array.from({ length: 50 }, (_, n) => `lamp ${n},${n}`).join('\n')
+    const passages = passagesOf(await parse('a.csv', `name,price\n${rows}`), { maxTokens: 40 })
+    expect(passages.length).toBeGreaterThan(2)
+    expect(passages.every((it) => it.text.startsWith('name,price\n'))).toBe(true)
+  })
+
+  test('other encodings, other types and no text at all are refused by name', async () => {
+    expect(await failure('a.txt', new Uint8Array([0x66, 0xfc, 0x72]))).toBe('encoding_unknown')
+    expect(await failure('a.md', new Uint8Array([1, 0, 2, 0, 3]))).toBe('binary')
+    expect(await failure('a.exe', 'text')).toBe('unsupported_type')
+    expect(await failure('a.md', ' \n\n ')).toBe('no_text')
+    expect(await failure('a.html', '<script>1</script>')).toBe('no_text')
+  })
+})
