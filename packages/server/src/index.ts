@@ -17,4 +17,5 @@ export type { Authentication, Credentials, Identity } from './identity/contract.
 export { createIdentity, identityProblems } from './identity/identity.ts'
 export { createLogger, engineErrors, type LogOptions, loggingMiddleware } from './logging.ts'
 export { createMetrics, type Metrics } from './metrics.ts'
+export { modelListeners } from './models/listeners.ts'
 export { createService, type Service, type ServiceOptions } from './service.ts'

@@ -9,19 +9,29 @@ import {
   type SessionKey,
   type SessionSummary,
   taskOf,
+  type Usage,
 } from '@oxbow/core'
+import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
 import type { ObservedRequest } from './http/request-log.ts'
 import { type Route, route } from './http/route.ts'
+
+interface MetricsSource {
+  readonly engine: Engine
+  readonly openStreams: () => number
+  readonly models?: Pick<Models, 'list'> | undefined
+}
 
 export interface Metrics {
   /** Put it on each agent, outermost: it counts turns, model calls and tool calls. */
   readonly middleware: Middleware
   httpRequest(request: ObservedRequest): void
   streamRepaired(): void
+  /** A request to a model failed, and another was made. */
+  failedAttempt(model: string, code: string): void
   readonly route: Route
   /** Told by the service what else there is to count. */
-  attach(source: { readonly engine: Engine; readonly openStreams: () => number }): void
+  attach(source: MetricsSource): void
   /** The service is ready. */
   start(): void
   close(): void
@@ -31,13 +41,14 @@ type Instruments = Awaited<ReturnType<typeof loadInstruments>>
 
 /** Rows of the store that one scrape reads. */
 const MAX_COUNTED = 10_000
+const BREAKER_STATES = ['closed', 'open', 'half_open'] as const
 const OPEN = ['running', 'waiting', 'parked'] as const
 
 const LOAD_AFTER_MS = 1_000
 const MAX_KEPT = 10_000
 
 export function createMetrics(): Metrics {
-  let source: Parameters<Metrics['attach']>[0] | undefined
+  let source: MetricsSource | undefined
   let loading: Promise<Instruments> | undefined
   let instruments: Instruments | undefined
   let timer: NodeJS.Timeout | undefined
@@ -87,14 +98,9 @@ export function createMetrics(): Metrics {
         try {
           const reply = await next(request)
           done(reply.finishReason)
-          record(({ tokens }) => {
-            const { usage } = reply
-            tokens.inc({ model, kind: 'input' }, usage.inputTokens)
-            tokens.inc({ model, kind: 'cache_read' }, usage.cacheReadTokens)
-            tokens.inc({ model, kind: 'cache_write' }, usage.cacheWriteTokens)
-            tokens.inc({ model, kind: 'output' }, usage.outputTokens)
-            tokens.inc({ model, kind: 'reasoning' }, usage.reasoningTokens)
-          })
+          const { usage, source: answeredBy } = reply
+          if (answeredBy !== undefined) record(({ fallbacks }) => fallbacks.inc({ model, answered_by: answeredBy }))
+          record((to) => countUsage(to, answeredBy ?? model, usage))
           return reply
         } catch (error) {
           done(codeOf(error))
@@ -112,6 +118,7 @@ export function createMetrics(): Metrics {
     httpRequest: ({ method, route, status, seconds }) =>
       record(({ http }) => http.observe({ method, route, status }, seconds)),
     streamRepaired: () => record(({ repairs }) => repairs.inc()),
+    failedAttempt: (model, code) => record(({ failedAttempts }) => failedAttempts.inc({ model, code })),
     route: route({
       method: 'get',
       path: '/metrics',
@@ -135,6 +142,15 @@ export function createMetrics(): Metrics {
       void loading?.then(({ registry }) => registry.clear())
     },
   }
+}
+
+function countUsage({ tokens, cost }: Instruments, model: string, usage: Usage): void {
+  tokens.inc({ model, kind: 'input' }, usage.inputTokens)
+  tokens.inc({ model, kind: 'cache_read' }, usage.cacheReadTokens)
+  tokens.inc({ model, kind: 'cache_write' }, usage.cacheWriteTokens)
+  tokens.inc({ model, kind: 'output' }, usage.outputTokens)
+  tokens.inc({ model, kind: 'reasoning' }, usage.reasoningTokens)
+  if (usage.cost !== undefined) cost.inc({ model }, usage.cost)
 }
 
 const codeOf = (error: unknown): string => (error instanceof OxbowError ? error.code : 'error')
@@ -162,7 +178,7 @@ async function endOf(
   }
 }
 
-async function loadInstruments(source: () => Parameters<Metrics['attach']>[0] | undefined) {
+async function loadInstruments(source: () => MetricsSource | undefined) {
   // CommonJS: everything is on the default export.
   const { default: prom } = await import('prom-client')
   const registry: Registry = new prom.Registry()
@@ -235,8 +251,52 @@ async function loadInstruments(source: () => Parameters<Metrics['attach']>[0] | 
       this.set(source()?.openStreams() ?? 0)
     },
   })
+  const models = (): readonly ListedModel[] => source()?.models?.list() ?? []
+  new prom.Gauge({
+    name: 'oxbow_model_breaker',
+    help: '1 for the state in which the breaker of a model is: closed, open (left alone because it had failed too often), half_open.',
+    labelNames: ['name', 'model', 'state'],
+    registers,
+    collect() {
+      for (const { name, model, health } of models())
+        for (const state of BREAKER_STATES)
+          if (health !== undefined) this.set({ name, model, state }, health.breaker === state ? 1 : 0)
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_model_requests',
+    help: 'Requests of this process at the address of models: running, and waiting for their turn.',
+    labelNames: ['address', 'state'],
+    registers,
+    collect() {
+      // Models at one address share its queue.
+      for (const { address, health } of models()) {
+        if (address === undefined || health === undefined) continue
+        this.set({ address, state: 'running' }, health.running)
+        this.set({ address, state: 'waiting' }, health.waiting)
+      }
+    },
+  })
   return {
     registry,
+    failedAttempts: new prom.Counter({
+      name: 'oxbow_model_failed_attempts_total',
+      help: 'Requests to a model that failed and after which another was made, by error code.',
+      labelNames: ['model', 'code'],
+      registers,
+    }),
+    fallbacks: new prom.Counter({
+      name: 'oxbow_model_fallbacks_total',
+      help: 'Answers that another model gave than the one that was asked.',
+      labelNames: ['model', 'answered_by'],
+      registers,
+    }),
+    cost: new prom.Counter({
+      name: 'oxbow_model_cost_dollars_total',
+      help: 'US dollars, of calls whose price is known.',
+      labelNames: ['model'],
+      registers,
+    }),
     http: new prom.Histogram({
       name: 'oxbow_http_request_duration_seconds',
       help: 'From a request to the end of its answer; streams until their last frame.',

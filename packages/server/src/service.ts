@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { type Engine, OxbowError } from '@oxbow/core'
+import type { Models } from '@oxbow/models'
 import { Hono } from 'hono'
 import type { Logger } from 'pino'
 import { chatStreamRoute } from './ag-ui/route.ts'
@@ -29,10 +30,12 @@ import { turnSlots } from './identity/turn-slots.ts'
 import { reporter } from './logging.ts'
 import { assertMayListen } from './loopback.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
 import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
+import { sessionUsage } from './sessions/usage.ts'
 import { audience } from './stream/audience.ts'
 import { streamRights } from './stream/rights.ts'
 import { sseStreams } from './stream/sse.ts'
@@ -45,6 +48,8 @@ export interface ServiceOptions {
   readonly log: Logger
   /** The same that the agents' middleware reports to. Default: one that knows only of HTTP. */
   readonly metrics?: Metrics
+  /** Where the agents' models come from; their health is shown. */
+  readonly models?: Pick<Models, 'list'>
   /** From `createIdentity`; must be given, and of the configured mode, unless that is `none`. */
   readonly identity?: Identity
   /** Who runs the tasks of the Agent Protocol, and with which attributes. */
@@ -103,7 +108,7 @@ export function createService(options: ServiceOptions): Service {
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
   const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
   const deps = { streams, audience: watchers, rights, onRepair: metrics.streamRepaired, schemaOf, report }
-  metrics.attach({ engine, openStreams: () => streams.count })
+  metrics.attach({ engine, openStreams: () => streams.count, models: options.models })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns)
   const watching = { streams, rights, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
@@ -114,6 +119,7 @@ export function createService(options: ServiceOptions): Service {
     sessionList(engine),
     sessionMessages(engine),
     sessionEvents(engine),
+    sessionUsage(engine),
     sessionStreamRoute(engine, deps),
     interruptRoute(engine),
     releaseRoute(engine),
@@ -122,6 +128,7 @@ export function createService(options: ServiceOptions): Service {
     approvalRoute(engine),
     decideRoute(engine),
     auditRoute(engine),
+    modelsRoute(engine, options.models),
     ...taskRoutes(engine, watching, settings, slots),
     sockets.route,
     ...agentProtocolRoutes({

@@ -2,7 +2,7 @@
 
 import { memory } from '@oxbow/backends/memory'
 import { type Agent, type AgentDefinition, agent, type Backend, createEngine, type Engine } from '@oxbow/core'
-import { openaiChat } from '@oxbow/models'
+import { type ModelListeners, type Models, openaiChat } from '@oxbow/models'
 import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { afterEach } from 'vitest'
 import {
@@ -17,6 +17,7 @@ import {
   identityProblems,
   loadConfig,
   loggingMiddleware,
+  modelListeners,
   type Service,
 } from './index.ts'
 
@@ -43,6 +44,8 @@ export interface RigOptions {
   readonly environment?: Record<string, string>
   readonly agentProtocol?: AgentProtocolHost
   readonly model?: ScriptedModel
+  /** Instead of a driver alone. */
+  readonly models?: (url: string, listeners: ModelListeners) => Models
 }
 
 export async function rig(options: RigOptions = {}): Promise<Rig> {
@@ -60,7 +63,9 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
   })
   const metrics = createMetrics()
   const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
-  const driver = openaiChat({ provider: 'scripted', model: 'any', baseUrl: model.url, apiKey: 'sk-test' })
+  const models = options.models?.(model.url, modelListeners(log, metrics))
+  const driver =
+    models?.get('default') ?? openaiChat({ provider: 'scripted', model: 'any', baseUrl: model.url, apiKey: 'sk-test' })
   const backend = options.backend ?? memory()
   const middleware = [loggingMiddleware(log), metrics.middleware]
   const standard = agent({ name: 'assistant', model: driver, instructions: 'Be brief.', middleware, ...options.agent })
@@ -71,7 +76,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     currentPrincipal: identity.refresh,
   })
   const { agentProtocol = {} } = options
-  const service = createService({ engine, config, log, metrics, identity, agentProtocol })
+  const service = createService({ engine, config, log, metrics, identity, agentProtocol, ...(models && { models }) })
   const { url } = await service.listen()
   return {
     url,

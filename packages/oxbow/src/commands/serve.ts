@@ -6,6 +6,7 @@ import {
   engineErrors,
   identityProblems,
   loggingMiddleware,
+  modelListeners,
 } from '@oxbow/server'
 import { configOf, modelInWords, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
 
@@ -17,13 +18,13 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
   const backend = openBackend(config)
   try {
-    const models = openModels(config)
+    const models = openModels(config, modelListeners(log, metrics))
     const engine = openEngine(config, backend, models, {
       middleware: [metrics.middleware, loggingMiddleware(log)],
       onError: engineErrors(log),
       currentPrincipal: identity.refresh,
     })
-    const service = createService({ engine, config, log, metrics, identity })
+    const service = createService({ engine, config, log, metrics, identity, models })
     const stopped = untilSignal()
     const { url } = await service.listen()
     if (process.stdout.isTTY || config.log.format !== 'json')

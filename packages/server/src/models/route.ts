@@ -1,0 +1,65 @@
+// GET /admin/api/models: which models there are, what each needs, and how it has done in this process.
+import type { Engine } from '@oxbow/core'
+import type { ListedModel, Models } from '@oxbow/models'
+import { z } from 'zod'
+import { type Route, route } from '../http/route.ts'
+
+const price = z.object({
+  input: z.number(),
+  output: z.number(),
+  cacheRead: z.number().optional(),
+  cacheWrite: z.number().optional(),
+})
+
+const health = z.object({
+  breaker: z.enum(['closed', 'open', 'half_open']).describe('`open`: left alone because it had failed too often.'),
+  running: z.number().describe('Requests at its address.'),
+  waiting: z.number().describe('Requests that wait for their turn there.'),
+  answered: z.number(),
+  failed: z.number(),
+  lastAnswerAt: z.number().optional().describe('Milliseconds since 1970.'),
+  lastFailure: z.object({ at: z.number(), code: z.string(), message: z.string() }).optional(),
+})
+
+export const listedModel = z.object({
+  name: z.string(),
+  model: z.string().describe('provider:model.'),
+  aliases: z.array(z.string()).describe('`default`: used where nothing else is said.'),
+  address: z.string().optional().describe('Without query. Missing: it answers in this process.'),
+  key: z
+    .object({ variable: z.string(), present: z.boolean() })
+    .optional()
+    .describe('The environment variable of its key. Missing: it needs none.'),
+  price: price.optional().describe('Of the configuration, in US dollars per million tokens.'),
+  contextWindow: z.number().optional().describe('In tokens, as far as it is known.'),
+  fallbacks: z.array(z.object({ model: z.string(), weight: z.number() })),
+  health: health.optional().describe('In this process, once it is in use.'),
+})
+
+export function modelsRoute(engine: Engine, models: Pick<Models, 'list'> | undefined): Route {
+  return route({
+    method: 'get',
+    path: '/admin/api/models',
+    id: 'listModels',
+    access: 'admin',
+    summary: 'The configured models, and how each has done in this process.',
+    answers: { 200: { description: 'All of them.', schema: z.object({ models: z.array(listedModel) }) } },
+    handle: (_request, c) => c.json({ models: (models?.list() ?? modelsOf(engine)).map(shown) }),
+  })
+}
+
+/** Those of the agents, where a program has made them itself. */
+const modelsOf = ({ agents }: Engine): ListedModel[] =>
+  [...new Map([...agents.values()].map(({ model }) => [model.id, model])).values()].map((it) => ({
+    name: it.id,
+    model: it.id,
+    aliases: [],
+    ...(it.contextWindow !== undefined && { contextWindow: it.contextWindow }),
+    fallbacks: [],
+  }))
+
+function shown({ health, ...rest }: ListedModel): z.output<typeof listedModel> {
+  if (health === undefined) return { ...rest, fallbacks: [...rest.fallbacks], aliases: [...rest.aliases] }
+  const { model: _, ...figures } = health
+  return { ...rest, fallbacks: [...rest.fallbacks], aliases: [...rest.aliases], health: figures }
+}

@@ -1,0 +1,78 @@
+// GET /api/sessions/{sessionId}/usage: how long the conversation is now, and what the turn and the session have used.
+import { type Engine, type Event, type SessionState, turnResult, type Usage } from '@oxbow/core'
+import { z } from 'zod'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, sessionPath, userQuery } from '../http/schemas.ts'
+import { type Caller, callerOf } from '../principal.ts'
+import { existing, sessionOf } from './reading.ts'
+
+const usage = z.object({
+  inputTokens: z.number().describe('Without those from and to the cache.'),
+  cacheReadTokens: z.number(),
+  cacheWriteTokens: z.number(),
+  outputTokens: z.number(),
+  reasoningTokens: z.number().describe('Part of outputTokens.'),
+  estimated: z.boolean().describe('A provider told no figures for some of it.'),
+  cost: z.number().nullable().describe('US dollars; null when the price of a part is not known.'),
+})
+
+export function sessionUsage(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/sessions/{sessionId}/usage',
+    id: 'sessionUsage',
+    summary: 'Tokens and cost: of the context now, of the last turn, of the session.',
+    params: sessionPath,
+    query: userQuery,
+    answers: {
+      200: {
+        description: 'The figures, each by itself.',
+        schema: z.object({
+          sessionId: z.string(),
+          context: z.object({
+            tokens: z.number().describe('What the last model call read and wrote.'),
+            window: z.number().nullable().describe('What the model can hold; null when that is not known.'),
+          }),
+          turn: usage.extend({ turnId: z.string() }).nullable().describe('The open turn, else the last one.'),
+          session: usage,
+        }),
+      },
+      404: { description: 'There is no such session.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, query }, c) {
+      const { owner } = callerOf(c, query)
+      const state = await existing(engine, sessionId, owner)
+      return c.json({
+        sessionId,
+        context: {
+          tokens: state.contextTokens,
+          window: engine.agents.get(state.agent)?.model.contextWindow ?? null,
+        },
+        turn: await lastTurn(engine, sessionId, owner, state),
+        session: shown(state.usage),
+      })
+    },
+  })
+}
+
+async function lastTurn(
+  engine: Engine,
+  sessionId: string,
+  owner: Caller['owner'],
+  { turn, finished }: SessionState,
+): Promise<z.output<typeof usage> | null> {
+  if (turn !== undefined) return shown(turn.usage, turn.turnId)
+  const last = finished.at(-1)
+  if (last === undefined) return null
+  const session = sessionOf(engine, sessionId, owner)
+  const events: Event[] = []
+  for (let seq = last.startedSeq - 1; seq < last.endedSeq; seq = events.at(-1)!.seq)
+    events.push(...(await session.events(seq)))
+  return shown(turnResult(last.turnId, events).usage, last.turnId)
+}
+
+const shown = (usage: Usage, turnId?: string) => ({
+  ...(turnId !== undefined && { turnId }),
+  ...usage,
+  cost: usage.cost ?? null,
+})
