@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { readArtifact } from './artifacts.ts'
 import { type Capability, type Part, partsOf } from './capability.ts'
+import type { Compactor } from './compactor.ts'
 import type { StateLimits } from './deadlines.ts'
 import type { Limits } from './decide.ts'
 import { OxbowError } from './errors.ts'
@@ -85,6 +86,7 @@ export interface Agent {
   readonly policy: Policy
   readonly hooks: Hooks
   readonly limits: AgentLimits
+  readonly compactor: Compactor | undefined
   /** Where each part came from, for people. */
   readonly parts: AgentParts
   readonly sampling: { readonly temperature?: number; readonly maxOutputTokens?: number }
@@ -141,9 +143,13 @@ export function agent(definition: AgentDefinition): Agent {
     description: tool.description,
     input: tool.jsonSchema,
   }))
+  const compactions = partsOf(undefined, capabilities, (it) => it.compaction && [it.compaction])
+  if (compactions.length > 1)
+    throw invalid(name, `two capabilities compact: ${compactions.map((it) => it.from).join(', ')}`)
   const sections = parts.prompt.map((it) => it.it)
   const texts = sections.map((it) => (typeof it.text === 'string' ? it.text : it.title))
   const { temperature, maxOutputTokens } = definition
+  const compactor = compactions[0]?.it({ name, model, instructions, tools: specs, maxOutputTokens })
   return {
     name,
     version:
@@ -157,6 +163,7 @@ export function agent(definition: AgentDefinition): Agent {
     policy,
     hooks: compose(parts.middleware.map((it) => it.it)),
     limits,
+    compactor,
     parts,
     sampling: {
       ...(temperature !== undefined && { temperature }),

@@ -1,4 +1,5 @@
 // Something that an agent can do, in one piece: its tools, what it adds to the prompt, its hooks, what it remembers.
+import type { CompactorFor } from './compactor.ts'
 import type { Middleware } from './middleware.ts'
 import type { PromptSection } from './prompt.ts'
 import type { Tool } from './tool.ts'
@@ -9,6 +10,8 @@ export interface Capability {
   readonly tools?: readonly Tool[]
   readonly middleware?: readonly Middleware[]
   readonly prompt?: readonly PromptSection[]
+  /** Makes long conversations shorter; an agent has at most one. */
+  readonly compaction?: CompactorFor
   /** Calls of its own tools that run without asking, as rules. The agent's own `ask` and `deny` are stronger. */
   readonly allow?: readonly string[]
 }

@@ -15,6 +15,7 @@ export interface Limits {
   readonly budget: Budget
 }
 
+export type CompactionReason = Event<'context.compacted'>['reason']
 export type PauseReason = Event<'turn.paused'>['reason']
 
 export type Ending =
@@ -29,10 +30,13 @@ export type Action =
   | { readonly type: 'act'; readonly calls: readonly CallState[] }
   /** Validate the structured answer. */
   | { readonly type: 'check' }
+  /** Make the conversation shorter before the model is called. */
+  | { readonly type: 'compact'; readonly step: number; readonly reason: CompactionReason }
   | { readonly type: 'wait'; readonly reason: PauseReason }
   | { readonly type: 'finish'; readonly ending: Ending }
 
-export function decide(turn: TurnState, limits: Limits): Action {
+/** `due`: whether the conversation is to be compacted; undefined for an agent that cannot. */
+export function decide(turn: TurnState, limits: Limits, due?: () => CompactionReason | undefined): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -50,8 +54,11 @@ export function decide(turn: TurnState, limits: Limits): Action {
 
   const maxSteps = turn.options.maxSteps ?? limits.maxSteps
   const { reply } = turn
-  if (reply === undefined && turn.step > 0)
+  if (reply === undefined && turn.step > 0) {
+    const reason = turn.compactedStep === turn.step ? undefined : due?.()
+    if (reason !== undefined) return { type: 'compact', step: turn.step, reason }
     return { type: 'think', step: turn.step, toolsOffered: turn.toolsOffered, begun: true }
+  }
   const next: Action = { type: 'think', step: turn.step + 1, toolsOffered: turn.step < maxSteps, begun: false }
   if (reply === undefined) return next
 
@@ -59,6 +66,14 @@ export function decide(turn: TurnState, limits: Limits): Action {
     return finish({ type: 'turn.finished', reason: reply.finishReason })
   const spent = turn.calls.length > 0 ? overBudget(turn, limits.budget) : undefined
   if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
+  // What was shown cannot be taken back: such an answer is not made again.
+  if (reply.error?.code === 'context_overflow' && reply.empty && due !== undefined) {
+    const { step, overflow } = turn
+    if (overflow?.step === step) return { ...next, toolsOffered: turn.toolsOffered }
+    if (overflow?.step === step - 1)
+      return finish({ type: 'turn.failed', error: stillTooLong(reply.error, overflow.parts) })
+    return { type: 'compact', step, reason: 'overflow' }
+  }
   if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
   if (turn.calls.length > 0 && turn.toolsOffered) return next
   if (turn.steers.length > 0) return next
@@ -122,4 +137,13 @@ const emptyReply: Failure = {
 const outputInvalid = (turn: TurnState): Failure => ({
   code: 'output_invalid',
   message: `The model's answer did not satisfy the requested schema after ${turn.rejections} attempts: ${turn.reply?.rejected ?? ''}`,
+})
+
+const stillTooLong = (error: Failure, parts: Readonly<Record<string, number>>): Failure => ({
+  ...error,
+  message:
+    'The conversation does not fit into the window of the model, also after it was compacted. In tokens, about: ' +
+    `${Object.entries(parts)
+      .map(([part, tokens]) => `${part} ${tokens}`)
+      .join(', ')}. Use a model with a larger window, or begin a new session.`,
 })

@@ -38,6 +38,7 @@ export function evolveAll(state: SessionState, events: readonly Event[]): Sessio
   for (const event of events) {
     const before = result
     const next = evolve({ ...before, messages: [], finished: [] }, event)
+    if (event.type === 'context.compacted' && event.messages !== undefined) messages.length = 0
     messages.push(...next.messages)
     finished.push(...next.finished)
     result = next
@@ -68,6 +69,8 @@ function apply(state: SessionState, event: Event): SessionState {
     case 'turn.failed':
     case 'turn.cancelled':
       return endTurn(state, event)
+    case 'context.compacted':
+      return compacted(state, event)
     default: {
       if (!TURN_EVENTS.has(event.type)) throw newer(`it holds an event "${(event as Event).type}"`)
       if (state.turn?.turnId !== event.turnId) return state
@@ -79,7 +82,14 @@ function apply(state: SessionState, event: Event): SessionState {
 type TurnEvent = Exclude<
   Event,
   {
-    type: 'session.opened' | 'turn.started' | 'interrupt.requested' | 'turn.finished' | 'turn.failed' | 'turn.cancelled'
+    type:
+      | 'session.opened'
+      | 'turn.started'
+      | 'interrupt.requested'
+      | 'context.compacted'
+      | 'turn.finished'
+      | 'turn.failed'
+      | 'turn.cancelled'
   }
 >
 
@@ -240,12 +250,43 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
       calls,
       recoveries: 0,
       callCount: turn.callCount + calls.length,
-      emptyReplies: empty ? turn.emptyReplies + 1 : 0,
+      emptyReplies: !empty ? 0 : turn.emptyReplies + (event.error === undefined ? 1 : 0),
       usage: addUsage(turn.usage, event.usage),
     },
     usage: addUsage(state.usage, event.usage),
     // A call that failed tells nothing of the length.
-    contextTokens: tokensOf(event.usage) || state.contextTokens,
+    ...(tokensOf(event.usage) > 0 && {
+      contextTokens: tokensOf(event.usage),
+      ...(!empty && { countedTo: event.message.id }),
+    }),
+  }
+}
+
+function compacted(state: SessionState, event: Event<'context.compacted'>): SessionState {
+  const { turnId, step, reason, parts, messages, usage = noUsage } = event
+  const { turn } = state
+  const memory = event.memory ?? state.compaction?.memory
+  return {
+    ...state,
+    ...(messages !== undefined && {
+      messages,
+      contextTokens: event.tokensAfter,
+      ...(messages.length > 0 && { countedTo: messages.at(-1)!.id }),
+    }),
+    compaction: {
+      tokens: event.tokensAfter,
+      messages: event.messagesAfter,
+      ...(memory !== undefined && { memory }),
+    },
+    usage: addUsage(state.usage, usage),
+    ...(turn?.turnId === turnId && {
+      turn: {
+        ...turn,
+        recoveries: 0,
+        usage: addUsage(turn.usage, usage),
+        ...(reason === 'overflow' ? { overflow: { step, parts } } : { compactedStep: step }),
+      },
+    }),
   }
 }
 

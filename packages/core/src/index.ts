@@ -1,10 +1,21 @@
 export { type Agent, type AgentDefinition, type AgentLimits, type AgentParts, agent, DEFAULT_LIMITS } from './agent.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './asking.ts'
 export type { Capability, Part } from './capability.ts'
+export type {
+  CompactedAgent,
+  CompactedBody,
+  Compaction,
+  CompactionRequest,
+  Compactor,
+  CompactorFor,
+  Conversation,
+} from './compactor.ts'
 export type { StateLimits } from './deadlines.ts'
+export type { CompactionReason } from './decide.ts'
 export type { ApprovalDecision } from './deciding.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
+export { estimateMessageTokens, estimateTokens } from './estimate.ts'
 export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
 export { evolve } from './evolve.ts'

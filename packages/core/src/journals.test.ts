@@ -45,8 +45,8 @@ describe.each(fixtures)('%s', (name) => {
     for (const it of events) expect(eventSchema.safeParse(it).error).toBeUndefined()
     const { oneOf } = eventJsonSchema() as { oneOf: { properties: { type: { const: string } } }[] }
     const missing = oneOf.map((it) => it.properties.type.const).filter((type) => !events.some((it) => it.type === type))
-    // Parking needs a broken store; approvals, pauses and slots came after 0.1.0.
-    const later = ['approval.requested', 'approval.resolved', 'pause.requested', 'state.changed']
+    // Parking needs a broken store; approvals, pauses, slots and compaction came after 0.1.0.
+    const later = ['approval.requested', 'approval.resolved', 'pause.requested', 'state.changed', 'context.compacted']
     expect(missing.filter((it) => !later.includes(it))).toEqual(['turn.released'])
   })
 

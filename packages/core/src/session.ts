@@ -1,5 +1,6 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
+import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
 import { type ApprovalDecision, checkDecision, type Deciding, expired, resolveApproval } from './deciding.ts'
 import { OxbowError } from './errors.ts'
@@ -7,6 +8,7 @@ import { type Event, type EventBody, type Failure, isEvent, type Principal, type
 import { assertId, newId } from './ids.ts'
 import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from './json-schema.ts'
+import { compactBetweenTurns } from './perform/compact.ts'
 import { remember } from './permissions/remembered.ts'
 import type { Files, SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
@@ -71,6 +73,11 @@ export interface Session {
   pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
+  /**
+   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what would
+   * go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
+   */
+  compact(options?: { dryRun?: boolean; signal?: AbortSignal }): Promise<CompactedBody>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
   follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
   /** Stored events after `after`, at most 500. */
@@ -347,6 +354,8 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
           throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
       }),
+    compact: (options = {}) =>
+      current((log) => compactBetweenTurns(log, engine.agent(log.state.agent || agentName), self(undefined), options)),
     follow: (options = {}) => follow(options.after, options.signal),
     events: (after = 0) => current((log) => log.read(after)),
     state: () => current((log) => log.state),

@@ -15,7 +15,7 @@ import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 6
+export const STATE_VERSION = 7
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -87,6 +87,10 @@ export interface TurnState {
   readonly callCount: number
   readonly emptyReplies: number
   readonly rejections: number
+  /** The step before whose model call the context was compacted, or tried to be. */
+  readonly compactedStep?: number
+  /** The step that the provider refused as too long and after which room was made, and what is left since. */
+  readonly overflow?: { readonly step: number; readonly parts: Readonly<Record<string, number>> }
   readonly usage: Usage
   /** What it is doing, in one word, and since when. */
   readonly task: Task
@@ -112,6 +116,10 @@ export interface SessionState {
   readonly usage: Usage
   /** What the last model call read and wrote: so long is the conversation now. */
   readonly contextTokens: number
+  /** The last message that is part of `contextTokens`; those after it are not counted yet. */
+  readonly countedTo?: string
+  /** The last compaction. With a `memory`, the first message stands for what came before. */
+  readonly compaction?: { readonly tokens: number; readonly messages: number; readonly memory?: unknown }
   readonly rules: readonly SessionRule[]
   /** What capabilities remember, by the name of the slot. */
   readonly slots: Slots

@@ -84,9 +84,10 @@ export function turnRun(options: {
   const totalMs = first.options.totalTimeoutMs ?? agent.limits.totalTimeoutMs
   const idleMs = first.options.idleTimeoutMs ?? agent.limits.idleTimeoutMs
 
-  const next = (turn: TurnState): Action =>
+  const { compactor } = agent
+  const next = (turn: TurnState, state: SessionState): Action =>
     failure === undefined || turn.interrupt !== undefined
-      ? decide(turn, agent.limits)
+      ? decide(turn, agent.limits, compactor && (() => compactor.due(state)))
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 
   const stop = (reason: StopReason, why?: Failure): void => {
@@ -141,7 +142,7 @@ export function turnRun(options: {
     },
     rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
     turn: () => mine(log.state.turn),
-    next: () => next(mine(log.state.turn)),
+    next: () => next(mine(log.state.turn), log.state),
     async write(build) {
       await persistently(
         () => stopped === 'shutdown',
@@ -151,7 +152,7 @@ export function turnRun(options: {
             const after = draft.state.turn
             if (after?.turnId !== turnId) return
             if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
-            draft.add(...consequence(after, next(after)))
+            draft.add(...consequence(after, next(after, draft.state)))
           }),
       )
       clock.touch()

@@ -4,6 +4,7 @@ import type { Action } from './decide.ts'
 import { OxbowError } from './errors.ts'
 import { act, withdrawQuestions } from './perform/act.ts'
 import { check } from './perform/check.ts'
+import { compact } from './perform/compact.ts'
 import { think } from './perform/think.ts'
 import { ClaimLost, type TurnRun } from './turn-run.ts'
 
@@ -56,6 +57,8 @@ function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promi
     case 'think':
       // Writing nothing stores what follows from the state: that the step has begun.
       return action.begun ? think(run) : run.write(() => [])
+    case 'compact':
+      return compact(run, action)
     case 'act':
       return act(run, action.calls)
     case 'check':

@@ -1,4 +1,4 @@
-export { estimateRequestTokens, estimateTokens } from './accounting/estimate.ts'
+export { estimateRequestTokens } from './accounting/estimate.ts'
 export { costAt, type ModelFacts, modelFacts, type OwnFacts, type Price, withFacts } from './accounting/prices.ts'
 export { type AiSdkOptions, aiSdk } from './ai-sdk/ai-sdk.ts'
 export { type AnthropicOptions, anthropic } from './anthropic/anthropic.ts'

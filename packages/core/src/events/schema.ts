@@ -310,6 +310,31 @@ const bodies = [
     .object({ type: z.literal('state.changed'), turnId, slot: z.string(), value: z.unknown() })
     .describe('What a capability remembers of the session has a new value. Stored with the call that changed it.'),
   z
+    .object({
+      type: z.literal('context.compacted'),
+      turnId: turnId.describe('The turn that runs; of a compaction by hand, the last one that has ended.'),
+      step: z.number().int().nonnegative().describe('The step before whose model call it happened.'),
+      reason: z
+        .enum(['threshold', 'messages', 'overflow', 'manual'])
+        .describe('The context was large, or had many messages; the provider refused it; somebody asked for it.'),
+      tier: z
+        .enum(['none', 'references', 'summary', 'excerpt'])
+        .describe(
+          'How: old results became references; a model summarised; old messages were left out without a summary; ' +
+            'nothing could go.',
+        ),
+      tokensBefore: z.number(),
+      tokensAfter: z.number(),
+      messagesBefore: z.number().int(),
+      messagesAfter: z.number().int(),
+      parts: z.record(z.string(), z.number()).describe('What fills the context now, in tokens.'),
+      messages: z.array(message).optional().describe('The conversation from now on. Absent: as it was.'),
+      memory: z.unknown().optional().describe('What the next compaction needs of this one.'),
+      usage: usage.optional().describe('Of the model that summarised.'),
+      failure: failure.optional().describe('Why there is no summary.'),
+    })
+    .describe('The conversation that the model sees was made shorter. The journal keeps all of it.'),
+  z
     .object({ type: z.literal('pause.requested'), turnId, principal, reason: z.string().optional() })
     .describe('Somebody asked for the turn to wait until it is released.'),
   z

@@ -41,9 +41,7 @@ export async function think(run: TurnRun): Promise<void> {
   let error: unknown
   try {
     run.faultPoint?.('model.before')
-    const prompt = await agent.prompt({ ...context, slots: log.state.slots })
-    const system = await agent.hooks.systemPrompt(prompt, context)
-    const request = requestFor(run, turn, system)
+    const request = requestFor(run, turn, await systemPrompt(run, step))
     reply = await agent.hooks.reasoning(context, () =>
       agent.hooks.modelCall(request, context, (it) => generate(run, live, it, { onDelta, onFailedAttempt })),
     )
@@ -102,7 +100,14 @@ async function generate(
   }
 }
 
-const sessionOf = ({ log: { key } }: TurnRun): string => JSON.stringify([key.tenant, key.user, key.session])
+export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
+  const context = { ...turn, step }
+  const prompt = await agent.prompt({ ...context, slots: log.state.slots })
+  return agent.hooks.systemPrompt(prompt, context)
+}
+
+export const sessionOf = ({ log: { key } }: Pick<TurnRun, 'log'>): string =>
+  JSON.stringify([key.tenant, key.user, key.session])
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run

@@ -1,5 +1,6 @@
+import { estimateTokens } from '@oxbow/core'
 import { expect, test } from 'vitest'
-import { estimateRequestTokens, estimateTokens } from '../index.ts'
+import { estimateRequestTokens } from '../index.ts'
 
 test.each([
   ['', 0],

@@ -1,6 +1,5 @@
 // Many texts in few requests: cut by number and size, asked side by side, put together in order.
-import { ModelError, noUsage, type Usage } from '@oxbow/core'
-import { estimateTokens } from '../accounting/estimate.ts'
+import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import { type RetryOptions, retrying } from '../around/retry.ts'
 import type { ErrorContext } from '../wire/provider-errors.ts'

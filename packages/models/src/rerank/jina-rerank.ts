@@ -1,6 +1,5 @@
 // Passages in the order in which they answer a question, by the format that Jina, Cohere, SiliconFlow and vLLM speak.
-import { ModelError, noUsage, type Usage } from '@oxbow/core'
-import { estimateTokens } from '../accounting/estimate.ts'
+import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
 import { type RetryOptions, retrying } from '../around/retry.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
