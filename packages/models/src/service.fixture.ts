@@ -13,7 +13,7 @@ export interface ServiceRequest {
 export interface ServiceAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** As JSON; a string as it is. */
+  /** As JSON; a string or bytes as they are. */
   readonly body?: unknown
   /** Only so many bytes of the body are sent, and the connection is destroyed. */
   readonly cutAfterBytes?: number
@@ -43,14 +43,14 @@ export async function service(
     const request = { path, headers, body: JSON.parse(Buffer.concat(chunks).toString()) }
     const number = requests.push(request) - 1
     const { status = 200, headers: own, body = {}, cutAfterBytes } = await answer(request, number)
-    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     response.writeHead(status, {
       'content-type': 'application/json',
-      'content-length': Buffer.byteLength(text),
+      'content-length': bytes.length,
       ...own,
     })
-    if (cutAfterBytes === undefined) response.end(text)
-    else response.write(text.slice(0, cutAfterBytes), () => incoming.socket.destroySoon())
+    if (cutAfterBytes === undefined) response.end(bytes)
+    else response.write(bytes.subarray(0, cutAfterBytes), () => incoming.socket.destroySoon())
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {

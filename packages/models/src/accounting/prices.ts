@@ -27,6 +27,7 @@ export interface ModelFacts {
 const LIST_NAMES: Readonly<Record<string, string>> = {
   anthropic: 'anthropic',
   azure: 'azure',
+  'azure-responses': 'azure',
   bedrock: 'aws',
   deepseek: 'deepseek',
   fireworks: 'fireworks',
@@ -36,6 +37,7 @@ const LIST_NAMES: Readonly<Record<string, string>> = {
   mistral: 'mistral',
   moonshot: 'moonshotai',
   openai: 'openai',
+  'openai-responses': 'openai',
   openrouter: 'openrouter',
   together: 'together',
   xai: 'x-ai',

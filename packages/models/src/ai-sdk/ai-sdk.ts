@@ -4,12 +4,15 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
 import { cutError, defaultLimits, type Limits, limitError, startAnswer } from '../wire/answer.ts'
 import type { Timeouts } from '../wire/clock.ts'
-import type { ErrorContext } from '../wire/provider-errors.ts'
+import { withOptions } from '../wire/endpoint.ts'
+import { type ErrorContext, redirectError } from '../wire/provider-errors.ts'
 import { sdkFailure } from './failure.ts'
 import { promptWriter, type SupportedUrls } from './prompt.ts'
 import { assembleParts } from './reply.ts'
 
 export interface AiSdkOptions {
+  /** Call options of the specification that each request carries; those of the request win. */
+  readonly options?: Readonly<Record<string, unknown>>
   /** Default: the provider's name up to its first dot, a colon and the model's name, for example `google:gemini-3-pro`. */
   readonly id?: string
   readonly timeouts?: Timeouts
@@ -48,26 +51,32 @@ export interface SdkModelOptions extends AiSdkOptions {
   readonly id: string
   readonly provider: string
   readonly model: string
+  readonly baseUrl?: string
+  readonly apiKey?: string | undefined
   readonly keyVariable?: string | undefined
-  /** Called with the first request. */
-  readonly load: () => Promise<LanguageModelV4>
+  readonly headers?: Readonly<Record<string, string>>
+  readonly fetch?: typeof globalThis.fetch
+  /** Called with the first request. What it is given follows no redirect. */
+  readonly load: (fetch: typeof globalThis.fetch) => Promise<LanguageModelV4>
 }
 
 export function sdkModel(options: SdkModelOptions): Model {
-  const { id, provider, model, keyVariable, load, timeouts = {}, secrets = [] } = options
+  const { id, provider, model, baseUrl = '', keyVariable, headers, load, timeouts = {} } = options
+  const secrets = [...(options.secrets ?? []), ...(options.apiKey === undefined ? [] : [options.apiKey])]
+  const always = headers === undefined ? options.options : { headers, ...options.options }
   const limits = { ...defaultLimits, ...options.limits }
   const context: ErrorContext = {
     provider,
     model,
-    baseUrl: '',
+    baseUrl,
     path: '',
     format: `the package of ${provider}`,
-    secrets: [...secrets].filter((it) => it.length >= 8).sort((a, b) => b.length - a.length),
+    secrets: secrets.filter((it) => it.length >= 8).sort((a, b) => b.length - a.length),
     keyVariable,
   }
   let ready: Promise<Ready> | undefined
   const prepare = async (): Promise<Ready> => {
-    const sdk = await load()
+    const sdk = await load(withoutRedirects(context, options.fetch))
     return { sdk, write: promptWriter(id, (await sdk.supportedUrls) as SupportedUrls) }
   }
 
@@ -83,7 +92,7 @@ export function sdkModel(options: SdkModelOptions): Model {
       ready ??= prepare()
       const { sdk, write } = await ready
       // Raw parts are signs of life where a provider gathers before it gives.
-      const call = { ...write(request), includeRawChunks: true, abortSignal: abort.signal }
+      const call = { ...write(withOptions(request, always)), includeRawChunks: true, abortSignal: abort.signal }
       if (answer.settled) return
       const { stream } = await sdk.doStream(call)
       streaming = true
@@ -120,6 +129,15 @@ export function sdkModel(options: SdkModelOptions): Model {
   }
   return { id, generate }
 }
+
+/** Followed, a redirect would take the conversation to whoever it names. */
+const withoutRedirects =
+  (context: ErrorContext, own: typeof globalThis.fetch = fetch): typeof globalThis.fetch =>
+  async (input, init) => {
+    const response = await own(input, { ...init, redirect: 'manual' })
+    if (response.status < 300 || response.status >= 400) return response
+    throw redirectError(context, response.headers.get('location'))
+  }
 
 interface Ready {
   readonly sdk: LanguageModelV4

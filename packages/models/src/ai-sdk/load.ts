@@ -7,7 +7,7 @@ import { OxbowError } from '@oxbow/core'
 export interface SdkSettings {
   readonly model: string
   readonly apiKey: string | undefined
-  readonly baseUrl: string | undefined
+  readonly baseUrl: string
   readonly environment: Readonly<Record<string, string | undefined>>
   readonly fetch: typeof globalThis.fetch
 }
@@ -16,12 +16,15 @@ export interface SdkPackage {
   readonly name: string
   /** As it is installed. */
   readonly version: string
+  /** Variables of the environment whose values no error may show. */
+  readonly secrets: readonly string[]
   load(settings: SdkSettings): Promise<LanguageModelV4>
 }
 
 export const googlePackage: SdkPackage = {
   name: '@ai-sdk/google',
   version: '4',
+  secrets: [],
   async load({ model, apiKey, baseUrl, fetch }) {
     const { createGoogle } = await import('@ai-sdk/google')
     return createGoogle({ ...given({ apiKey, baseURL: baseUrl }), fetch })(model)
@@ -31,10 +34,11 @@ export const googlePackage: SdkPackage = {
 export const bedrockPackage: SdkPackage = {
   name: '@ai-sdk/amazon-bedrock',
   version: '5',
+  secrets: ['AWS_BEARER_TOKEN_BEDROCK', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
   async load({ model, baseUrl, environment, fetch }) {
     const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock')
     const settings = given({
-      region: environment.AWS_REGION || environment.AWS_DEFAULT_REGION,
+      region: environment.AWS_REGION,
       apiKey: environment.AWS_BEARER_TOKEN_BEDROCK?.trim(),
       accessKeyId: environment.AWS_ACCESS_KEY_ID?.trim(),
       secretAccessKey: environment.AWS_SECRET_ACCESS_KEY?.trim(),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { needPackage } from '../ai-sdk/load.ts'
 import { ask, serve } from '../asking.fixture.ts'
 import { modelFromEnvironment, providers, resolveModel } from '../index.ts'
 
@@ -35,9 +36,10 @@ describe('which model', () => {
 
   test.each(Object.entries(providers))('%s can be configured by its key and its default', (id, provider) => {
     const [variable] = provider.keyVariables
-    const environment = variable ? { [variable]: 'k' } : {}
+    const parts = [...provider.baseUrl.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, 'x'] as const)
+    const environment = { ...Object.fromEntries(parts), ...(variable ? { [variable]: 'k' } : {}) }
     expect(resolveModel(`${id}:some/model`, environment).id).toBe(`${id}:some/model`)
-    expect(URL.canParse(provider.baseUrl)).toBe(true)
+    expect(URL.canParse(provider.baseUrl.replace(/\{\w+\}/g, 'x'))).toBe(true)
     if (provider.defaultModel && variable)
       expect(modelFromEnvironment(environment).id).toBe(`${id}:${provider.defaultModel}`)
   })
@@ -46,7 +48,7 @@ describe('which model', () => {
 describe('what is wrong is told together with what to set', () => {
   test('an unknown provider', () => {
     expect(() => resolveModel('acme:x', {})).toThrow(
-      configError(/no provider "acme".*openai, dashscope, deepseek.*VLLM_BASE_URL/),
+      configError(/no provider "acme".*openai, anthropic, dashscope.*VLLM_BASE_URL/),
     )
     expect(() => resolveModel('constructor', {})).toThrow(configError(/no provider/))
     expect(() => modelFromEnvironment({ OXBOW_MODEL: 'gpt-5' })).toThrow(configError(/provider:model \(OXBOW_MODEL/))
@@ -55,6 +57,27 @@ describe('what is wrong is told together with what to set', () => {
   test('a missing key', () => {
     expect(() => resolveModel('openai:gpt-5', {})).toThrow(configError(/Set OPENAI_API_KEY\./))
     expect(() => resolveModel('zhipu', {})).toThrow(configError(/Set ZHIPU_API_KEY or ZHIPUAI_API_KEY\./))
+  })
+
+  test('a missing part of an address', () => {
+    expect(() => resolveModel('azure:d', { AZURE_API_KEY: 'k' })).toThrow(
+      configError(/Set AZURE_RESOURCE_NAME, or AZURE_BASE_URL\./),
+    )
+    expect(() => resolveModel('azure-responses:d', { AZURE_API_KEY: 'k' })).toThrow(
+      configError(/Set AZURE_RESOURCE_NAME, or AZURE_RESPONSES_BASE_URL\./),
+    )
+    expect(() => resolveModel('bedrock:m', { AWS_BEARER_TOKEN_BEDROCK: 'k' })).toThrow(configError(/Set AWS_REGION/))
+  })
+
+  test('a package that is not installed', () => {
+    expect(() =>
+      needPackage('acme', {
+        name: '@ai-sdk/no-such',
+        version: '3',
+        secrets: [],
+        load: async () => expect.unreachable(),
+      }),
+    ).toThrow(configError(/^Models of acme need a package\. Install it: npm i @ai-sdk\/no-such@3$/))
   })
 
   test('a missing model', () => {

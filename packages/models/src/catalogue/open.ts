@@ -1,7 +1,12 @@
 // From a provider and a name to a driver: where it is asked, and with which key.
 import { type Model, nearest, OxbowError } from '@oxbow/core'
+import { sdkModel } from '../ai-sdk/ai-sdk.ts'
+import { needPackage } from '../ai-sdk/load.ts'
+import { anthropic } from '../anthropic/anthropic.ts'
 import { offline } from '../offline/offline.ts'
 import { type OpenAiChatOptions, openaiChat } from '../openai-chat/openai-chat.ts'
+import { openaiResponses } from '../openai-responses/openai-responses.ts'
+import { familyQuirks } from './families.ts'
 import { type Provider, providers } from './providers.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -58,7 +63,7 @@ export function placeOf(choice: PlaceChoice, environment: Environment): Place {
     provider,
     model,
     row,
-    baseUrl: choice.baseUrl || environment[`${provider.toUpperCase()}_BASE_URL`] || row.baseUrl,
+    baseUrl: filled(choice.baseUrl || environment[addressVariable(provider)] || row.baseUrl, model, environment),
     keyVariables: choice.keyVariable === undefined ? row.keyVariables : [choice.keyVariable],
   }
 }
@@ -70,16 +75,45 @@ export function openModel(place: Place, environment: Environment, options: Model
   const key = keyOf(keyVariables, environment)
   if (key === undefined && keyVariables.length > 0)
     throw configError(`${id} needs a key. Set ${keyVariables.join(' or ')}.`)
-  return openaiChat({
+  const missing = [...baseUrl.matchAll(gap)].map(([, name]) => name)
+  if (missing.length > 0)
+    throw configError(`${id} needs its address. Set ${missing.join(' and ')}, or ${addressVariable(provider)}.`)
+  const settings = {
     provider,
     model,
     baseUrl,
     apiKey: key?.value,
     keyVariable: key?.variable,
-    quirks: row.quirks ?? {},
+    keyHeader: row.keyHeader,
     ...options,
-  })
+  }
+  switch (row.wire) {
+    case 'chat':
+      return openaiChat({ ...settings, quirks: { ...row.quirks, ...familyQuirks(model) } })
+    case 'responses':
+      return openaiResponses(settings)
+    case 'anthropic':
+      return anthropic({ ...settings, quirks: row.quirks ?? {} })
+    case 'ai-sdk':
+      needPackage(provider, row.package)
+      return sdkModel({
+        ...settings,
+        id,
+        secrets: row.package.secrets.flatMap((name) => environment[name]?.trim() || []),
+        load: (fetch) => row.package.load({ model, apiKey: key?.value, baseUrl, environment, fetch }),
+      })
+  }
 }
+
+const gap = /\{(\w+)\}/g
+
+/** What stands in braces, as far as it is known. */
+const filled = (baseUrl: string, model: string, environment: Environment): string =>
+  baseUrl.replace(gap, (whole, name) =>
+    name === 'model' ? encodeURIComponent(model) : environment[name]?.trim() || whole,
+  )
+
+const addressVariable = (provider: string): string => `${provider.toUpperCase().replaceAll('-', '_')}_BASE_URL`
 
 /** The first of these variables that holds something. */
 export function keyOf(

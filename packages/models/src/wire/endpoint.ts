@@ -13,6 +13,8 @@ export interface DriverOptions {
   /** Up to and without the path of the format, for example `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly apiKey?: string | undefined
+  /** The header that carries the key alone, where it is not that of the format: `api-key` for Azure. */
+  readonly keyHeader?: string | undefined
   /** The environment variable that the key came from; error messages name it. */
   readonly keyVariable?: string | undefined
   /** Fields that each request carries beside those of the driver, for example `{ thinking: … }`; those of the request win. */
@@ -41,7 +43,7 @@ export const bearer = (apiKey: string | undefined): Record<string, string> =>
 
 /** @throws OxbowError `model_config` when the address, the key or a header cannot be right. */
 export function endpointOf(options: DriverOptions, format: Format): Endpoint {
-  const { provider, model, baseUrl, apiKey, keyVariable, timeouts = {} } = options
+  const { provider, model, baseUrl, apiKey, keyHeader, keyVariable, timeouts = {} } = options
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
@@ -65,7 +67,8 @@ export function endpointOf(options: DriverOptions, format: Format): Endpoint {
     headers: {
       'content-type': 'application/json',
       accept: 'text/event-stream',
-      ...format.headers(apiKey),
+      ...format.headers(keyHeader === undefined ? apiKey : undefined),
+      ...(keyHeader === undefined || apiKey === undefined ? {} : { [keyHeader]: apiKey }),
       ...options.headers,
     },
     timeouts,
