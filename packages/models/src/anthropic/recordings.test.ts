@@ -82,5 +82,6 @@ describeRecordings({
   },
   mayDouble: (frame) => !frame.includes('"content_block_delta"') && !frame.includes('"type":"text","text":"'),
   index: /(?<="type":"content_block_\w+",)"index":\d+/g,
+  signOfLife: 'event: ping\ndata: {"type":"ping"}\n\n',
   errorFrame: 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n',
 })

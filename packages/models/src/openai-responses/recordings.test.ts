@@ -106,6 +106,7 @@ describeRecordings({
   },
   mayDouble: (frame) => !frame.includes('.delta\n'),
   index: /"output_index":\d+/g,
+  signOfLife: 'data: {"type":"keepalive","sequence_number":3}\n\n',
   errorFrame:
     'event: error\ndata: {"type":"error","code":"server_is_overloaded","message":"Our servers are busy."}\n\n',
 })

@@ -125,6 +125,37 @@ describe('calls', () => {
   })
 })
 
+test('an index of parts that counts fragments, as vLLM has it, does not cut the text or the reasoning', async () => {
+  const part = (type: string, content_index: number, delta: string): Event => ({
+    type: `response.${type}.delta`,
+    output_index: type === 'reasoning_text' ? 0 : 1,
+    content_index,
+    delta,
+  })
+  const done = { type: 'response.output_text.done', output_index: 1, content_index: 3, text: 'one two' }
+  const reply = await read(
+    part('reasoning_text', 0, 'h'),
+    part('reasoning_text', 1, 'm'),
+    part('output_text', 1, 'one'),
+    part('output_text', 2, ' two'),
+    done,
+    completed(),
+  )
+  expect(reply.blocks).toEqual([
+    { type: 'thinking', text: 'hm' },
+    { type: 'text', text: 'one two' },
+  ])
+})
+
+test('each part of a message is a block', async () => {
+  const begins: Event = { type: 'response.content_part.added', output_index: 0 }
+  const done: Event = { type: 'response.output_text.done', output_index: 0, text: 'b' }
+  const content = [{ text: 'a' }, { text: 'b' }, { text: 'c' }]
+  const whole: Event = { type: 'response.output_item.done', output_index: 1, item: { type: 'message', content } }
+  const reply = await read(begins, textDelta('a'), begins, done, whole, completed())
+  expect(reply.blocks.map((it) => 'text' in it && it.text)).toEqual(['a', 'b', 'a', 'b', 'c'])
+})
+
 test('what fragments were lost of a text comes from its end', async () => {
   const done = (text: string): Event => ({ type: 'response.output_text.done', output_index: 0, content_index: 0, text })
   expect((await read(textDelta('one'), done('one two'), completed())).blocks).toEqual([
@@ -165,6 +196,7 @@ test('events of any shape never throw and give blocks of the right form', () => 
     'response.reasoning_summary_text.delta',
     'response.output_text.done',
     'response.refusal.done',
+    'response.content_part.added',
     'response.created',
     'error',
   )
@@ -181,7 +213,6 @@ test('events of any shape never throw and give blocks of the right form', () => 
     {
       type: kind,
       output_index: fc.oneof(fc.nat(2), fc.anything()),
-      content_index: fc.oneof(fc.nat(1), fc.anything()),
       delta: fc.oneof(fc.string(), fc.anything()),
       text: fc.anything(),
       item: fc.oneof(item, fc.anything()),

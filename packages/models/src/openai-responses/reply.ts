@@ -12,7 +12,6 @@ interface WireEvent {
   readonly item?: WireItem | null
   readonly output_index?: unknown
   readonly item_id?: unknown
-  readonly content_index?: unknown
   readonly summary_index?: unknown
   readonly delta?: unknown
   readonly text?: unknown
@@ -53,7 +52,7 @@ interface WirePart {
 interface OpenBlock {
   readonly type: 'text' | 'thinking' | 'call' | 'data'
   readonly item: unknown
-  /** Which part of the item. */
+  /** Which part of a summary came last. */
   part: unknown
   readonly parts: string[]
   readonly place: number
@@ -85,28 +84,49 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
   let ended = false
   let incomplete: unknown
 
-  const open = (type: OpenBlock['type'], item: unknown, part?: unknown): OpenBlock => {
-    current = { type, item, part, parts: [], place: blocks.length, tool: '', callId: undefined, mediaType: '' }
+  const open = (type: OpenBlock['type'], item: unknown): OpenBlock => {
+    current = {
+      type,
+      item,
+      part: undefined,
+      parts: [],
+      place: blocks.length,
+      tool: '',
+      callId: undefined,
+      mediaType: '',
+    }
     blocks.push(current)
     return current
   }
-  const find = (type: OpenBlock['type'], item: unknown, part?: unknown): OpenBlock | undefined =>
-    isAt(current, type, item, part) ? current : blocks.findLast((block) => isAt(block, type, item, part))
+  const find = (type: OpenBlock['type'], item: unknown): OpenBlock | undefined =>
+    isAt(current, type, item) ? current : blocks.findLast((block) => isAt(block, type, item))
 
-  const addText = (item: unknown, part: unknown, text: unknown) => {
+  /** Items of which another part begins. The index of a part tells nothing: some servers count it up with each fragment. */
+  const nextPart = new Set<unknown>()
+  const textBlock = (item: unknown) => (nextPart.has(item) ? undefined : find('text', item))
+  const addText = (item: unknown, text: unknown) => {
     if (typeof text !== 'string' || text === '') return
-    const block = find('text', item, part) ?? open('text', item, part)
+    const block = textBlock(item) ?? open('text', item)
+    nextPart.delete(item)
     block.parts.push(text)
     onDelta({ type: 'text', block: block.place, text })
   }
-  const wholeText = (item: unknown, part: unknown, text: unknown) =>
-    addText(item, part, missing(find('text', item, part), text))
+  const endText = (item: unknown, text: unknown) => addText(item, missing(textBlock(item), text))
+  /** Parts that came as fragments, or at their own end, are there already. */
+  const endMessage = (item: unknown, { content }: WireItem) => {
+    if (find('text', item)) return
+    for (const part of listOf<WirePart>(content)) {
+      if (part?.type === 'refusal') refused = true
+      nextPart.add(item)
+      addText(item, part?.text ?? part?.refusal)
+    }
+  }
 
   const addThinking = (item: unknown, part: unknown, text: unknown) => {
     if (typeof text !== 'string' || text === '') return
-    const block = find('thinking', item) ?? open('thinking', item, part)
+    const block = find('thinking', item) ?? open('thinking', item)
     // The parts of a summary are paragraphs.
-    const piece = block.part === part ? text : `\n\n${text}`
+    const piece = block.parts.length === 0 || block.part === part ? text : `\n\n${text}`
     block.part = part
     block.parts.push(piece)
     onDelta({ type: 'thinking', block: block.place, text: piece })
@@ -154,11 +174,7 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
   const endItem = (item: unknown, wire: WireItem) => {
     switch (wire.type) {
       case 'message':
-        for (const [index, part] of listOf<WirePart>(wire.content).entries()) {
-          if (part?.type === 'refusal') refused = true
-          wholeText(item, index, part?.text ?? part?.refusal)
-        }
-        return
+        return endMessage(item, wire)
       case 'reasoning':
         return endReasoning(item, wire)
       case 'function_call':
@@ -201,26 +217,28 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     frame(event: WireEvent) {
       // What follows the end is another answer.
       if (ended) return undefined
-      const { output_index: item = event.item_id ?? event.item?.id, content_index: part } = event
+      const { output_index: item = event.item_id ?? event.item?.id } = event
       switch (event.type) {
         case 'response.output_text.delta':
-          return void addText(item, part, event.delta)
+          return void addText(item, event.delta)
         case 'response.function_call_arguments.delta':
           return void addArguments(find('call', item) ?? openCall(item, {}), event.delta)
         case 'response.reasoning_summary_text.delta':
           return void addThinking(item, event.summary_index, event.delta)
         case 'response.reasoning_text.delta':
-          return void addThinking(item, part, event.delta)
+          return void addThinking(item, undefined, event.delta)
         case 'response.refusal.delta':
           refused = true
-          return void addText(item, part, event.delta)
+          return void addText(item, event.delta)
         case 'response.function_call_arguments.done':
           return void endCall(find('call', item) ?? openCall(item, {}), event.arguments)
         case 'response.output_text.done':
-          return void wholeText(item, part, event.text)
+          return void endText(item, event.text)
         case 'response.refusal.done':
           refused = true
-          return void wholeText(item, part, event.refusal)
+          return void endText(item, event.refusal)
+        case 'response.content_part.added':
+          return void nextPart.add(item)
         case 'response.output_item.added':
           if (event.item?.type === 'function_call') openCall(item, event.item)
           return calls > maxCalls ? { type: 'calls' } : undefined
@@ -256,8 +274,8 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
   }
 }
 
-const isAt = (block: OpenBlock | undefined, type: OpenBlock['type'], item: unknown, part: unknown): boolean =>
-  block?.type === type && block.item === item && (part === undefined || block.part === part)
+const isAt = (block: OpenBlock | undefined, type: OpenBlock['type'], item: unknown): boolean =>
+  block?.type === type && block.item === item
 
 /** What ends a part repeats all of it; the rest of it that did not come, where some or all fragments were lost. */
 function missing(block: OpenBlock | undefined, whole: unknown): unknown {

@@ -62,6 +62,8 @@ export interface RecordedFormat {
   mayDouble(frame: string): boolean
   /** The index of a block or an item in a frame, which some gateways count from one. */
   readonly index?: RegExp
+  /** An event that says that the provider is at work. */
+  readonly signOfLife?: string
   /** A frame with an error object that says that the provider is overloaded. */
   readonly errorFrame: string
 }
@@ -208,6 +210,17 @@ export function describeRecordings(format: RecordedFormat): void {
         expect(error.partial?.blocks ?? []).toEqual(parse([half]).reply.blocks)
       }
     })
+
+    test.runIf(format.signOfLife)(
+      'signs of life of the format put the idle limit off: a model may think for long',
+      async () => {
+        const [{ body }] = answers as [Recording]
+        const raw = [...Array.from({ length: 8 }, () => Buffer.from(format.signOfLife!)), body]
+        const server = await serve({ raw, betweenChunks: 40 })
+        const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 200 } }))
+        expect(reply).toEqual(parse([body]).reply)
+      },
+    )
 
     test('silence in the place of the end is an idle_timeout with what had come', async () => {
       for (const half of halves().slice(0, 3)) {
