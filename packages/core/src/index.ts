@@ -21,7 +21,7 @@ export { isEvent } from './events/types.ts'
 export { evolve } from './evolve.ts'
 export { assertId, isId } from './ids.ts'
 export type { Input, RunOptions } from './input.ts'
-export type { JsonSchema, Schema } from './json-schema.ts'
+export { type JsonSchema, type Schema, validatorFor } from './json-schema.ts'
 export type { ActingContext, CallOutcome, Middleware, TurnContext } from './middleware.ts'
 export {
   type FailedAttempt,

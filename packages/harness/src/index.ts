@@ -1,3 +1,14 @@
+export { type McpCapability, mcp } from './mcp/mcp.ts'
+export type { McpAuth, McpTokenStore } from './mcp/oauth.ts'
+export type {
+  McpHttpServer,
+  McpNotice,
+  McpOptions,
+  McpServer,
+  McpState,
+  McpStatus,
+  McpStdioServer,
+} from './mcp/options.ts'
 export { remoteAgent } from './remote-agent.ts'
 export type { ApprovalPolicy, RemoteAgentOptions, RemoteDecision, RemoteSource } from './remote-options.ts'
 export type { RemoteCall, RemoteEvent } from './remote-wire.ts'

@@ -121,6 +121,8 @@ const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 function errorOf(error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
   const message = messageOf(error).slice(0, MAX_ERROR_LENGTH) || 'failed'
   const code = error instanceof OxbowError ? error.code : 'tool_error'
+  // The tool has lost touch with what it had begun elsewhere.
+  if (code === 'outcome_unknown') return { status: 'unknown', content: text(message), error: { code, message } }
   return { status: 'error', content: text(`Error: ${message}`), error: { code, message } }
 }
 
