@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Place, place, scripted } from './cli.fixture.ts'
+import { type Place, place, scripted, terminal } from './cli.fixture.ts'
 
 const configure = ({ directory }: Place, toml: string): void => writeFileSync(join(directory, 'oxbow.toml'), toml)
 
@@ -144,4 +144,18 @@ test('oxbow serve says which model answers, and which stands in', async () => {
   await command.shows(/model {3}main \(deepseek:locked\), else spare/)
   command.inner('SIGTERM')
   await command.ended
+})
+
+test('X6 oxbow chat shows after a turn what the context, the turn and the session have used; /usage tells all', async () => {
+  const { at, env } = await two()
+  const chat = terminal(at, ['chat'], env)
+  await chat.shows('> ')
+  chat.type('hi\r')
+  await chat.shows('hello from the spare')
+  await chat.shows('context 14 · turn 14 tokens $0.000018 · session 14 tokens $0.000018')
+  await chat.shows('> ')
+  chat.type('/usage\r')
+  await chat.shows('session     10           0         0       4         0  $0.000018')
+  chat.type('/exit\r')
+  await chat.closed
 })

@@ -1,9 +1,10 @@
 import { createInterface, type Interface } from 'node:readline/promises'
-import type { Session, SessionItem, SessionState, Submitted } from '@oxbow/core'
+import { addUsage, noUsage, type Session, type SessionItem, type SessionState, type Submitted } from '@oxbow/core'
 import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, modelInWords, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
+import { usageDetail, usageLine } from '../usage.ts'
 import { commandLine, isReleasable } from '../words.ts'
 import { approving, waiting } from './approving.ts'
 
@@ -23,7 +24,18 @@ export async function chat(options: ChatCommand): Promise<void> {
   const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
   const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
   const screen = transcript(style)
-  const write = (item: SessionItem): void => void process.stdout.write(screen.render(item))
+  /** Of the last turn that was shown. */
+  let turnUsage = noUsage
+  const write = (item: SessionItem): void => {
+    if (item.type === 'turn.started') turnUsage = noUsage
+    if (item.type === 'model.finished') turnUsage = addUsage(turnUsage, item.usage)
+    process.stdout.write(screen.render(item))
+  }
+  const used = async () => ({
+    turn: turnUsage,
+    state: await session.state(),
+    window: models.get('default').contextWindow,
+  })
 
   let busy: string | undefined
   let leaving = false
@@ -39,6 +51,7 @@ export async function chat(options: ChatCommand): Promise<void> {
       process.exitCode = EXIT.failed
     }
     busy = undefined
+    if (interactive) console.log(style.dim(usageLine(await used())))
     if (interactive && !leaving && !(await approvals.begin())) ask('> ')
   }
 
@@ -52,6 +65,10 @@ export async function chat(options: ChatCommand): Promise<void> {
   /** A line that is for the terminal, not for the model. Returns a turn that is to be shown. */
   const command = async (line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | 'exit' | undefined> => {
     if (line === '/exit' || line === '/quit') return 'exit'
+    if (line === '/usage') {
+      console.log(usageDetail(await used()))
+      return undefined
+    }
     if (line === '/release') {
       try {
         const { turn, seq } = await session.state()
@@ -179,5 +196,6 @@ function whatIsThere({ messages, turn }: SessionState): string {
 }
 
 const COMMANDS = `/release  lets a turn go on that was set aside or paused
+/usage    what the turn and the session have used
 /exit     leaves; so does Ctrl-D
 /help     shows this`
