@@ -3,7 +3,18 @@
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'
 export * from '@oxbow/harness'
-export { anthropic, modelFromEnvironment, offline, openaiChat, openaiResponses, resolveModel } from '@oxbow/models'
+export {
+  aiSdk,
+  anthropic,
+  arkMultimodal,
+  jinaRerank,
+  modelFromEnvironment,
+  offline,
+  openaiChat,
+  openaiEmbeddings,
+  openaiResponses,
+  resolveModel,
+} from '@oxbow/models'
 export {
   type AgentProtocolHost,
   createIdentity,

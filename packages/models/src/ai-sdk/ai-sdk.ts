@@ -110,7 +110,6 @@ export function sdkModel(options: SdkModelOptions): Model {
         }
         if (first) clock.firstByte()
         first = false
-        if (part.type === 'ping') continue
         if (part.type === 'error') return fail(sdkFailure(part.error, { context, partial: partial(), streaming }))
         if ('delta' in part) characters += part.delta.length
         if (characters > limits.answerBytes) return fail(limitError(context, limits, 'answerBytes', partial()))
