@@ -100,6 +100,27 @@ describe('passages of Markdown', () => {
     expect(passagesOf(parseMarkdown('# A\n\n```sh\n# comment\n```\n\ntext'))).toHaveLength(1)
   })
 
+  test('a large document is parsed in parts, with the same result', () => {
+    const section = (n: number) => `## Part ${n}\n\n${sentences(30, `p${n}`)}\n\n~~~md\n# no heading\n~~~\n\n- a\n- b\n`
+    const large = Array.from({ length: 150 }, (_, n) => section(n)).join('\n')
+    expect(large.length).toBeGreaterThan(150_000)
+    const passages = passagesOf(parseMarkdown(large))
+    const apart = Array.from({ length: 150 }, (_, n) => passagesOf(parseMarkdown(section(n)))).flat()
+    expect(passages.map((it) => it.text)).toEqual(apart.map((it) => it.text))
+    expect(passages.every((it) => large.slice(it.start, it.end) === it.text)).toBe(true)
+  })
+
+  test.each([
+    ['a paragraph of 400,000 lines', 'line\n'.repeat(400_000)],
+    ['a list of 100,000 items', '- item\n'.repeat(100_000)],
+    ['100,000 quotes in each other', '>'.repeat(100_000)],
+  ])('%s does not hold up the rest', (_, text) => {
+    const startedAt = performance.now()
+    expect(passagesOf(parseMarkdown(text)).length).toBeGreaterThan(0)
+    // Some tens of milliseconds here; the parser alone needs 20 to 60 seconds.
+    expect(performance.now() - startedAt).toBeLessThan(10_000)
+  })
+
   test('the title is that of the front matter, else the first heading', () => {
     expect(parseMarkdown('---\ntags: x\ntitle: "My guide"\n---\n\n# Other').title).toBe('My guide')
     expect(parseMarkdown('text\n\n## First').title).toBe('First')

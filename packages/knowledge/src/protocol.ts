@@ -1,22 +1,16 @@
 // What the main thread and the threads that hold the database say to each other.
 import type { Embed } from './embedder.ts'
 import type { IndexJob, IndexProgress, IndexReport } from './indexing.ts'
-import type { ChannelQuery, DocumentInfo, Problem, StoredPassage } from './reading.ts'
+import type { ChannelAnswers, ChannelsQuery, DocumentInfo, Problem } from './reading.ts'
 
 /** What a thread can be asked for. */
 export interface Requests {
   index(job: IndexJob): IndexReport
   forget(paths: readonly string[]): number
-  keyword(query: ChannelQuery & { readonly match: string }): readonly StoredPassage[]
-  vector(query: ChannelQuery & { readonly embedder: string; readonly vector: Float32Array }): {
-    readonly passages: readonly StoredPassage[]
-    /** Passages that have no vector yet. */
-    readonly missing: number
-  }
+  channels(query: ChannelsQuery): ChannelAnswers
   documents(): readonly DocumentInfo[]
   problems(): readonly Problem[]
   roots(): readonly string[]
-  passage(id: { readonly document: string; readonly key: string }): StoredPassage | undefined
 }
 
 export type ToThread =

@@ -1,8 +1,7 @@
 // Questions to the index, as SQL.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { bytesOf } from './embedding.ts'
-import type { KnowledgeErrorCode } from './errors.ts'
-import { KnowledgeError, messageOf } from './errors.ts'
+import { type KnowledgeErrorCode, messageOf } from './errors.ts'
 
 export interface Filter {
   /** Only documents with these names. */
@@ -11,9 +10,27 @@ export interface Filter {
   readonly under?: string
 }
 
-export interface ChannelQuery {
+export interface ChannelsQuery {
+  /** Expressions for FTS5; empty asks nothing. */
+  readonly exact: string
+  readonly any: string
+  readonly vector: { readonly embedder: string; readonly vector: Float32Array } | undefined
   readonly limit: number
   readonly filter: Filter
+}
+
+/** Absent where nothing was asked. */
+export interface ChannelAnswers {
+  readonly exact?: ChannelAnswer
+  readonly keyword?: ChannelAnswer
+  readonly vector?: ChannelAnswer
+}
+
+export interface ChannelAnswer {
+  readonly passages: readonly StoredPassage[]
+  /** What the answer lacks, or why there is none. */
+  readonly reason?: string
+  readonly failed?: boolean
 }
 
 export interface StoredPassage {
@@ -52,38 +69,49 @@ const columns = `d.name AS document, p.key, d.path, d.title, p.headings, p.text,
 export function reader(database: DatabaseSync) {
   const ask = (sql: string, ...values: SQLInputValue[]) => database.prepare(sql).all(...values)
 
-  return {
-    keyword({ match, limit, filter }: ChannelQuery & { readonly match: string }): StoredPassage[] {
-      const { condition, values } = conditionOf(filter)
-      const found =
-        condition === ''
-          ? `SELECT rowid AS id, bm25(terms, ${HEADING_WEIGHT}, 1) AS rank FROM terms WHERE terms MATCH ?
-             ORDER BY bm25(terms, ${HEADING_WEIGHT}, 1), rowid LIMIT ?`
-          : `SELECT terms.rowid AS id, bm25(terms, ${HEADING_WEIGHT}, 1) AS rank
-             FROM terms JOIN passages p ON p.id = terms.rowid JOIN documents d ON d.id = p.document
-             WHERE terms MATCH ? AND ${condition} ORDER BY 2, 1 LIMIT ?`
-      const sql = `SELECT ${columns}, -found.rank AS score FROM (${found}) found
-        JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
-      return inOrder(ask(sql, match, ...values, limit))
-    },
+  function byWords(match: string, { limit, filter }: ChannelsQuery): ChannelAnswer {
+    const { condition, values } = conditionOf(filter)
+    const rank = `bm25(terms, ${HEADING_WEIGHT}, 1)`
+    const joined = 'JOIN passages p ON p.id = terms.rowid JOIN documents d ON d.id = p.document'
+    const found = `SELECT terms.rowid AS id, ${rank} AS rank FROM terms ${condition === '' ? '' : joined}
+      WHERE terms MATCH ? ${condition} ORDER BY ${rank}, terms.rowid LIMIT ?`
+    const sql = `SELECT ${columns}, -found.rank AS score FROM (${found}) found
+      JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
+    return { passages: inOrder(ask(sql, match, ...values, limit)) }
+  }
 
-    async vector(query: ChannelQuery & { readonly embedder: string; readonly vector: Float32Array }) {
-      await loadExtension(database)
-      const { embedder, vector, limit, filter } = query
-      const { condition, values } = conditionOf(filter)
-      const where = condition === '' ? '' : `WHERE ${condition}`
-      const sql = `SELECT ${columns}, 1 - found.distance AS score FROM (
-          SELECT p.id, vec_distance_cosine(v.vector, ?) AS distance
-          FROM passages p JOIN vectors v ON v.embedder = ? AND v.content = p.content
-            ${condition === '' ? '' : 'JOIN documents d ON d.id = p.document'} ${where}
-          ORDER BY 2, 1 LIMIT ?
-        ) found JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
-      const passages = inOrder(ask(sql, bytesOf(vector), embedder, ...values, limit))
-      const [{ missing }] = ask(
-        `SELECT (SELECT count(*) FROM passages) - (SELECT count(*) FROM passages p JOIN vectors v ON v.embedder = ? AND v.content = p.content) AS missing`,
-        embedder,
-      ) as [{ missing: number }]
-      return { passages, missing }
+  function byVector({ embedder, vector }: NonNullable<ChannelsQuery['vector']>, query: ChannelsQuery): ChannelAnswer {
+    const { condition, values } = conditionOf(query.filter)
+    const pairs = 'FROM passages p JOIN vectors v ON v.embedder = ? AND v.content = p.content'
+    const sql = `SELECT ${columns}, 1 - found.distance AS score FROM (
+        SELECT p.id, vec_distance_cosine(v.vector, ?) AS distance
+        ${pairs} JOIN documents d ON d.id = p.document WHERE true ${condition} ORDER BY 2, 1 LIMIT ?
+      ) found JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
+    const passages = inOrder(ask(sql, bytesOf(vector), embedder, ...values, query.limit))
+    const [{ missing }] = ask(
+      `SELECT (SELECT count(*) FROM passages) - (SELECT count(*) ${pairs}) AS missing`,
+      embedder,
+    ) as [{ missing: number }]
+    return missing === 0 ? { passages } : { passages, reason: `${missing} passages have no vector yet: index again` }
+  }
+
+  return {
+    /** All channels see the same state of the index. */
+    async channels(query: ChannelsQuery): Promise<ChannelAnswers> {
+      const { exact, any, vector } = query
+      const extension = vector === undefined ? undefined : await extensionProblem(database)
+      database.exec('BEGIN')
+      try {
+        return {
+          ...(exact === '' ? {} : { exact: guarded(() => byWords(exact, query)) }),
+          ...(any === '' ? {} : { keyword: guarded(() => byWords(any, query)) }),
+          ...(vector === undefined
+            ? {}
+            : { vector: extension === undefined ? guarded(() => byVector(vector, query)) : failure(extension) }),
+        }
+      } finally {
+        database.exec('COMMIT')
+      }
     },
 
     documents: (): DocumentInfo[] =>
@@ -94,15 +122,16 @@ export function reader(database: DatabaseSync) {
     problems: () => ask('SELECT path, code, message FROM problems ORDER BY path') as unknown as Problem[],
 
     roots: (): string[] => ask('SELECT path FROM roots ORDER BY path').map((it) => it.path as string),
+  }
+}
 
-    passage: ({ document, key }: { readonly document: string; readonly key: string }): StoredPassage | undefined =>
-      inOrder(
-        ask(
-          `SELECT ${columns}, 0 AS score FROM passages p JOIN documents d ON d.id = p.document WHERE d.name = ? AND p.key = ?`,
-          document,
-          key,
-        ),
-      )[0],
+const failure = (reason: string): ChannelAnswer => ({ passages: [], failed: true, reason })
+
+function guarded(work: () => ChannelAnswer): ChannelAnswer {
+  try {
+    return work()
+  } catch (error) {
+    return failure(messageOf(error))
   }
 }
 
@@ -117,7 +146,7 @@ function conditionOf({ documents, under }: Filter): { condition: string; values:
     conditions.push('substr(d.name, 1, length(?)) = ?')
     values.push(under, under)
   }
-  return { condition: conditions.join(' AND '), values }
+  return { condition: conditions.map((it) => `AND ${it}`).join(' '), values }
 }
 
 /** The best first; among equals by name, so that the order does not depend on the order of indexing. */
@@ -137,15 +166,14 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 const extended = new WeakSet<DatabaseSync>()
 
 /** The extension is an optional dependency: there is none for some platforms. */
-async function loadExtension(database: DatabaseSync): Promise<void> {
-  if (extended.has(database)) return
+async function extensionProblem(database: DatabaseSync): Promise<string | undefined> {
+  if (extended.has(database)) return undefined
   try {
     const { getLoadablePath } = await import('sqlite-vec')
     database.loadExtension(getLoadablePath())
     extended.add(database)
+    return undefined
   } catch (error) {
-    throw new KnowledgeError('index_unusable', `The SQLite extension sqlite-vec is not there: ${messageOf(error)}`, {
-      cause: error,
-    })
+    return `the SQLite extension sqlite-vec is not there: ${messageOf(error)}`
   }
 }

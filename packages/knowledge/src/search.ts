@@ -3,7 +3,7 @@ import { queryOf } from './analyser.ts'
 import { type Embedder, vectorsProblem } from './embedder.ts'
 import { messageOf } from './errors.ts'
 import { fuse } from './fusion.ts'
-import type { Filter, StoredPassage } from './reading.ts'
+import type { ChannelAnswer, Filter, StoredPassage } from './reading.ts'
 import type { ThreadClient } from './thread-client.ts'
 
 /** Judges how well texts answer a question, better and slower than any index can. */
@@ -53,11 +53,6 @@ export interface Channels {
   readonly timeoutMs: number
 }
 
-interface Answer {
-  readonly report: ChannelReport
-  readonly passages: readonly StoredPassage[]
-}
-
 /** How many each channel contributes, and how many the reranker sees. */
 const CANDIDATES = 100
 const RERANKED = 30
@@ -69,26 +64,23 @@ export async function search(
 ): Promise<SearchResult> {
   signal?.throwIfAborted()
   const { any, exact } = queryOf(question)
-  const limit = Math.max(CANDIDATES, k)
-  const words = (channel: 'exact' | 'keyword', match: string): Promise<Answer> =>
-    answer(
-      channel,
-      match === '' ? `nothing in the question is ${channel === 'exact' ? 'a number or a code' : 'a word'}` : undefined,
-      async () => ({
-        passages: await channels.thread.ask('keyword', { match, limit, filter }),
-      }),
-    )
-  const [exactly, keyword, vector] = await until(
-    signal,
-    Promise.all([words('exact', exact), words('keyword', any), nearest(channels, question, { limit, filter }, signal)]),
-  )
+  const embedded = await until(signal, embed(channels, question, signal))
+  const vector = 'vector' in embedded ? embedded : undefined
+  const query = { exact, any, vector, limit: Math.max(CANDIDATES, k), filter }
+  const found = await until(signal, channels.thread.ask('channels', query))
+  const answers = [found.exact, found.keyword, found.vector].map((it) => it?.passages ?? [])
+  const reports = [
+    reportOf('exact', found.exact, { off: 'nothing in the question is a number or a code' }),
+    reportOf('keyword', found.keyword, { off: 'nothing in the question is a word' }),
+    reportOf('vector', found.vector, 'vector' in embedded ? {} : embedded),
+  ]
 
-  const answers = [exactly, keyword, vector]
   const idOf = ({ document, key }: StoredPassage): string => `${document}#${key}`
-  const passages = new Map(answers.flatMap((it) => it.passages).map((it) => [idOf(it), it]))
-  const scoresOf = ({ passages }: Answer) => new Map(passages.map((it) => [idOf(it), it.score]))
-  const [exactScores, keywordScores, vectorScores] = [exactly, keyword, vector].map(scoresOf)
-  const hits = fuse(answers.map((it) => it.passages.map(idOf))).map(({ id, score }): Hit => {
+  const passages = new Map(answers.flat().map((it) => [idOf(it), it]))
+  const [exactScores, keywordScores, vectorScores] = answers.map(
+    (list) => new Map(list.map((it) => [idOf(it), it.score])),
+  )
+  const hits = fuse(answers.map((list) => list.map(idOf))).map(({ id, score }): Hit => {
     const { key: _, ...passage } = passages.get(id)!
     const keyword = keywordScores!.get(id)
     const vector = vectorScores!.get(id)
@@ -98,40 +90,43 @@ export async function search(
   // A number is meant exactly: what contains it comes first, whatever is near to it otherwise.
   const ordered = [...hits.filter((it) => it.exact), ...hits.filter((it) => !it.exact)]
   const { hits: judged, report } = await until(signal, reranked(channels, question, ordered, signal))
-  return { hits: judged.slice(0, k), channels: [...answers.map((it) => it.report), report] }
+  return { hits: judged.slice(0, k), channels: [...reports, report] }
 }
 
-async function answer(
+/** Why there is no answer: nothing to ask, or a failure before the index was asked. */
+interface Unasked {
+  readonly off?: string
+  readonly failed?: string
+}
+
+function reportOf(
   channel: ChannelReport['channel'],
-  off: string | undefined,
-  ask: () => Promise<{ passages: readonly StoredPassage[]; reason?: string | undefined }>,
-): Promise<Answer> {
-  if (off !== undefined) return { report: { channel, status: 'off', hits: 0, reason: off }, passages: [] }
-  try {
-    const { passages, reason } = await ask()
-    const report = { channel, status: 'answered' as const, hits: passages.length }
-    return { report: reason === undefined ? report : { ...report, reason }, passages }
-  } catch (error) {
-    return { report: { channel, status: 'failed', hits: 0, reason: messageOf(error) }, passages: [] }
-  }
+  answer: ChannelAnswer | undefined,
+  unasked: Unasked,
+): ChannelReport {
+  if (answer === undefined && unasked.failed !== undefined)
+    return { channel, status: 'failed', hits: 0, reason: unasked.failed }
+  if (answer === undefined)
+    return { channel, status: 'off', hits: 0, ...(unasked.off === undefined ? {} : { reason: unasked.off }) }
+  const { passages, reason, failed } = answer
+  const report = { channel, status: failed ? ('failed' as const) : ('answered' as const), hits: passages.length }
+  return reason === undefined ? report : { ...report, reason }
 }
 
-function nearest(
-  { thread, embedder, timeoutMs }: Channels,
+async function embed(
+  { embedder, timeoutMs }: Channels,
   question: string,
-  query: { limit: number; filter: Filter },
   signal: AbortSignal | undefined,
-): Promise<Answer> {
-  const off =
-    embedder === undefined ? 'no embedder is configured' : question.trim() === '' ? 'the question is empty' : undefined
-  return answer('vector', off, async () => {
-    const { id, embed } = { id: embedder!.id, embed: embedder!.embed.bind(embedder) }
-    const vectors = await inTime(timeoutMs, signal, (it) => embed([question], { kind: 'query', signal: it }))
+): Promise<{ readonly embedder: string; readonly vector: Float32Array } | Unasked> {
+  if (embedder === undefined) return { off: 'no embedder is configured' }
+  if (question.trim() === '') return { off: 'the question is empty' }
+  try {
+    const vectors = await inTime(timeoutMs, signal, (it) => embedder.embed([question], { kind: 'query', signal: it }))
     const problem = vectorsProblem(vectors, 1)
-    if (problem !== undefined) throw new Error(problem)
-    const { passages, missing } = await thread.ask('vector', { ...query, embedder: id, vector: vectors[0]! })
-    return { passages, reason: missing > 0 ? `${missing} passages have no vector yet: index again` : undefined }
-  })
+    return problem === undefined ? { embedder: embedder.id, vector: vectors[0]! } : { failed: problem }
+  } catch (error) {
+    return { failed: messageOf(error) }
+  }
 }
 
 async function reranked(

@@ -6,6 +6,7 @@ import { toString as plainText } from 'mdast-util-to-string'
 import { frontmatter } from 'micromark-extension-frontmatter'
 import { gfmTable } from 'micromark-extension-gfm-table'
 import { asHeading, type Block, covered, type ParsedDocument } from '../document.ts'
+import { paragraphsOf } from './text.ts'
 
 const structure: Options = {
   extensions: [
@@ -32,23 +33,54 @@ const structure: Options = {
   mdastExtensions: [frontmatterFromMarkdown(), gfmTableFromMarkdown()],
 }
 
+/** The parser's time grows with the square of some structures, so large documents are parsed in parts. */
+const PART = 100_000
+/** Quotes in quotes, or lists in lists, as nobody writes them. */
+const strange = /^(?:[ \t]*[>*+-]){50}/m
+
 export function parseMarkdown(text: string): ParsedDocument {
-  const blocks = covered(text, fromMarkdown(text, structure).children.flatMap(blockOf))
-  return { title: titleOf(text, blocks), text, blocks, pages: undefined }
+  const blocks = partsOf(text).flatMap(([start, end]): Block[] => {
+    const part = text.slice(start, end)
+    if (part.length > 2 * PART || strange.test(part)) return paragraphsOf(text, start, end)
+    return fromMarkdown(part, structure).children.flatMap((it) => blockOf(it, start))
+  })
+  const all = covered(text, blocks)
+  return { title: titleOf(text, all), text, blocks: all, pages: undefined }
 }
 
-function blockOf(node: RootContent): Block[] {
-  const start = node.position!.start.offset!
-  const end = node.position!.end.offset!
+/** Parts that begin at headings outside of fenced code; one part when the text is not large. */
+function partsOf(text: string): [start: number, end: number][] {
+  const starts = [0]
+  let fence: string | undefined
+  let heading = 0
+  if (text.length > PART)
+    for (const { index, 0: line } of text.matchAll(/^ {0,3}(?:`{3,}|~{3,}|#{1,6}[ \t]).*$/gm)) {
+      const mark = line.trimStart().match(/^(`+|~+)/)?.[0]
+      if (mark === undefined) {
+        if (fence !== undefined) continue
+        if (index - starts.at(-1)! > PART && heading > starts.at(-1)!) starts.push(heading)
+        heading = index
+      } else if (fence === undefined) fence = mark
+      else if (mark.startsWith(fence) && line.trim() === mark) fence = undefined
+    }
+  if (text.length - starts.at(-1)! > PART && heading > starts.at(-1)!) starts.push(heading)
+  return starts.map((start, n) => [start, starts[n + 1] ?? text.length])
+}
+
+function blockOf(node: RootContent, offset: number): Block[] {
+  const at = (point: NonNullable<RootContent['position']>['start']): number => offset + point.offset!
+  const { start, end } = { start: at(node.position!.start), end: at(node.position!.end) }
   if (end <= start) return []
   switch (node.type) {
     case 'heading':
       return [{ type: 'heading', start, end, depth: node.depth, text: withoutMarks(plainText(node)) }]
     case 'list':
-      return [{ type: 'list', start, end, cuts: node.children.map((it) => it.position!.start.offset!) }]
-    case 'table':
+      return [{ type: 'list', start, end, cuts: node.children.map((it) => at(it.position!.start)) }]
+    case 'table': {
       // The second line, of dashes, has no node: the header ends where the first row begins.
-      return [{ type: 'table', start, end, headerEnd: node.children[1]?.position?.start.offset ?? end }]
+      const row = node.children[1]
+      return [{ type: 'table', start, end, headerEnd: row === undefined ? end : at(row.position!.start) }]
+    }
     case 'code':
     case 'yaml':
       return [{ type: 'code', start, end }]
