@@ -53,6 +53,14 @@ export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedD
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export type { Session, Submitted, TurnStream } from './session.ts'
 export type { FaultPoint } from './session-log.ts'
+export {
+  type Said,
+  type SessionHit,
+  type SessionHits,
+  type SessionSearch,
+  saidIn,
+  searchSessions,
+} from './session-search.ts'
 export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './slots.ts'
 export { addUsage, emptyState, type SessionState, statusOf, type TurnState, tokensOf } from './state.ts'
 export {

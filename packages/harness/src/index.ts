@@ -1,3 +1,5 @@
+export { compaction } from './compaction/compaction.ts'
+export type { CompactionOptions } from './compaction/options.ts'
 export { type McpCapability, mcp } from './mcp/mcp.ts'
 export type { McpAuth, McpTokenStore } from './mcp/oauth.ts'
 export type {

@@ -58,7 +58,8 @@ export async function compactBetweenTurns(
     call: dryRun ? undefined : { signal, session: sessionOf({ log }), onDelta: () => {} },
   })
   const event = compactedEvent({ turnId, step: 0, reason: 'manual' }, conversation.messages, compaction)
-  if (!dryRun && compaction.messages !== undefined)
+  if (dryRun) return { ...event, messages: undefined, memory: undefined }
+  if (compaction.messages !== undefined)
     await log.append((draft) => {
       if (draft.state.turn !== undefined) throw busy(draft.state.turn.turnId)
       if (draft.state.messages !== conversation.messages) throw busy(draft.state.finished.at(-1)!.turnId)

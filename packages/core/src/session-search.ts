@@ -1,0 +1,163 @@
+// Finds words in what was said in sessions. It reads the journals themselves, the newest first and only so many events at
+// once: that works on every back end, and there is no second copy of what people have said.
+import type { Block, Event } from './events/types.ts'
+import type { Journal, SessionKey } from './ports.ts'
+
+export interface SessionSearch {
+  readonly tenant: string
+  readonly user: string
+  /** Default: all sessions of the user. */
+  readonly session?: string
+  /** Words, all of which must occur in one message, in any case. */
+  readonly text: string
+  /** Hits. Default 20; a page may exceed it to end with whole sessions. */
+  readonly limit?: number
+  /** `next` of the page before. */
+  readonly before?: number
+  /** How much is read for one page. Default 20,000. */
+  readonly maxEvents?: number
+}
+
+export interface SessionHit {
+  readonly session: string
+  readonly title: string
+  readonly turnId: string
+  readonly seq: number
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly role: Said['role']
+  /** What stands around the first word, at most 240 characters. */
+  readonly text: string
+}
+
+export interface SessionHits {
+  readonly hits: readonly SessionHit[]
+  /** Where the next page begins, when there may be one. */
+  readonly next?: number
+  /** False when a session was longer than what is read for one page. */
+  readonly complete: boolean
+}
+
+/** Something that a person, a model or a tool has said. */
+export interface Said {
+  readonly role: 'user' | 'assistant' | 'call' | 'result'
+  readonly text: string
+}
+
+const PER_SESSION = 3
+const READ_AT_ONCE = 500
+
+/** What an event says, as text. Reasoning is not said. */
+export function saidIn(event: Event): Said[] {
+  switch (event.type) {
+    case 'turn.started':
+    case 'turn.steered':
+      return textOf('user', event.input)
+    case 'model.finished':
+      return textOf('assistant', event.message.blocks)
+    case 'call.decided':
+      return [{ role: 'call', text: `${event.callId} ${JSON.stringify(event.arguments)}` }]
+    case 'call.finished':
+      return textOf('result', event.content)
+    default:
+      return []
+  }
+}
+
+function textOf(role: Said['role'], blocks: readonly Block[]): Said[] {
+  const text = blocks
+    .flatMap((it) => (it.type === 'text' ? [it.text] : it.type === 'data' ? [`[${it.name ?? it.mediaType}]`] : []))
+    .join('\n')
+  return text === '' ? [] : [{ role, text }]
+}
+
+/**
+ * The newest hits, of at most three in each session; of one session, all of them up to `limit`.
+ *
+ * @example
+ * const { hits } = await searchSessions(backend.journal, { tenant: 'default', user: 'ann', text: 'invoice 4711' })
+ */
+export async function searchSessions(journal: Journal, search: SessionSearch): Promise<SessionHits> {
+  const { tenant, user, session, text, limit = 20, maxEvents = 20_000 } = search
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return { hits: [], complete: true }
+  const hits: SessionHit[] = []
+  const room = { events: maxEvents }
+  if (session !== undefined) {
+    const key = { tenant, user, session }
+    const complete = await searchOne(
+      journal,
+      { key, title: '', head: await journal.head(key) },
+      words,
+      limit,
+      room,
+      hits,
+    )
+    return { hits, complete }
+  }
+  let complete = true
+  for (let before = search.before; ; ) {
+    const page = await journal.list({ tenant, user, limit: READ_AT_ONCE / 10, ...(before !== undefined && { before }) })
+    if (page.length === 0) return { hits, complete }
+    for (const [n, row] of page.entries()) {
+      complete = (await searchOne(journal, row, words, PER_SESSION, room, hits)) && complete
+      before = row.updatedAt
+      // Sessions of one millisecond belong to one page: `before` could not tell them apart.
+      const last = page[n + 1]?.updatedAt !== before
+      if (last && (hits.length >= limit || room.events <= 0)) return { hits, complete, next: before }
+    }
+  }
+}
+
+/** Adds up to `most` hits, from the end of the session. Tells whether nothing was left out for want of room. */
+async function searchOne(
+  journal: Journal,
+  { key, title, head }: { readonly key: SessionKey; readonly title: string; readonly head: number },
+  words: readonly string[],
+  most: number,
+  room: { events: number },
+  hits: SessionHit[],
+): Promise<boolean> {
+  let found = 0
+  for (let end = head; end > 0; end -= READ_AT_ONCE) {
+    if (room.events <= 0) return false
+    const start = Math.max(0, end - READ_AT_ONCE)
+    const events = await journal.read(key, start, end - start)
+    room.events -= events.length
+    for (const event of events.reverse())
+      for (const said of saidIn(event)) {
+        const at = placeOf(said.text, words)
+        if (at === undefined) continue
+        const { seq } = event
+        const turnId = event.type === 'session.opened' ? '' : event.turnId
+        hits.push({
+          session: key.session,
+          title,
+          turnId,
+          seq,
+          at: event.at,
+          role: said.role,
+          text: excerpt(said.text, at),
+        })
+        if (++found >= most) return true
+      }
+    // Others may have their turn between pages.
+    await new Promise(setImmediate)
+  }
+  return true
+}
+
+/** Where the first of the words stands, if all of them do. */
+function placeOf(text: string, words: readonly string[]): number | undefined {
+  const lower = text.toLowerCase()
+  const places = words.map((it) => lower.indexOf(it))
+  return places.includes(-1) ? undefined : Math.min(...places)
+}
+
+const AROUND = 80
+
+function excerpt(text: string, at: number): string {
+  const start = Math.max(0, at - AROUND)
+  const part = text.slice(start, at + 2 * AROUND).replace(/\s+/g, ' ')
+  return `${start > 0 ? '…' : ''}${part}${at + 2 * AROUND < text.length ? '…' : ''}`.toWellFormed()
+}

@@ -1,0 +1,49 @@
+// How long a conversation is: what the provider has counted, and estimates for the rest.
+import { type CompactionRequest, type Conversation, estimateMessageTokens, type Message } from '@oxbow/core'
+import { fixedTokens } from './options.ts'
+
+const sum = (messages: readonly Message[]): number =>
+  messages.reduce((tokens, it) => tokens + estimateMessageTokens(it), 0)
+
+/** How many messages the provider has counted; 0 when it has not yet. */
+const countedIn = ({ messages, contextTokens, countedTo }: Conversation): number =>
+  contextTokens === 0 || countedTo === undefined ? 0 : messages.findLastIndex((it) => it.id === countedTo) + 1
+
+/** Tokens of the next request. `fixed`: what stands before the conversation, for when nothing was counted yet. */
+export function contextTokens(conversation: Conversation, fixed: number): number {
+  const counted = countedIn(conversation)
+  const before = counted === 0 ? fixed : conversation.contextTokens
+  return before + sum(counted === 0 ? conversation.messages : conversation.messages.slice(counted))
+}
+
+export interface Ruler {
+  /** Tokens of a request with these messages. */
+  total(messages: readonly Message[]): number
+  parts(messages: readonly Message[], head: Message | undefined): Record<string, number>
+}
+
+/** Estimates that are corrected by what the provider has counted for this very conversation. */
+export function rulerFor({ conversation, system, tools }: CompactionRequest): Ruler {
+  const counted = countedIn(conversation)
+  const fixed = fixedTokens(system, [])
+  const toolsFixed = fixedTokens('', tools)
+  const estimated = fixed + toolsFixed + sum(conversation.messages.slice(0, counted))
+  const factor = counted === 0 ? 1 : conversation.contextTokens / estimated
+  const scaled = (tokens: number): number => Math.ceil(tokens * factor)
+  const total = (messages: readonly Message[]): number => scaled(fixed + toolsFixed + sum(messages))
+  return {
+    total,
+    parts(messages, head) {
+      const rest = messages.filter((it) => it !== head)
+      const of = (role: Message['role']): number => scaled(sum(rest.filter((it) => it.role === role)))
+      return {
+        instructions: scaled(fixed),
+        tools: scaled(toolsFixed),
+        ...(head !== undefined && { earlier: scaled(sum([head])) }),
+        user: of('user'),
+        answers: of('assistant'),
+        results: of('tool'),
+      }
+    },
+  }
+}

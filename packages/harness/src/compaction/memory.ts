@@ -1,0 +1,121 @@
+// What is left of messages that the model sees no more: notes of a summary, and what the user has said, word for word.
+import { type Block, bounded, estimateTokens, type InputBlock, type Message } from '@oxbow/core'
+import { cutMiddle, readAgain } from './shorten.ts'
+
+export const KINDS = ['goal', 'constraint', 'decision', 'fact', 'open'] as const
+export type Kind = (typeof KINDS)[number]
+
+export interface Note {
+  /** Stable over compactions: `n1`, `n2` … */
+  readonly id: string
+  readonly kind: Kind
+  readonly text: string
+  /** A file, an address, the id of a call: where it stands. */
+  readonly where?: string
+}
+
+/** Stored with each compaction, for the next one. */
+export interface Memory {
+  readonly notes: readonly Note[]
+  readonly lastNote: number
+  /** Messages that are not shown any more. */
+  readonly covered: number
+  /** Notes, and messages of the user, that had no room. */
+  readonly lost: { readonly notes: number; readonly said: number }
+}
+
+export const emptyMemory: Memory = { notes: [], lastNote: 0, covered: 0, lost: { notes: 0, said: 0 } }
+
+/** What a summary adds, and the ids of notes that it ends. */
+export interface Additions {
+  readonly add: readonly Omit<Note, 'id'>[]
+  readonly done: readonly string[]
+}
+
+/** Facts and constraints are never ended by a model: they only go, the oldest first, when there is no room. */
+const ENDABLE: ReadonlySet<Kind> = new Set(['goal', 'decision', 'open'])
+const LEAVING: readonly Kind[] = ['fact', 'decision', 'open', 'goal', 'constraint']
+
+/** Old notes stay as they are: no model writes them anew, so none is lost on the way from summary to summary. */
+export function remember(memory: Memory, { add, done }: Additions, tokens: number): Memory {
+  const ended = new Set(done)
+  const notes: Note[] = memory.notes.filter((it) => !(ended.has(it.id) && ENDABLE.has(it.kind)))
+  const known = new Set(notes.map(sayingOf))
+  let { lastNote } = memory
+  for (const it of add) {
+    if (known.has(sayingOf(it))) continue
+    known.add(sayingOf(it))
+    notes.push({ id: `n${++lastNote}`, ...it })
+  }
+  let lost = 0
+  for (let used = tokensIn(notes); used > tokens && notes.length > 0; used = tokensIn(notes)) {
+    const kind = LEAVING.find((it) => notes.some((note) => note.kind === it))
+    notes.splice(
+      notes.findIndex((it) => it.kind === kind),
+      1,
+    )
+    lost += 1
+  }
+  return { ...memory, notes, lastNote, lost: { ...memory.lost, notes: memory.lost.notes + lost } }
+}
+
+const sayingOf = ({ kind, text }: Pick<Note, 'kind' | 'text'>): string => `${kind} ${text}`
+export const lineOf = ({ id, text, where }: Note): string => `- ${id}: ${text}${where ? ` (${where})` : ''}`
+const tokensIn = (notes: readonly Note[]): number => notes.reduce((sum, it) => sum + estimateTokens(lineOf(it)), 0)
+
+const TITLES: Record<Kind, string> = {
+  goal: 'Goals',
+  constraint: 'Constraints',
+  decision: 'Decisions',
+  fact: 'Facts',
+  open: 'Open work',
+}
+
+export const notesText = (notes: readonly Note[]): string =>
+  KINDS.flatMap((kind) => {
+    const lines = notes.filter((it) => it.kind === kind).map(lineOf)
+    return lines.length === 0 ? [] : [`${TITLES[kind]}:\n${lines.join('\n')}`]
+  }).join('\n')
+
+/**
+ * The message that stands for all before it. Its first block holds the notes, as data: they may come from results. Every
+ * other block is the user's own.
+ */
+export function headMessage(id: string, { notes, covered, lost }: Memory, said: readonly InputBlock[]): Message {
+  const lines = [
+    `[The first ${covered} messages of this conversation are not shown any more. ` +
+      'All of them can be found with session_search and read with session_read.]',
+    ...(notes.length > 0 ? [bounded('notes on them', notesText(notes))] : []),
+    ...(lost.notes > 0 ? [`[${lost.notes} older notes had no room.]`] : []),
+    ...(lost.said > 0 ? [`[Earlier parts of what the user said had no room; ${readAgain({ only: 'user' })}.]`] : []),
+    ...(said.length > 0 ? ['What the user has said until then, word for word, the oldest first:'] : []),
+  ]
+  return { id, role: 'user', blocks: [{ type: 'text', text: lines.join('\n') }, ...said] }
+}
+
+/** What the user has said in the message that `headMessage` has made. */
+export const saidIn = (head: Message): InputBlock[] => head.blocks.slice(1).filter(isInput)
+
+export const isInput = (block: Block): block is InputBlock => block.type === 'text' || block.type === 'data'
+
+const DATA_TOKENS = 800
+const costOf = (block: InputBlock): number => (block.type === 'text' ? estimateTokens(block.text) : DATA_TOKENS)
+
+/** The newest of what the user has said, up to `tokens`. The very newest is cut in the middle if it alone is too long. */
+export function sayable(said: readonly InputBlock[], tokens: number): { said: InputBlock[]; lost: number } {
+  const kept: InputBlock[] = []
+  let left = tokens
+  for (const block of [...said].reverse()) {
+    const cost = costOf(block)
+    if (cost > left) {
+      if (kept.length === 0 && block.type === 'text') {
+        const share = left / cost
+        kept.push({ type: 'text', text: cutMiddle(block.text, block.text.length * share, readAgain({ only: 'user' })) })
+      }
+      break
+    }
+    left -= cost
+    kept.push(block)
+  }
+  return { said: kept.reverse(), lost: said.length - kept.length }
+}
