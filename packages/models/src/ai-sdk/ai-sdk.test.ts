@@ -5,6 +5,7 @@ import { agent, createEngine, type Message, tool } from '@oxbow/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { ask, askInVain, request, userMessage } from '../asking.fixture.ts'
+import { resolveModel } from '../index.ts'
 import {
   bedrockAt,
   bedrockEvents,
@@ -73,6 +74,17 @@ describe('what is asked', () => {
     expect(declared.map((it: { name: string }) => it.name)).toEqual(['area', 'weather'])
     expect(declared[1]).toMatchObject({ description: 'Tells the weather.' })
     expect(JSON.stringify(declared[1])).toContain('"city"')
+  })
+
+  test('options of every request, and those of one, which win', async () => {
+    const server = await play(answer(), answer())
+    const model = gemini(server, { options: { topP: 0.9, seed: 1 } })
+    await ask(model)
+    await ask(model, { options: { seed: 2 } })
+    expect(server.requests.map(({ body }) => body.generationConfig)).toMatchObject([
+      { topP: 0.9, seed: 1 },
+      { topP: 0.9, seed: 2 },
+    ])
   })
 
   test.each([
@@ -388,6 +400,23 @@ describe('answers that fail', () => {
     const { error } = await askInVain(gemini({ url: await nobody() }))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true })
     expect(error.message).toMatch(/Could not reach google at http:\/\/127\.0\.0\.1:.*ECONNREFUSED/)
+  })
+
+  test('by name: no redirect is followed, and errors show neither the key nor the other half of a pair', async () => {
+    const away = { status: 307, headers: { location: 'http://evil.example/' }, body: [] }
+    const environment = { GEMINI_API_KEY: 'google-secret', GOOGLE_BASE_URL: (await play(away)).url }
+    const { error } = await askInVain(resolveModel('google:gemini-3-pro-preview', environment))
+    expect(error).toMatchObject({
+      code: 'invalid_request',
+      message: expect.stringMatching(/^google redirects http:\/\/127.*evil/),
+    })
+
+    const told = { status: 500, body: [Buffer.from('{"message":"AKIAEXAMPLE with bedrock-secret failed"}')] }
+    const pair = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'bedrock-secret', AWS_REGION: 'us-east-1' }
+    const model = resolveModel('bedrock:amazon.nova', { ...pair, BEDROCK_BASE_URL: (await play(told)).url })
+    const failed = await askInVain(model)
+    expect(failed.error).toMatchObject({ code: 'provider_error', retryable: true })
+    expect(JSON.stringify([failed.error.message, failed.error.details])).not.toMatch(/bedrock-secret|AKIAEXAMPLE/)
   })
 
   test('more than an answer may hold', async () => {

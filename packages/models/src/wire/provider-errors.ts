@@ -83,7 +83,7 @@ export function redirectError(context: ErrorContext, location: string | null): M
   const where =
     to === undefined
       ? 'elsewhere'
-      : `to ${clip(scrub(context, to.endsWith(context.path) ? to.slice(0, -context.path.length) : to), 300)}`
+      : `to ${clip(scrub(context, to.endsWith(context.path) ? to.slice(0, to.length - context.path.length) : to), 300)}`
   return new ModelError(
     'invalid_request',
     `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
