@@ -223,6 +223,13 @@ describe('tools', () => {
     expect((await sent({ tools: [spec('a')], toolChoice })).tool_choice).toEqual(expected)
   })
 
+  test('that were called stay named in a step that offers none, for the API wants tools beside calls', async () => {
+    const body = await sent({ messages: [user(text('a')), assistant(call('c')), tool(result('c'))], tools: [] })
+    expect(body.tools).toEqual([{ name: 'add', description: expect.any(String), input_schema: { type: 'object' } }])
+    expect(body.tool_choice).toEqual({ type: 'none' })
+    expect(await sent({ tools: [] })).not.toHaveProperty('tools')
+  })
+
   test('of the provider itself come after ours', async () => {
     const search = { type: 'web_search_20250305', name: 'web_search' }
     const body = await sent({ tools: [spec('z')], options: { tools: [search] } })
@@ -345,11 +352,12 @@ describe('any history', () => {
     { type: 'adaptive' },
     { type: 'disabled' },
   )
-  const write = (history: readonly Message[], thinking: object | undefined): Body => {
+  const write = (history: readonly Message[], thinking: object | undefined, offered = true): Body => {
     const further = thinking === undefined ? {} : { options: { thinking } }
     return JSON.parse(
-      messagesRequestWriter(options)(request({ system: 's', tools: [spec('add')], messages: history, ...further }))
-        .body,
+      messagesRequestWriter(options)(
+        request({ system: 's', tools: offered ? [spec('add')] : [], messages: history, ...further }),
+      ).body,
     )
   }
   const check = (property: (history: Message[], thinking: object | undefined) => void) =>
@@ -358,6 +366,7 @@ describe('any history', () => {
   test('is written by the rules of the API', () => {
     check((history, thinking) => {
       expect(broken(write(history, thinking))).toEqual([])
+      expect(broken(write(history, thinking, false))).toEqual([])
     })
   })
 
@@ -420,6 +429,7 @@ function broken({ messages, thinking, ...body }: Body): string[] {
     must(thinking?.type !== 'disabled' || thoughts.length === 0, 'no thinking where it is off')
   })
   must(open.length === 0, 'the last calls have results')
+  must(used.size === 0 || body.tools.length > 0, 'calls want tools')
   const inLoop = messages.at(-1)?.content[0].type === 'tool_result'
   must(
     thinking?.type !== 'enabled' || !inLoop || isThinking(messages.at(-2).content[0]),

@@ -56,12 +56,17 @@ export function messagesRequestWriter(options: WriterOptions): (request: ModelRe
     }
 
     const output = outputOf(request, quirks, schemaOf)
-    const { settings, answer } = { settings: settingsOf(request, options, thinking, output), answer: output?.tool }
-    const head = wireJson({ model, stream: true, ...further, ...settings })
+    const answer = output?.tool
+    const head = wireJson({ model, stream: true, ...further, ...settingsOf(request, options, thinking, output) })
     const tools = [...sortedByName(request.tools).map(toolText), ...(answer ? [toolText(answer)] : [])]
     if (tools.length > 0) tools.push(mark(tools.pop()!))
     if (Array.isArray(furtherTools)) tools.push(...furtherTools.map(wireJson))
     const parts = [head.slice(0, -1)]
+    // Calls in the history want tools in the request, also in a last step that offers none.
+    if (tools.length === 0 && groups.some((group) => group.hasResults)) {
+      tools.push(...toolsOf(messages).map(toolText))
+      parts.push('"tool_choice":{"type":"none"}')
+    }
     if (tools.length > 0) parts.push(`"tools":[${tools.join(',')}]`)
     if (request.system.trim() !== '') {
       parts.push(`"system":[${mark(wireJson({ type: 'text', text: request.system }))}]`)
@@ -106,6 +111,13 @@ function groupsOf(messages: readonly Message[], contentOf: (message: Message) =>
     if (message.role === 'tool') group.hasResults = true
   }
   return groups
+}
+
+/** The tools that were called, by their names. */
+function toolsOf(messages: readonly Message[]): readonly ToolSpec[] {
+  const calls = messages.flatMap(({ blocks }) => blocks.filter((block) => block.type === 'call'))
+  const names = new Set(calls.map((call) => wireToolName(call.tool)))
+  return sortedByName([...names].map((name) => ({ name, description: 'Not offered now.', input: {} })))
 }
 
 const endsWithForeignCalls = (groups: readonly Group[]): boolean =>
@@ -161,7 +173,7 @@ function toolChoiceOf(
   output: Output | undefined,
   refusesForce: boolean,
 ): object | undefined {
-  if (typeof toolChoice === 'object') return { type: 'tool', name: wireToolName(toolChoice.tool) }
+  if (typeof toolChoice === 'object' && tools.length > 0) return { type: 'tool', name: wireToolName(toolChoice.tool) }
   if (output?.tool && toolChoice !== 'required') {
     if (refusesForce) return { type: 'auto' }
     return tools.length === 0 || toolChoice === 'none' ? { type: 'tool', name: output.tool.name } : { type: 'any' }
