@@ -23,7 +23,7 @@ describe('Y11: citations in a reply', () => {
 
   test('the bounds are those of the brackets', () => {
     const text = 'See [setup.md#1a2b3c4d5e6f].'
-    const [{ start, end }] = checkCitations(text, retrieved) as [{ start: number; end: number }]
+    const { start, end } = checkCitations(text, retrieved)[0]!
     expect(text.slice(start, end)).toBe('[setup.md#1a2b3c4d5e6f]')
   })
 })

@@ -35,6 +35,9 @@ const USAGE_CODES = new Set([
   'invalid_data_scope',
   'invalid_expiry',
   'empty_input',
+  'labels_invalid',
+  'options_invalid',
+  'no_index',
 ])
 
 export function exitCodeOf(code: string | undefined): number {

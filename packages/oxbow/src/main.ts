@@ -119,6 +119,38 @@ function hasProxy(environment: NodeJS.ProcessEnv): boolean {
   return ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].some((name) => Boolean(environment[name]))
 }
 
+const knowledge = program.command('knowledge').description('Search documents by their words and their numbers.')
+const indexOption = new Option('--index <path>', 'the file of the index').default('.oxbow/knowledge.db')
+const countOption = new Option('-k <n>', 'how many').default('5')
+knowledge
+  .command('add <path...>')
+  .description('Index files and folders (Markdown, text, HTML, PDF); again, only what has changed is read.')
+  .option('--json', 'print one JSON object')
+  .addOption(indexOption)
+  .action(async (paths, options) => (await import('./commands/knowledge.ts')).add(paths, options))
+knowledge
+  .command('list')
+  .description('List the documents, and on standard error the files that were left out.')
+  .option('--json', 'one JSON object a line')
+  .addOption(indexOption)
+  .action(async (options) => (await import('./commands/knowledge.ts')).list(options))
+knowledge
+  .command('search <question>')
+  .description('Print the best passages, each with the id that citations name.')
+  .option('--json', 'print one JSON object')
+  .addOption(countOption)
+  .addOption(indexOption)
+  .action(async (question, options) => (await import('./commands/knowledge.ts')).search(question, options))
+knowledge
+  .command('eval <file>')
+  .description(
+    'Measure against labels: one JSON object a line, {"query": "…", "relevant": ["document.md"], "set": "…"}.',
+  )
+  .option('--json', 'one JSON object a line')
+  .addOption(countOption)
+  .addOption(indexOption)
+  .action(async (file, options) => (await import('./commands/knowledge.ts')).evaluateLabels(file, options))
+
 function exitCodeHelp(): string {
   return `
 Exit codes:
