@@ -25,6 +25,7 @@ export interface ModelFacts {
  * would else find a model of the same name at another provider.
  */
 const LIST_NAMES: Readonly<Record<string, string>> = {
+  'amazon-bedrock': 'aws',
   anthropic: 'anthropic',
   azure: 'azure',
   'azure-responses': 'azure',
