@@ -55,7 +55,8 @@ export async function validatorFor(schema: JsonSchema, where: string): Promise<V
 
 async function loadAjv(): Promise<Compile> {
   const [{ Ajv2020 }, formats] = await Promise.all([import('ajv/dist/2020.js'), import('ajv-formats')])
-  const options = { strict: false, allErrors: true, addUsedSchema: false, validateSchema: true } as const
+  // Schemas of others may name formats that nobody knows: not checked, and nothing to print.
+  const options = { strict: false, allErrors: true, addUsedSchema: false, validateSchema: true, logger: false } as const
   const ajv = new Ajv2020(options)
   // ajv-formats is CommonJS: its function is the default export of the default export.
   const addFormats = formats.default as unknown as (target: unknown) => void

@@ -3,13 +3,16 @@ export type { CompactionOptions } from './compaction/options.ts'
 export { type McpCapability, mcp } from './mcp/mcp.ts'
 export type { McpAuth, McpTokenStore } from './mcp/oauth.ts'
 export type {
+  McpAnswer,
   McpHttpServer,
   McpNotice,
   McpOptions,
+  McpQuestion,
   McpServer,
   McpState,
   McpStatus,
   McpStdioServer,
+  QuestionPolicy,
 } from './mcp/options.ts'
 export { remoteAgent } from './remote-agent.ts'
 export type { ApprovalPolicy, RemoteAgentOptions, RemoteDecision, RemoteSource } from './remote-options.ts'

@@ -109,7 +109,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
       { name: 'oxbow', version: '0.1.0' },
       {
         // Only forms: a yes or no can be given to them, while nobody can be sent to an address.
-        capabilities: { elicitation: { form: {} } },
+        capabilities: { elicitation: { form: { applyDefaults: true } } },
         versionNegotiation: {
           mode,
           ...(isStdio(server) && { probe: { timeoutMs: Math.min(PROBE_MS, connectTimeoutMs) } }),
@@ -120,7 +120,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
         },
       },
     )
-    client.setRequestHandler('elicitation/create', (request) => answerTo(request, asking))
+    client.setRequestHandler('elicitation/create', (request) => answerTo(request, asking, server.onQuestion))
     client.onerror = () => {}
     const made: Line = { client, transport, since: performance.now(), calls, asking, lost: false }
     client.onclose = () => lose(made, new Error('it has closed the connection'))

@@ -6,6 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import type { ToolDecision } from '@oxbow/core'
+import type { QuestionPolicy } from './options.ts'
 
 export interface Question {
   readonly message: string
@@ -31,10 +32,20 @@ export const newAsking = (decision: ToolDecision | undefined): Asking => ({
 export const currentCall = new AsyncLocalStorage<Asking>()
 
 /** @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only one. */
-export function answerTo({ params }: ElicitRequest, inFlight: ReadonlySet<Asking>): ElicitResult {
+export async function answerTo(
+  { params }: ElicitRequest,
+  inFlight: ReadonlySet<Asking>,
+  policy: QuestionPolicy = 'ask',
+): Promise<ElicitResult> {
+  if (!('requestedSchema' in params) || policy === 'decline') return { action: 'decline' }
+  const { message, requestedSchema: form } = params
+  if (typeof policy === 'function') {
+    const { action, content } = await policy({ message, form })
+    return { action, ...(content !== undefined && { content: { ...content } }) }
+  }
   const [only] = inFlight
   const call = currentCall.getStore() ?? (inFlight.size === 1 ? only : undefined)
-  const question = 'requestedSchema' in params ? questionOf(params.message, params.requestedSchema) : undefined
+  const question = questionOf(message, form)
   if (call === undefined || question === undefined) return { action: 'decline' }
   const known = call.decided.some((it) => JSON.stringify(it) === JSON.stringify(question))
   if (!known) {

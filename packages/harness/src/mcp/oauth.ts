@@ -63,7 +63,7 @@ interface Kept {
   client?: StoredOAuthClientInformation
   tokens?: StoredOAuthTokens
   verifier?: string
-  discovery?: OAuthDiscoveryState
+  discovery?: OAuthDiscoveryState | undefined
 }
 
 /** One provider for each sign-in of a server: also over connections that end and begin again. */
@@ -129,7 +129,8 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
     },
     saveClientInformation: (client) => change({ client }),
     tokens: async () => (await kept()).tokens,
-    saveTokens: (tokens) => change({ tokens }),
+    // What has been discovered holds for one sign-in: the server may change whom it trusts.
+    saveTokens: (tokens) => change({ tokens, discovery: undefined }),
     saveCodeVerifier: (verifier) => change({ verifier }),
     codeVerifier: async () => (await kept()).verifier ?? '',
     saveDiscoveryState: (discovery) => change({ discovery }),

@@ -1,4 +1,5 @@
 // What whoever connects MCP servers can say about them.
+import type { JsonSchema } from '@oxbow/core'
 import type { McpAuth } from './oauth.ts'
 
 interface AnyServer {
@@ -15,8 +16,29 @@ interface AnyServer {
   readonly timeoutMs?: number
   /** The longest message that is read from the server. Default 10 MiB. */
   readonly maxMessageBytes?: number
+  /** What becomes of questions that the server has for the user in the middle of a call. Default `ask`. */
+  readonly onQuestion?: QuestionPolicy
   /** Whether the server must be there when the agent is built. Default true; else it is tried again in the background. */
   readonly required?: boolean
+}
+
+/**
+ * `ask`: a question that a yes can answer (a confirmation, a form whose fields have defaults) becomes an approval of the call,
+ * which waits in the journal like any other; others are declined. `decline`: all are. A function answers at once; what it
+ * leaves out of the content is filled with the form's defaults.
+ */
+export type QuestionPolicy = 'ask' | 'decline' | ((question: McpQuestion) => McpAnswer | Promise<McpAnswer>)
+
+export interface McpQuestion {
+  /** What the server says: untrusted text. */
+  readonly message: string
+  /** JSON Schema of the form. */
+  readonly form: JsonSchema
+}
+
+export interface McpAnswer {
+  readonly action: 'accept' | 'decline' | 'cancel'
+  readonly content?: Readonly<Record<string, string | number | boolean | string[]>>
 }
 
 export interface McpHttpServer extends AnyServer {

@@ -26,8 +26,8 @@ const NAMED = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']
 export function modernSchema(schema: unknown): JsonSchema {
   if (!isObject(schema)) throw new Error('the input schema is no object')
   if (JSON.stringify(schema).length > MAX_LENGTH) throw new Error(`the schema is longer than ${MAX_LENGTH} characters`)
-  const { $schema: _, ...modern } = convert(schema, 0) as Json
-  return modern
+  const modern = convert(schema, 0) as Json
+  return schema.$schema === undefined ? modern : { ...modern, $schema: 'https://json-schema.org/draft/2020-12/schema' }
 }
 
 function convert(schema: unknown, depth: number): unknown {
