@@ -2,14 +2,42 @@
 import type { Message } from './events/types.ts'
 
 /**
- * Tokens of a text by its characters: about four Latin characters, or one CJK character, to a token. Good to some 20 %;
- * meant for meters and limits, never for a bill.
+ * Tokens of a text by its characters: words, digits, signs and line breaks each cost about what the tokenizers of today make
+ * of them. Good to some 15 % for OpenAI's `o200k_base`; others differ by more. Meant for meters and limits, never for a bill.
  */
 export function estimateTokens(text: string): number {
-  let wide = 0
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x2e80) wide++
-  return Math.ceil((text.length - wide) / 4 + wide)
+  let tokens = 0
+  let before = SPACE
+  /** Characters of the same kind so far. */
+  let run = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    const kind = code < 128 ? ASCII[code]! : code >= 0x2e80 ? WIDE : OTHER
+    run = kind === before ? run + 1 : 1
+    before = kind
+    if (kind === LETTER) tokens += run === 1 ? 1 : run > 6 ? 0.18 : 0.03
+    else if (kind === DIGIT) tokens += run % 3 === 1 ? 1 : 0.1
+    else if (kind === SIGN) tokens += run === 1 ? 0.6 : 0.35
+    // A space goes with the word behind it; a line break is a token together with what indents the next line.
+    else if (kind === SPACE) tokens += code === 10 && run === 1 ? 0.9 : 0
+    else tokens += kind === WIDE ? 0.68 : 0.28
+  }
+  return text === '' ? 0 : Math.max(1, Math.round(tokens))
 }
+
+const LETTER = 0
+const DIGIT = 1
+const SIGN = 2
+const SPACE = 3
+/** Chinese, Japanese, Korean and emoji. */
+const WIDE = 4
+/** Other letters beyond ASCII: Cyrillic, Arabic, accents. */
+const OTHER = 5
+
+const ASCII: readonly number[] = Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  return /[a-z]/i.test(character) ? LETTER : /\d/.test(character) ? DIGIT : /\s/.test(character) ? SPACE : SIGN
+})
 
 /** Tokens of a message, with a little for its frame. Each message is counted once. */
 export function estimateMessageTokens(message: Message): number {

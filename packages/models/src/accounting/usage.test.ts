@@ -247,7 +247,7 @@ describe('B1 without figures of the provider they are estimated, and say so', ()
   test.each(Object.keys(drivers).flatMap((driver) => nothing.map(([what, wire]) => [driver, what, wire] as const)))(
     '%s: %s',
     async (driver, _, wire) => {
-      const { reply } = await ask(await drivers[driver]!(wire), { system: 'x'.repeat(400) })
+      const { reply } = await ask(await drivers[driver]!(wire), { system: 'word '.repeat(100) })
       expect(reply.usage).toMatchObject({ estimated: true, outputTokens: 1 })
       expect(reply.usage.inputTokens).toBeGreaterThan(90)
     },
