@@ -110,21 +110,3 @@ export const bedrockEvents = (
       }),
     ),
   )
-
-/** A small generator of numbers in [0, 1) that are the same in each run. */
-export function generator(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32
-    return state / 2 ** 32
-  }
-}
-
-/** The bytes in pieces of 1 to twice `size`. */
-export function cutAtRandom(body: Uint8Array, size: number, random: () => number): Uint8Array[] {
-  const pieces: Uint8Array[] = []
-  for (let at = 0; at < body.length; at += pieces.at(-1)!.length) {
-    pieces.push(body.subarray(at, at + 1 + Math.floor(random() * 2 * size)))
-  }
-  return pieces
-}

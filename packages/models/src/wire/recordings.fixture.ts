@@ -128,11 +128,7 @@ export function describeRecordings(format: RecordedFormat): void {
         const whole = parse([body])
         const random = generator(body.length)
         for (const size of [3, 50, 1_500]) {
-          const pieces: Uint8Array[] = []
-          for (let at = 0; at < body.length; at += pieces.at(-1)!.length) {
-            pieces.push(body.subarray(at, at + 1 + Math.floor(random() * 2 * size)))
-          }
-          expect(parse(pieces)).toEqual(whole)
+          expect(parse(cutAtRandom(body, size, random))).toEqual(whole)
         }
       },
     )
@@ -234,10 +230,19 @@ export function describeRecordings(format: RecordedFormat): void {
 }
 
 /** A small generator of numbers in [0, 1) that are the same in each run. */
-function generator(seed: number): () => number {
+export function generator(seed: number): () => number {
   let state = seed
   return () => {
     state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32
     return state / 2 ** 32
   }
+}
+
+/** The bytes in pieces of 1 to twice `size`. */
+export function cutAtRandom(body: Uint8Array, size: number, random: () => number): Uint8Array[] {
+  const pieces: Uint8Array[] = []
+  for (let at = 0; at < body.length; at += pieces.at(-1)!.length) {
+    pieces.push(body.subarray(at, at + 1 + Math.floor(random() * 2 * size)))
+  }
+  return pieces
 }
