@@ -1,11 +1,13 @@
 // `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns,
-// `--peers` measures other harnesses in the same run.
+// `--peers` measures other harnesses in the same run, `--drivers` measures nothing but the drivers of models beside other clients.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { drivers, driversTable } from './drivers/main.ts'
 import type { GateRow } from './gate.ts'
 import type { GrowthRow } from './growth.ts'
+import { knowledgeFigures } from './knowledge.ts'
 import { type Figures, type Job, names } from './measure.ts'
 import { installPeers, peerNames } from './peers/peers.ts'
 import { inProcess, startModelServer } from './processes.ts'
@@ -51,6 +53,20 @@ const medians = (all: readonly Figures[]): Figures =>
       ),
     ]),
   ) as unknown as Figures
+
+if (process.argv.includes('--drivers')) {
+  const figures = await drivers(ROUNDS, quick ? 10 : 50)
+  if (asJson) console.log(JSON.stringify(figures, null, 2))
+  else driversTable(figures)
+  process.exit(0)
+}
+
+if (process.argv.includes('--knowledge')) {
+  const rows = await knowledgeFigures(inDirectory, quick)
+  if (asJson) console.log(JSON.stringify(rows, null, 2))
+  else console.table(rows)
+  process.exit()
+}
 
 const build = spawnSync('npx', ['--no-install', 'tsc', '-b', 'tsconfig.build.json'], { stdio: 'inherit' })
 if (build.status !== 0) throw new Error('the build failed')
