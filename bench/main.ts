@@ -8,6 +8,7 @@ import { drivers, driversTable } from './drivers/main.ts'
 import type { GateRow } from './gate.ts'
 import type { GrowthRow } from './growth.ts'
 import { knowledgeFigures } from './knowledge.ts'
+import { knowledgeFigures } from './knowledge.ts'
 import { type Figures, type Job, names } from './measure.ts'
 import { installPeers, peerNames } from './peers/peers.ts'
 import { inProcess, startModelServer } from './processes.ts'
@@ -66,6 +67,13 @@ if (process.argv.includes('--knowledge')) {
   if (asJson) console.log(JSON.stringify(rows, null, 2))
   else console.table(rows)
   process.exit()
+}
+
+if (process.argv.includes('--knowledge')) {
+  const rows = await knowledgeFigures(inDirectory, quick)
+  if (asJson) console.log(JSON.stringify(rows, null, 2))
+  else console.table(rows)
+  process.exit(0)
 }
 
 const build = spawnSync('npx', ['--no-install', 'tsc', '-b', 'tsconfig.build.json'], { stdio: 'inherit' })
