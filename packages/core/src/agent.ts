@@ -1,36 +1,18 @@
 import { hash } from 'node:crypto'
+import type { Agent, AgentLimits, AgentParts } from './agent-type.ts'
 import { readArtifact } from './artifacts.ts'
-import { type Capability, type Part, partsOf } from './capability.ts'
-import type { Compactor } from './compactor.ts'
-import type { StateLimits } from './deadlines.ts'
-import type { Limits } from './decide.ts'
+import type { Capability } from './capability.ts'
 import { OxbowError } from './errors.ts'
 import { assertId } from './ids.ts'
-import { compose, type Hooks, type Middleware } from './middleware.ts'
-import type { Model, ToolSpec } from './model.ts'
+import { compose, type Middleware } from './middleware.ts'
+import type { Model } from './model.ts'
+import { partsOf } from './part.ts'
 import { MODES, type Mode, type Policy } from './permissions/gate.ts'
 import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
-import { type Prompt, type PromptSection, prompt } from './prompt.ts'
+import { prompt } from './prompt.ts'
 import type { Tool } from './tool.ts'
 
-export interface AgentLimits extends Limits {
-  /** Work on one turn, waiting for people excluded. */
-  readonly totalTimeoutMs: number
-  /** Longest time without any event or fragment while a turn is worked on. */
-  readonly idleTimeoutMs: number
-  /** Calls that only read and run at once. */
-  readonly parallelReads: number
-  /** Longer results are stored as artifacts; the model sees head, tail and a reference. In characters. */
-  readonly maxResultLength: number
-  /** How long a person may take to decide on an approval. */
-  readonly approvalTimeoutMs: number
-  /**
-   * How long a turn may stay in one state before it fails with `state_timeout`, also when its worker does not answer.
-   * Default: an hour for `CREATED`, a minute more than the turn's total time for `RUNNING` and `WAITING_TOOL`, and 30
-   * days for whatever waits for people.
-   */
-  readonly stateTimeoutsMs: StateLimits['stateTimeoutsMs']
-}
+export type { Agent, AgentLimits, AgentParts }
 
 export const DEFAULT_LIMITS: AgentLimits = {
   maxSteps: 10,
@@ -65,31 +47,6 @@ export interface AgentDefinition {
   readonly limits?: Partial<AgentLimits>
   readonly temperature?: number
   readonly maxOutputTokens?: number
-}
-
-export interface AgentParts {
-  readonly tools: readonly Part<Tool>[]
-  readonly prompt: readonly Part<PromptSection>[]
-  readonly allow: readonly Part<string>[]
-  readonly middleware: readonly Part<Middleware>[]
-}
-
-/** An agent as the engine uses it: checked and immutable. */
-export interface Agent {
-  readonly name: string
-  readonly version: string
-  readonly model: Model
-  readonly instructions: string
-  readonly prompt: Prompt
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly specs: readonly ToolSpec[]
-  readonly policy: Policy
-  readonly hooks: Hooks
-  readonly limits: AgentLimits
-  readonly compactor: Compactor | undefined
-  /** Where each part came from, for people. */
-  readonly parts: AgentParts
-  readonly sampling: { readonly temperature?: number; readonly maxOutputTokens?: number }
 }
 
 /**
@@ -164,6 +121,7 @@ export function agent(definition: AgentDefinition): Agent {
     hooks: compose(parts.middleware.map((it) => it.it)),
     limits,
     compactor,
+    agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.it),
     parts,
     sampling: {
       ...(temperature !== undefined && { temperature }),

@@ -1,16 +1,24 @@
 // A tool that finds out while it works that a person has to decide: it stops, the turn waits in the journal, and the tool
 // runs again with the decision.
+import type { Event } from './events/types.ts'
 
 export interface ApprovalRequest {
   /** What the person decides on, shown as it is. */
   readonly arguments: Readonly<Record<string, unknown>>
   readonly reason: string
+  /** Another agent asks, and this call for it: whoever decides here decides there, and with the same choices. */
+  readonly origin?: NonNullable<Event<'approval.requested'>['origin']>
+  /** Instead of the tool's own. */
+  readonly approver?: string
+  /** Milliseconds since 1970. Default: the agent's time for approvals from now on. */
+  readonly expiresAt?: number
 }
 
 /** What became of it. */
 export interface ToolDecision {
   readonly verdict: 'approved' | 'denied' | 'expired'
   readonly reason?: string
+  readonly origin?: ApprovalRequest['origin']
   /** What had been asked. */
   readonly arguments: Readonly<Record<string, unknown>>
 }

@@ -33,13 +33,14 @@ export function overBudget(turn: TurnState, { tokens, toolCalls, money, price }:
 const costAt = (price: { readonly input: number; readonly output: number }, usage: Usage): number =>
   ((tokensOf(usage) - usage.outputTokens) * price.input + usage.outputTokens * price.output) / 1_000_000
 
-/** Why this call must not run. */
+/** Why this call must not run. `startedElsewhere`: agents that other members of the turn's tree have started. */
 export function overBudgetForCall(
   turn: TurnState,
   { position }: Pick<CallState, 'position'>,
   tool: Tool,
   tools: ReadonlyMap<string, Tool>,
   { toolCalls, children }: Budget,
+  startedElsewhere = 0,
 ): Failure | undefined {
   const before = turn.callCount - turn.calls.length + position
   if (toolCalls !== undefined && before >= toolCalls)
@@ -47,7 +48,7 @@ export function overBudgetForCall(
   if (children === undefined || !tool.effects.includes('delegate')) return undefined
   const started = [...tools.values()]
     .filter((it) => it.effects.includes('delegate'))
-    .reduce((sum, it) => sum + countOf(turn.begun, it.name), 0)
+    .reduce((sum, it) => sum + countOf(turn.begun, it.name), startedElsewhere)
   return started >= children ? budgetSpent(`${started} of ${children} agents have been started`) : undefined
 }
 

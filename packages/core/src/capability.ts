@@ -1,4 +1,5 @@
 // Something that an agent can do, in one piece: its tools, what it adds to the prompt, its hooks, what it remembers.
+import type { Agent } from './agent-type.ts'
 import type { CompactorFor } from './compactor.ts'
 import type { Middleware } from './middleware.ts'
 import type { PromptSection } from './prompt.ts'
@@ -14,22 +15,6 @@ export interface Capability {
   readonly compaction?: CompactorFor
   /** Calls of its own tools that run without asking, as rules. The agent's own `ask` and `deny` are stronger. */
   readonly allow?: readonly string[]
-}
-
-/** Who brought a part of an agent: the name of a capability, or undefined for the agent's own definition. */
-export interface Part<T> {
-  readonly from: string | undefined
-  readonly it: T
-}
-
-/** The parts of one kind, the agent's own first, then those of its capabilities in their order. */
-export function partsOf<T>(
-  own: readonly T[] | undefined,
-  capabilities: readonly Capability[],
-  of: (capability: Capability) => readonly T[] | undefined,
-): Part<T>[] {
-  return [
-    ...(own ?? []).map((it) => ({ from: undefined, it })),
-    ...capabilities.flatMap((capability) => (of(capability) ?? []).map((it) => ({ from: capability.name, it }))),
-  ]
+  /** Agents that its tools start; every engine that has the agent has these, too. */
+  readonly agents?: readonly Agent[]
 }

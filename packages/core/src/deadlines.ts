@@ -1,5 +1,5 @@
 // When somebody has to look at a session although nothing comes.
-import type { SessionState, TurnState } from './state.ts'
+import type { ChildRecord, SessionState, TurnState } from './state.ts'
 
 /** How long a turn may stay in one state. Milliseconds; what is left out follows from the turn's own time limit. */
 export interface StateLimits {
@@ -21,8 +21,13 @@ export function stateDeadline({ task, paused, options }: TurnState, limits: Stat
   return task.since + ((task.state === 'WAITING_TOOL' ? WAITING_TOOL : RUNNING) ?? work)
 }
 
-/** When the first open approval runs out, or the turn's state has lasted too long; undefined when nothing does. */
-export function nextDeadline({ turn }: SessionState, limits: StateLimits | undefined): number | undefined {
+/** A child whose parent's turn was stopped and that has not come to its end yet. */
+export const mustStop = ({ stopped, closed }: ChildRecord): boolean => stopped === true && closed === undefined
+
+/** When the first open approval runs out, or the turn's state has lasted too long; 0 when something is to be told to a parent or a child; undefined when nothing does. */
+export function nextDeadline(state: SessionState, limits: StateLimits | undefined): number | undefined {
+  const { turn } = state
+  if (state.undelivered.length > 0 || state.children.some(mustStop)) return 0
   if (turn === undefined) return undefined
   const approvals = turn.calls.flatMap(({ approval, finished }) =>
     approval === undefined || approval.resolved !== undefined || finished !== undefined

@@ -91,7 +91,7 @@ export async function checkDecision(
     tool,
     arguments: parsed.arguments,
     principal: turn.principal,
-    policy: policyOf(agent.policy, turn.options),
+    policy: policyOf(agent.policy, turn),
   })
   if (denied !== undefined)
     throw new OxbowError(

@@ -2,12 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
 import type { SecretsOf } from './audit.ts'
+import { isWanted, tend, userOf } from './children/tend.ts'
+import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
 import type { Backend, SessionKey, SessionSummary } from './ports.ts'
-import { type EngineInside, openSession, type Session } from './session.ts'
+import { openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState } from './state.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn-run.ts'
@@ -82,6 +84,7 @@ export function createEngine(options: EngineOptions): Engine {
   if (!(options.agents?.length > 0)) throw new OxbowError('engine_invalid', 'createEngine() needs at least one agent')
   const agents = new Map(options.agents.map((it) => [it.name, it]))
   if (agents.size !== options.agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
+  const known = withChildren(options.agents)
   const worker = `worker_${randomUUID()}`
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
@@ -107,9 +110,9 @@ export function createEngine(options: EngineOptions): Engine {
     return announced
   }
 
-  const secretsOf: SecretsOf = (agent, tool) => agents.get(agent)?.tools.get(tool)?.secrets ?? []
+  const secretsOf: SecretsOf = (agent, tool) => known.get(agent)?.tools.get(tool)?.secrets ?? []
 
-  const limitsOf = (agent: string) => agents.get(agent)?.limits
+  const limitsOf = (agent: string) => known.get(agent)?.limits
   const watch: Watch = {
     worker,
     startedAt: Date.now(),
@@ -185,7 +188,7 @@ export function createEngine(options: EngineOptions): Engine {
       entry.again = false
       const { turn } = log.state
       if (stopping || turn === undefined || !needsWork(log.state)) return
-      const agent = agents.get(log.state.agent)
+      const agent = known.get(log.state.agent)
       // Another engine on this store may have it: what cannot be run here is not claimed here.
       if (agent === undefined) {
         const error = unknownAgent(log.state.agent)
@@ -195,12 +198,14 @@ export function createEngine(options: EngineOptions): Engine {
       }
       epoch ??= await claim(log)
       if (epoch === undefined) return
+      if (!(await isWanted(inside, log.key, turn))) await giveUp(log, turn.turnId)
       let run: TurnRun
       try {
         run = turnRun({
           log,
           agent,
           files: backend.files,
+          engine: inside,
           turnId: turn.turnId,
           worker,
           epoch,
@@ -219,9 +224,18 @@ export function createEngine(options: EngineOptions): Engine {
       entry.run = run
       await workOnTurn(run, agent)
       epoch = undefined
+      await tend(inside, log).catch((error: unknown) => report(log)(error))
       await log.snapshotIfDue().catch((error: unknown) => report(log)(error))
     }
   }
+
+  /** Its parent has stopped, or never asked for it: nobody waits for what comes of it. */
+  const giveUp = (log: SessionLog, turnId: string): Promise<void> =>
+    log.append((draft) => {
+      const { turn } = draft.state
+      if (turn?.turnId !== turnId || turn.interrupt !== undefined) return
+      draft.add({ type: 'interrupt.requested', turnId, principal: userOf(log.key), reason: 'its parent was stopped' })
+    })
 
   /** The epoch of our claim, or undefined when a living worker holds the turn or was quicker. */
   async function claim(log: SessionLog): Promise<number | undefined> {
@@ -242,10 +256,14 @@ export function createEngine(options: EngineOptions): Engine {
     worker,
     announce,
     files: backend.files,
+    faultPoint,
+    shown: new Set(),
+    give: ({ key, agent, delegation, task, ...options }) =>
+      openSession(inside, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
     using,
     attend,
     agent(name) {
-      const found = agents.get(name)
+      const found = known.get(name)
       if (found === undefined) throw unknownAgent(name)
       return found
     },
@@ -287,6 +305,7 @@ export function createEngine(options: EngineOptions): Engine {
         })
         const limits = limitsOf(log.state.agent)
         if (limits !== undefined) await endIfStuck(watch, log, limits, now)
+        await tend(inside, log)
         attend(log)
       }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
   }
@@ -326,7 +345,7 @@ export function createEngine(options: EngineOptions): Engine {
     recover,
     async start() {
       await announce()
-      await Promise.all([compileSchemas(agents.values()), recover()])
+      await Promise.all([compileSchemas(known.values()), recover()])
       sweep = setInterval(() => {
         recover().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
       }, SWEEP_MS)
@@ -364,6 +383,21 @@ export function createEngine(options: EngineOptions): Engine {
       return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
+}
+
+/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
+function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+  const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
+  const add = (agent: Agent, from: string): void => {
+    const other = known.get(agent.name)
+    if (other?.agent === agent) return
+    if (other !== undefined)
+      throw new OxbowError('agent_invalid', `two agents are named ${agent.name}: one of ${other.from}, one of ${from}`)
+    known.set(agent.name, { agent, from })
+    for (const it of agent.agents) add(it, `agent ${agent.name}`)
+  }
+  for (const it of agents) add(it, 'the engine')
+  return new Map([...known].map(([name, it]) => [name, it.agent]))
 }
 
 /** A schema that cannot be compiled fails the start, not the first call. */

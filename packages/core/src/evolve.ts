@@ -4,15 +4,19 @@ import type { Event, InputBlock, Message, ResultBlock } from './events/types.ts'
 import { noUsage } from './model.ts'
 import {
   type ApprovalState,
+  addSpent,
   addUsage,
   type CallState,
+  type ChildRecord,
   countOf,
   failuresOf,
+  nothingSpent,
   type QueuedTurn,
   SCHEMA_VERSION,
   type SessionRule,
   type SessionState,
   type StepReply,
+  spentBy,
   type TurnState,
   tokensOf,
 } from './state.ts'
@@ -50,7 +54,7 @@ function apply(state: SessionState, event: Event): SessionState {
   switch (event.type) {
     case 'session.opened':
       if (event.schemaVersion > SCHEMA_VERSION) throw newer(`its schema is ${event.schemaVersion}`)
-      return { ...state, agent: event.agent.name }
+      return { ...state, agent: event.agent.name, ...(event.parent && { parent: event.parent }) }
     case 'turn.started': {
       const titled = state.title === '' ? { ...state, title: titleOf(event.input) } : state
       if (state.turn !== undefined) return { ...titled, queue: [...state.queue, { started: event }] }
@@ -65,6 +69,11 @@ function apply(state: SessionState, event: Event): SessionState {
       const queue = state.queue.map((it) => (it.started.turnId === event.turnId ? { ...it, interrupt } : it))
       return { ...state, queue }
     }
+    case 'child.opened':
+    case 'child.detached':
+    case 'child.closed':
+    case 'result.delivered':
+      return withFamily(state, event)
     case 'turn.finished':
     case 'turn.failed':
     case 'turn.cancelled':
@@ -87,6 +96,7 @@ type TurnEvent = Exclude<
       | 'turn.started'
       | 'interrupt.requested'
       | 'context.compacted'
+      | FamilyEvent['type']
       | 'turn.finished'
       | 'turn.failed'
       | 'turn.cancelled'
@@ -318,8 +328,68 @@ function endTurn(state: SessionState, event: Event<'turn.finished' | 'turn.faile
   // A steering input that came too late is kept: the next turn's model sees it.
   const messages = turn.steers.length === 0 ? state.messages : [...state.messages, ...turn.steers]
   const [next, ...queue] = state.queue
-  const ended = { ...rest, finished, messages, queue }
+  const ended = { ...rest, ...familyAfter(state, turn, event), finished, messages, queue }
   return next === undefined ? ended : activate(ended, next)
+}
+
+type FamilyEvent = Event<'child.opened' | 'child.detached' | 'child.closed' | 'result.delivered'>
+
+function withFamily(state: SessionState, event: FamilyEvent): SessionState {
+  const change = (childTurnId: string, more: Partial<ChildRecord>): readonly ChildRecord[] =>
+    state.children.map((it) => (it.childTurnId === childTurnId ? { ...it, ...more } : it))
+  switch (event.type) {
+    case 'child.opened': {
+      const { type: _, seq: __, at: ___, ...record } = event
+      const { turn } = state
+      const children = [...state.children, record]
+      if (turn?.turnId !== event.turnId) return { ...state, children }
+      return { ...state, children, turn: { ...turn, childCount: turn.childCount + 1 } }
+    }
+    case 'child.detached':
+      return { ...state, children: change(event.childTurnId, { background: true }) }
+    case 'child.closed':
+      return childClosed({ ...state, children: change(event.childTurnId, { closed: event.status }) }, event)
+    case 'result.delivered':
+      return { ...state, undelivered: state.undelivered.filter((it) => it.turnId !== event.turnId) }
+  }
+}
+
+/** The result joins the turn that runs, as a steering input does; without one it waits for the next. */
+function childClosed(state: SessionState, event: Event<'child.closed'>): SessionState {
+  const { turn, children } = state
+  const { spent, turnId } = event
+  const outlived = state.outlived
+    .map((it) => (it.turnId === turnId ? { ...it, spent: addSpent(it.spent, spent) } : it))
+    .filter((it) => children.some((child) => child.turnId === it.turnId && child.closed === undefined))
+  const undelivered = state.undelivered.map((it) =>
+    it.turnId === turnId ? { ...it, spent: addSpent(it.spent, spent) } : it,
+  )
+  const now = { ...state, outlived, undelivered }
+  const result: Message[] =
+    event.input === undefined ? [] : [{ id: `${event.childTurnId}.result`, role: 'user', blocks: event.input }]
+  if (turn === undefined) return { ...now, messages: [...state.messages, ...result] }
+  const below = turn.turnId === turnId ? addSpent(turn.below, spent) : turn.below
+  return { ...now, turn: { ...turn, below, steers: [...turn.steers, ...result] } }
+}
+
+/**
+ * A turn that was stopped takes its children with it, and so does the end of a child, to whom nobody could tell their
+ * results. Children in the background of any other turn go on.
+ */
+function familyAfter(
+  state: SessionState,
+  turn: TurnState,
+  { type }: Event<'turn.finished' | 'turn.failed' | 'turn.cancelled'>,
+): Pick<SessionState, 'children' | 'outlived' | 'undelivered'> {
+  const { turnId, delegation } = turn
+  const isOpen = (it: ChildRecord): boolean => it.turnId === turnId && it.closed === undefined
+  const stops = type !== 'turn.finished' || delegation !== undefined
+  const spent = spentBy(turn)
+  return {
+    children: stops ? state.children.map((it) => (isOpen(it) ? { ...it, stopped: true } : it)) : state.children,
+    outlived: state.children.some(isOpen) ? [...state.outlived, { turnId, spent }] : state.outlived,
+    undelivered: delegation === undefined ? state.undelivered : [...state.undelivered, { turnId, delegation, spent }],
+  }
 }
 
 function activate(state: SessionState, { started, interrupt }: QueuedTurn): SessionState {
@@ -333,6 +403,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       surface: started.surface,
       principal: started.principal,
       options: started.options,
+      ...(started.delegation && { delegation: started.delegation }),
       recoveries: 0,
       begun: {},
       callCount: 0,
@@ -341,6 +412,8 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       calls: [],
       failures: {},
       steers: [],
+      childCount: 0,
+      below: nothingSpent,
       emptyReplies: 0,
       rejections: 0,
       usage: noUsage,

@@ -1,6 +1,7 @@
 export { type Agent, type AgentDefinition, type AgentLimits, type AgentParts, agent, DEFAULT_LIMITS } from './agent.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './asking.ts'
-export type { Capability, Part } from './capability.ts'
+export type { Capability } from './capability.ts'
+export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './children/children.ts'
 export type {
   CompactedAgent,
   CompactedBody,
@@ -13,6 +14,7 @@ export type {
 export type { StateLimits } from './deadlines.ts'
 export type { CompactionReason } from './decide.ts'
 export type { ApprovalDecision } from './deciding.ts'
+export type { Effect } from './effect.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
 export { estimateMessageTokens, estimateTokens } from './estimate.ts'
@@ -35,6 +37,7 @@ export {
   type ToolSpec,
 } from './model.ts'
 export { nearest } from './nearest.ts'
+export type { Part } from './part.ts'
 export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
 export { mayDecide } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
@@ -75,7 +78,6 @@ export {
   taskOf,
 } from './task.ts'
 export {
-  type Effect,
   externalTool,
   type Reconciliation,
   type Tool,

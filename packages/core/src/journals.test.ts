@@ -46,7 +46,17 @@ describe.each(fixtures)('%s', (name) => {
     const { oneOf } = eventJsonSchema() as { oneOf: { properties: { type: { const: string } } }[] }
     const missing = oneOf.map((it) => it.properties.type.const).filter((type) => !events.some((it) => it.type === type))
     // Parking needs a broken store; approvals, pauses, slots and compaction came after 0.1.0.
-    const later = ['approval.requested', 'approval.resolved', 'pause.requested', 'state.changed', 'context.compacted']
+    const later = [
+      'approval.requested',
+      'approval.resolved',
+      'pause.requested',
+      'state.changed',
+      'context.compacted',
+      'child.opened',
+      'child.detached',
+      'child.closed',
+      'result.delivered',
+    ]
     expect(missing.filter((it) => !later.includes(it))).toEqual(['turn.released'])
   })
 

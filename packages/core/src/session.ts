@@ -1,16 +1,26 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
+import { answerAbove } from './children/rise.ts'
 import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
 import { type ApprovalDecision, checkDecision, type Deciding, expired, resolveApproval } from './deciding.ts'
+import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
-import { type Event, type EventBody, type Failure, isEvent, type Principal, type SessionItem } from './events/types.ts'
+import {
+  type Delegation,
+  type Event,
+  type EventBody,
+  type Failure,
+  isEvent,
+  type Principal,
+  type SessionItem,
+} from './events/types.ts'
 import { assertId, newId } from './ids.ts'
 import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from './json-schema.ts'
 import { compactBetweenTurns } from './perform/compact.ts'
 import { remember } from './permissions/remembered.ts'
-import type { Files, SessionKey } from './ports.ts'
+import type { SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
 import type { Build, Draft, SessionLog } from './session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
@@ -88,21 +98,13 @@ export interface Session {
 /** Where to look for what becomes of a turn. */
 type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
 
-/** What sessions need of the engine. */
-export interface EngineInside {
-  agent(name: string): Agent
-  /** Gives `work` the session's log, loaded, and keeps it in memory for that long. */
-  using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
-  /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
-  attend(log: SessionLog, claimed?: { epoch: number }): void
-  readonly worker: string
-  /** Makes this worker known as alive, once; before its first claim is stored. */
-  announce(): Promise<unknown>
-  readonly files: Files
-  readonly stopping: boolean
-}
-
-export function openSession(engine: EngineInside, key: SessionKey, agentName: string): Session {
+/** `delegation`: the session is a child's, and its turns come from a parent. */
+export function openSession(
+  engine: EngineInside,
+  key: SessionKey,
+  agentName: string,
+  delegation?: Delegation,
+): Session {
   const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
 
   /** Gives `work` the log, with what other processes have appended. */
@@ -134,7 +136,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       epoch = undefined
       const after = draft.state.seq
       const agent = engine.agent(draft.state.agent || agentName)
-      if (draft.state.seq === 0) draft.add(opened(key, agent))
+      if (draft.state.seq === 0) draft.add(opened(key, agent, delegation))
       const known = findTurn(draft.state, turnId)
       if (known !== undefined) return { turnId: known.turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
       const busy = draft.state.turn
@@ -144,6 +146,12 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
       }
+      // Without a parent's authority it would run with more than it was opened with.
+      if (draft.state.parent !== undefined && delegation === undefined)
+        throw new OxbowError(
+          'child_session',
+          `${key.session} belongs to ${draft.state.parent.session}, which gives it its tasks. Write there, or steer a task that runs.`,
+        )
       draft.add({
         type: 'turn.started',
         turnId,
@@ -152,6 +160,7 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
         principal,
         agent: { name: agent.name, version: agent.version },
         options: turnOptions,
+        ...(delegation && { delegation }),
       })
       if (busy !== undefined) return { turnId, accepted: 'queued', after }
       if (options.failure !== undefined) {
@@ -256,11 +265,22 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     decision: ApprovalDecision,
     principal: Principal,
   ): Promise<Submitted> {
+    const { requested, delegation: from } = await current(({ state: { turn } }) => ({
+      requested: turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested,
+      delegation: turn?.delegation,
+    }))
+    if (requested?.origin !== undefined) return decideOrigin(requested.origin, decision, principal)
     const checked = await current(({ state }) => checkDecision(state, deciding(state, approvalId, decision, principal)))
     const submitted = await bring((draft): Submitted | undefined => {
       const after = draft.state.seq
       const turnId = resolveApproval(draft, deciding(draft.state, approvalId, checked.decision, principal))
       return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
+    })
+    const answer = { verdict: submitted === undefined ? ('expired' as const) : decision.verdict }
+    const origin = { session: key.session, approvalId }
+    await answerAbove(engine, key, from, origin, {
+      ...answer,
+      ...(submitted && { principal, reason: decision.reason }),
     })
     if (submitted === undefined) throw expired()
     const { remember: rule } = decision
@@ -270,6 +290,21 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
       await remember(engine.files, rule.scope, key.tenant, key.user, kept)
     }
     return submitted
+  }
+
+  /** The child decides, with all that can be said there; what was asked on its behalf is answered with it. */
+  async function decideOrigin(
+    { session, approvalId }: NonNullable<Event<'approval.requested'>['origin']>,
+    decision: ApprovalDecision,
+    principal: Principal,
+  ): Promise<Submitted> {
+    const here = await current(({ state }) => ({
+      turnId: state.turn!.turnId,
+      after: state.seq,
+      accepted: 'started' as const,
+    }))
+    await openSession(engine, { ...key, session }, agentName).decide(approvalId, decision, { principal })
+    return here
   }
 
   return {
@@ -322,6 +357,12 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
     decide: (approvalId, decision, options = {}) => decideApproval(approvalId, decision, self(options.principal)),
     checkDecision: (approvalId, decision, options = {}) =>
       current(async ({ state }) => {
+        const origin = state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval
+          ?.requested.origin
+        if (origin !== undefined) {
+          const child = openSession(engine, { ...key, session: origin.session }, agentName)
+          return child.checkDecision(origin.approvalId, decision, options)
+        }
         const checked = await checkDecision(state, deciding(state, approvalId, decision, self(options.principal)))
         if (checked.late) throw expired()
       }),
@@ -362,12 +403,18 @@ export function openSession(engine: EngineInside, key: SessionKey, agentName: st
   }
 }
 
-const opened = (key: SessionKey, agent: Agent): EventBody => ({
+const opened = (key: SessionKey, agent: Agent, delegation: Delegation | undefined): EventBody => ({
   type: 'session.opened',
   schemaVersion: SCHEMA_VERSION,
   key: { ...key },
   agent: { name: agent.name, version: agent.version },
+  ...(delegation && { parent: parentOf(delegation) }),
 })
+
+function parentOf({ ancestors, callId }: Delegation): { session: string; turnId: string; callId: string } {
+  const { session, turnId } = ancestors.at(-1)!
+  return { session, turnId, callId }
+}
 
 /** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
 function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {

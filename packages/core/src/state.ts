@@ -1,11 +1,13 @@
 // The state of a session: what the fold of its journal looks like, and what can be told from it.
 import type {
   CallStatus,
+  Delegation,
   Event,
   FinishReason,
   Message,
   Principal,
   ResultBlock,
+  Spent,
   TurnOptions,
   Usage,
 } from './events/types.ts'
@@ -15,7 +17,7 @@ import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 7
+export const STATE_VERSION = 8
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -63,6 +65,8 @@ export interface TurnState {
   readonly surface: string
   readonly principal: Principal
   readonly options: TurnOptions
+  /** From whom the task comes, when it comes from another agent. */
+  readonly delegation?: Delegation
   /** Who works on it. A paused turn is nobody's, whoever had it before. */
   readonly claim?: { readonly worker?: string; readonly epoch: number }
   /** Claims since something was last achieved. */
@@ -85,6 +89,10 @@ export interface TurnState {
   readonly begun: Readonly<Record<string, number>>
   /** Calls that the model has asked for in this turn. */
   readonly callCount: number
+  /** Agents that this turn has started. */
+  readonly childCount: number
+  /** What those of them that have ended used up. */
+  readonly below: Spent
   readonly emptyReplies: number
   readonly rejections: number
   /** The step before whose model call the context was compacted, or tried to be. */
@@ -94,6 +102,21 @@ export interface TurnState {
   readonly usage: Usage
   /** What it is doing, in one word, and since when. */
   readonly task: Task
+}
+
+/** A task that was given to another agent. */
+export interface ChildRecord {
+  readonly session: string
+  readonly agent: string
+  readonly childTurnId: string
+  /** The turn and the call that gave it. */
+  readonly turnId: string
+  readonly callId: string
+  readonly task: string
+  readonly background: boolean
+  /** The turn that gave it was stopped: so is the child. */
+  readonly stopped?: true
+  readonly closed?: Event<'child.closed'>['status']
 }
 
 export interface TurnRecord {
@@ -121,10 +144,23 @@ export interface SessionState {
   /** The last compaction. With a `memory`, the first message stands for what came before. */
   readonly compaction?: { readonly tokens: number; readonly messages: number; readonly memory?: unknown }
   readonly rules: readonly SessionRule[]
+  /** The call of another session that opened this one. */
+  readonly parent?: NonNullable<Event<'session.opened'>['parent']>
+  readonly children: readonly ChildRecord[]
+  /** What turns had used up that ended before their children. */
+  readonly outlived: readonly { readonly turnId: string; readonly spent: Spent }[]
+  /** Turns whose result has to be told to the session that gave the task. */
+  readonly undelivered: readonly Undelivered[]
   /** What capabilities remember, by the name of the slot. */
   readonly slots: Slots
   /** Steering inputs that were accepted, so that a retry of one is the same input. */
   readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
+}
+
+export interface Undelivered {
+  readonly turnId: string
+  readonly delegation: Delegation
+  readonly spent: Spent
 }
 
 export interface QueuedTurn {
@@ -142,6 +178,9 @@ export const emptyState: SessionState = {
   usage: noUsage,
   contextTokens: 0,
   rules: [],
+  children: [],
+  outlived: [],
+  undelivered: [],
   slots: {},
   steered: [],
 }
@@ -159,6 +198,18 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   estimated: a.estimated || b.estimated,
   ...costOf(a, b),
 })
+
+export const nothingSpent: Spent = { usage: noUsage, toolCalls: 0, children: 0 }
+
+export const addSpent = (a: Spent, b: Spent): Spent => ({
+  usage: addUsage(a.usage, b.usage),
+  toolCalls: a.toolCalls + b.toolCalls,
+  children: a.children + b.children,
+})
+
+/** What the turn itself and its children that have ended used up. */
+export const spentBy = ({ usage, callCount, childCount, below }: TurnState): Spent =>
+  addSpent({ usage, toolCalls: callCount, children: childCount }, below)
 
 /** Of a sum one part of which is unknown, the whole is. Nothing costs nothing. */
 function costOf(a: Usage, b: Usage): Pick<Usage, 'cost'> {

@@ -1,16 +1,11 @@
 import type { ToolDecision } from './asking.ts'
+import type { Children } from './children/children.ts'
+import { EFFECTS, type Effect } from './effect.ts'
 import { OxbowError } from './errors.ts'
 import type { InputBlock, Principal } from './events/types.ts'
 import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
 import type { SessionKey } from './ports.ts'
 import type { SlotAccess } from './slots.ts'
-
-/**
- * What a call can do to the world. `read` only looks (at own data or a fixed service); `write` changes data; `exec` runs
- * programs; `net` reaches addresses that the arguments choose; `ask` needs a person; `delegate` starts another agent.
- */
-export const EFFECTS = ['read', 'write', 'exec', 'net', 'ask', 'delegate'] as const
-export type Effect = (typeof EFFECTS)[number]
 
 export interface ToolContext {
   /** For whom the tool works. Which rows they may see: `rowFilter(context, columns)`. */
@@ -30,6 +25,8 @@ export interface ToolContext {
   readonly operationId: string
   /** 1 for the first run. */
   readonly attempt: number
+  /** Agents that work below this turn. */
+  readonly children: Children
   /** What this session remembers beside the conversation. */
   readonly state: SlotAccess
   /** Fires on time-out and interruption. A tool that ignores it is left behind and its result thrown away. */

@@ -2,11 +2,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from './agent.ts'
 import { type Action, consequence, decide } from './decide.ts'
+import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import type { EventBody, Failure, Principal } from './events/types.ts'
 import type { TurnContext } from './middleware.ts'
-import { rulesFor } from './permissions/remembered.ts'
-import type { Rule } from './permissions/rules.ts'
+import { type RememberedRules, rulesFor } from './permissions/remembered.ts'
 import type { Files } from './ports.ts'
 import type { Draft, FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState, TurnState } from './state.ts'
@@ -22,6 +22,8 @@ export interface TurnRun {
   readonly agent: Agent
   readonly files: Files
   readonly turnId: string
+  /** For what concerns other sessions: those above and below this turn. */
+  readonly engine: EngineInside
   readonly context: TurnContext
   readonly signal: AbortSignal
   readonly faultPoint: FaultPoint | undefined
@@ -51,7 +53,7 @@ export interface TurnRun {
   /** The host cannot tell at the moment who the principal is. */
   readonly waitsForIdentity: boolean
   /** Allow rules that people accepted for this session, this user or everybody. */
-  rememberedRules(principal: Principal): Promise<Rule[]>
+  rememberedRules(principal: Principal): Promise<RememberedRules>
   /** Logs the full error and returns the reference under which a person finds it. */
   report(error: unknown): string
   close(): void
@@ -61,6 +63,7 @@ export function turnRun(options: {
   log: SessionLog
   agent: Agent
   files: Files
+  engine: EngineInside
   turnId: string
   worker: string
   epoch: number
@@ -69,7 +72,8 @@ export function turnRun(options: {
   currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
   leaveBehind: (work: Promise<unknown>) => void
 }): TurnRun {
-  const { log, agent, files, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } = options
+  const { log, agent, files, engine, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } =
+    options
   const controller = new AbortController()
   let stopped: StopReason | undefined
   let failure: Failure | undefined
@@ -105,6 +109,7 @@ export function turnRun(options: {
     log,
     agent,
     files,
+    engine,
     turnId,
     faultPoint,
     signal: controller.signal,

@@ -55,6 +55,12 @@ export function transcript(style: Style): Transcript {
     return out + close()
   }
 
+  /** What an agent below does, with the agents through which it was told to. */
+  function below({ source, item }: Extract<SessionItem, { type: 'child.delta' }>): string {
+    const said = isEvent(item) ? inShort(item) : ''
+    return said === '' ? '' : `${close()}${style.dim(`… ${printable(source.agents.slice(1).join(' › '))}: ${said}`)}\n`
+  }
+
   function renderEvent(event: Event): string {
     switch (event.type) {
       case 'turn.claimed': {
@@ -95,10 +101,20 @@ export function transcript(style: Style): Transcript {
       if (isEvent(item)) return renderEvent(item)
       if (item.type === 'text.delta') return fragment('text', item.block, item.offset, item.text)
       if (item.type === 'thinking.delta') return fragment('thinking', item.block, item.offset, item.text)
+      if (item.type === 'child.delta') return below(item)
       if (item.type === 'progress.delta') return `${close()}${style.dim(`… ${clip(item.text)}`)}\n`
       return ''
     },
   }
+}
+
+function inShort(event: Event): string {
+  if (event.type === 'model.finished')
+    return event.message.blocks
+      .flatMap((it) => (it.type === 'call' ? [`calls ${printable(it.tool)} ${clip(it.arguments)}`] : []))
+      .join(', ')
+  if (event.type === 'call.finished') return `gave ${event.status}`
+  return event.type === 'approval.requested' ? `waits for an approval of ${printable(event.tool)}` : ''
 }
 
 /** What somebody has to know to decide: the arguments whole, however long they are, and the id by which others may. */

@@ -138,6 +138,50 @@ const failure = z.object({
   retryable: z.boolean().optional().describe('The same may go well another time.'),
 })
 
+const mode = z.enum(['default', 'accept-edits', 'explore', 'bypass', 'dont-ask'])
+
+const spent = z
+  .object({
+    usage,
+    toolCalls: z.number().int(),
+    children: z.number().int().describe('Agents that were started.'),
+  })
+  .describe('What a turn and everything below it has used up.')
+
+const limit = z.number().positive().optional()
+
+export const delegation = z
+  .object({
+    ancestors: z
+      .array(
+        z.object({
+          session: z.string(),
+          turnId: z.string(),
+          agent: z.string(),
+          mode,
+          deny: z.array(z.string()),
+          ask: z.array(z.string()),
+          allow: z.array(z.string()),
+          effects: z.array(z.string()).describe('What it can do to the world, or has been given to hand on.'),
+        }),
+      )
+      .min(1)
+      .describe('Who handed the task on, the root first, and what each of them might do at that time.'),
+    callId: z.string().describe("The parent's call."),
+    depth: z.number().int().positive().describe('How many levels there may be below the root.'),
+    children: z.number().int().positive().describe('How many agents the whole tree may start.'),
+    budget: z
+      .object({
+        tokens: limit,
+        toolCalls: limit,
+        children: limit,
+        money: limit,
+        price: z.object({ input: z.number(), output: z.number() }).optional(),
+      })
+      .describe("The root's, for the whole tree."),
+  })
+  .describe('The task comes from another agent, whose authority is the most that this turn has.')
+
 const turnOptions = z
   .object({
     output: z
@@ -147,7 +191,7 @@ const turnOptions = z
     maxSteps: z.number().int().positive().optional(),
     totalTimeoutMs: z.number().positive().optional(),
     idleTimeoutMs: z.number().positive().optional(),
-    mode: z.enum(['default', 'accept-edits', 'explore', 'bypass', 'dont-ask']).optional(),
+    mode: mode.optional(),
     deny: z.array(z.string()).optional().describe('Further rules; they can only take away.'),
     attributes: z.record(z.string(), z.unknown()).optional().describe('For tools and middleware; never in the prompt.'),
   })
@@ -164,6 +208,10 @@ const bodies = [
       schemaVersion: z.number().int(),
       key: z.object({ tenant: z.string(), user: z.string(), session: z.string() }),
       agent: z.object({ name: z.string(), version: z.string() }),
+      parent: z
+        .object({ session: z.string(), turnId: z.string(), callId: z.string() })
+        .optional()
+        .describe('The call of another session of the same user that opened this one.'),
     })
     .describe('The first event of every journal.'),
   z
@@ -175,6 +223,7 @@ const bodies = [
       principal,
       agent: z.object({ name: z.string(), version: z.string() }),
       options: turnOptions,
+      delegation: delegation.optional(),
     })
     .describe('An input was accepted. It runs at once, or after the turns that were accepted before it.'),
   z
@@ -281,6 +330,14 @@ const bodies = [
         .string()
         .optional()
         .describe('The permission id that is needed to decide. Without it the user decides.'),
+      origin: z
+        .object({
+          session: z.string(),
+          approvalId: z.string(),
+          agents: z.array(z.string()).describe('From the root to the one that asks.'),
+        })
+        .optional()
+        .describe('Another agent below this one asks; to decide on this is to decide on that.'),
       expiresAt: z.number().int(),
     })
     .describe('A call waits for a person.'),
@@ -334,6 +391,38 @@ const bodies = [
       failure: failure.optional().describe('Why there is no summary.'),
     })
     .describe('The conversation that the model sees was made shorter. The journal keeps all of it.'),
+  z
+    .object({
+      type: z.literal('child.opened'),
+      turnId: turnId.describe('The turn that hands the task on.'),
+      callId,
+      session: z.string().describe("The child's, of the same user."),
+      agent: z.string(),
+      childTurnId: z.string(),
+      task: z.string().describe('Its beginning.'),
+      background: z.boolean(),
+    })
+    .describe('A task was given to another agent. Stored before that agent has it.'),
+  z
+    .object({ type: z.literal('child.detached'), turnId, callId, childTurnId: z.string() })
+    .describe('The call does not wait for the child any longer; its result will come as a message.'),
+  z
+    .object({
+      type: z.literal('child.closed'),
+      turnId,
+      callId,
+      session: z.string(),
+      agent: z.string(),
+      childTurnId: z.string(),
+      status: z.enum(['done', 'partial', 'blocked', 'empty', 'cut', 'max_steps', 'refused', 'failed', 'cancelled']),
+      text: z.string().describe('What it handed over, as the model reads it.'),
+      spent,
+      input: inputBlocks.optional().describe('For the next step of this session, when no call waits for the result.'),
+    })
+    .describe('A child came to its end. Stored once, and with it its result is delivered.'),
+  z
+    .object({ type: z.literal('result.delivered'), turnId })
+    .describe('The session that had given this task knows what came of it.'),
   z
     .object({ type: z.literal('pause.requested'), turnId, principal, reason: z.string().optional() })
     .describe('Somebody asked for the turn to wait until it is released.'),

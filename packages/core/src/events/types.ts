@@ -23,6 +23,8 @@ export type Event<T extends EventType = EventType> = Extract<EventBody, { type: 
 
 export type Failure = Extract<EventBody, { type: 'turn.failed' }>['error']
 export type FinishReason = Extract<EventBody, { type: 'model.finished' }>['finishReason']
+export type Delegation = NonNullable<Extract<EventBody, { type: 'turn.started' }>['delegation']>
+export type Spent = Extract<EventBody, { type: 'child.closed' }>['spent']
 export type TurnOptions = Extract<EventBody, { type: 'turn.started' }>['options']
 
 /**
@@ -44,6 +46,14 @@ export type Delta =
       text: string
     }
   | { type: 'progress.delta'; turnId: string; step: number; callId: string; text: string }
+  | { type: 'child.delta'; turnId: string; step: number; callId: string; source: ChildSource; item: ChildItem }
+
+/** Where something comes from: agents and their sessions, the root first. */
+export interface ChildSource {
+  readonly agents: readonly string[]
+  readonly sessions: readonly string[]
+}
+export type ChildItem = Event | Exclude<Delta, { type: 'child.delta' }>
 
 /** One thing that a follower of a session sees: stored events in order, with deltas between them. */
 export type SessionItem = Event | Delta

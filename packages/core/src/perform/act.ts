@@ -5,12 +5,14 @@ import { parseArguments } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { NeedsApproval, type ToolDecision } from '../asking.ts'
 import { overBudgetForCall } from '../budget.ts'
+import { childrenOf } from '../children/port.ts'
+import { sharedBudget } from '../children/shared-budget.ts'
 import { UNKNOWN_OUTCOME } from '../decide.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock, Principal } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import type { CallOutcome } from '../middleware.ts'
-import { policyOf } from '../permissions/gate.ts'
+import { asksNobody, denyTexts, policyOf } from '../permissions/gate.ts'
 import { reduceAll, type SlotChange, slotAccess } from '../slots.ts'
 import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
@@ -138,7 +140,10 @@ async function outcomeOf(run: TurnRun, call: CallState, tool: Tool | undefined, 
   if (failuresOf(turn, tool.name) >= MAX_FAILURES)
     return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
 
-  const spent = overBudgetForCall(turn, call, tool, run.agent.tools, run.agent.limits.budget)
+  const tree = await sharedBudget(run)
+  const spent =
+    overBudgetForCall(turn, call, tool, run.agent.tools, run.agent.limits.budget) ??
+    (tree && overBudgetForCall(tree.turn, call, tool, run.agent.tools, tree.budget, tree.started))
   if (spent !== undefined) {
     // Reads beside it may come to their end: after this step the turn is over in any case.
     if (!onlyReads(tool)) run.stop('failure', spent)
@@ -194,10 +199,10 @@ async function runAttempts(
     beside.changes = changes
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
     if (outcome instanceof NeedsApproval) {
-      const { mode } = policyOf(run.agent.policy, run.turn().options)
-      if (mode === 'dont-ask') {
+      if (asksNobody(policyOf(run.agent.policy, run.turn()))) {
         // Without exception: what would ask is denied.
-        answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: outcome.request.arguments }
+        const { arguments: asked, origin } = outcome.request
+        answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: asked, ...(origin && { origin }) }
         continue
       }
       await run.write(() => [asksMeanwhile(run, call, tool, outcome.request, attempt)])
@@ -257,7 +262,7 @@ function decisionFor(
 ): ToolDecision | undefined {
   if (approval?.attempt === undefined || approval.resolved === undefined) return undefined
   const { requested, resolved } = approval
-  const asked = { arguments: requested.arguments }
+  const asked = { arguments: requested.arguments, ...(requested.origin && { origin: requested.origin }) }
   if (now === undefined) return { ...asked, verdict: 'denied', reason: `${user} may not act any more.` }
   const { verdict, reason } = resolved
   return { ...asked, verdict, ...(reason !== undefined && { reason }) }
@@ -298,9 +303,10 @@ function contextFor(
   const given: Omit<ToolContext, 'signal'> = {
     principal,
     state: access,
+    children: childrenOf(run.engine, run, { callId, operationId, step, principal }),
     ...(permission !== undefined && { permission }),
     attributes: context.attributes,
-    denyRules: policyOf(run.agent.policy, run.turn().options).deny.map((it) => it.text),
+    denyRules: denyTexts(policyOf(run.agent.policy, run.turn())),
     session: log.key,
     turnId,
     callId,

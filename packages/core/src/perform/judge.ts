@@ -4,8 +4,7 @@ import { type Arguments, parseArguments } from '../arguments.ts'
 import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
-import { authorise, denialOf, type Policy, policyOf, type Verdict } from '../permissions/gate.ts'
-import type { Rule } from '../permissions/rules.ts'
+import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
 import type { ApprovalState, CallState } from '../state.ts'
 import type { Tool } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
@@ -30,7 +29,7 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
   const turn = run.turn()
-  const policy = policyOf(run.agent.policy, turn.options)
+  const policy = policyOf(run.agent.policy, turn)
   let verdict = await authorise({ tool, arguments: parsed.arguments, principal: turn.principal, policy })
   if (verdict.decision === 'ask')
     verdict = await remembered(run, tool, parsed.arguments, turn.principal, policy, verdict)
@@ -60,7 +59,7 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   const turn = run.turn()
   const principal = await run.currentPrincipal(turn.principal)
   if (principal === undefined) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
-  const policy = policyOf(run.agent.policy, turn.options)
+  const policy = policyOf(run.agent.policy, turn)
   const denied = await denialOf({ tool, arguments: parsed.arguments, principal, policy })
   if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
@@ -72,7 +71,7 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
 export async function mayRunAgain(run: TurnRun, call: CallState, tool: Tool, principal: Principal): Promise<boolean> {
   const turn = run.turn()
   const given = call.decided!.arguments
-  const policy = policyOf(run.agent.policy, turn.options)
+  const policy = policyOf(run.agent.policy, turn)
   const { decision } = await authorise({ tool, arguments: given, principal, policy })
   return decision !== 'deny'
 }
@@ -86,13 +85,13 @@ async function remembered(
   policy: Policy,
   verdict: Verdict,
 ): Promise<Verdict> {
-  const rules: Rule[] = await run.rememberedRules(principal)
-  if (rules.length === 0) return verdict
+  const { session, shared } = await run.rememberedRules(principal)
+  if (session.length === 0 && shared.length === 0) return verdict
   const again = await authorise({
     tool,
     arguments: given,
     principal,
-    policy: { ...policy, allow: [...policy.allow, ...rules] },
+    policy: withRemembered(policy, session, shared),
   })
   return again.decision === 'allow' ? again : verdict
 }
@@ -106,6 +105,7 @@ export function asksMeanwhile(
   attempt: number,
 ): Asks {
   const given = { ...request.arguments }
+  const approver = request.approver ?? tool.approver
   return {
     type: 'approval.requested',
     turnId,
@@ -117,8 +117,9 @@ export function asksMeanwhile(
     rule: `asks:${tool.name}`,
     reason: request.reason,
     suggestions: [],
-    ...(tool.approver !== undefined && { approver: tool.approver }),
-    expiresAt: Date.now() + agent.limits.approvalTimeoutMs,
+    ...(approver !== undefined && { approver }),
+    ...(request.origin && { origin: request.origin }),
+    expiresAt: request.expiresAt ?? Date.now() + agent.limits.approvalTimeoutMs,
   }
 }
 

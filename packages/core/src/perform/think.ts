@@ -1,4 +1,6 @@
 // One call of the model.
+import { overBudget } from '../budget.ts'
+import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, Message } from '../events/types.ts'
 import { callIds } from '../ids.ts'
@@ -17,6 +19,9 @@ import { MAX_FAILURES } from './act.ts'
 
 export async function think(run: TurnRun): Promise<void> {
   const turn = run.turn()
+  const tree = await sharedBudget(run)
+  const spent = tree && overBudget(tree.turn, tree.budget)
+  if (spent !== undefined) return run.stop('failure', spent)
   const { step } = turn
   const { log, agent } = run
   const context = { ...run.context, step }

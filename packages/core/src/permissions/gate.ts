@@ -1,6 +1,10 @@
 // The gate that every call passes. One order, always on:
+// What another agent handed on is judged under the policy of each agent above it, too; the strictest verdict holds.
 // permission id > deny rules > ask rules > mandatory approval and the tool's own check > mode > allow rules > default.
-import type { Principal, TurnOptions } from '../events/types.ts'
+
+import type { Effect } from '../effect.ts'
+import type { Delegation, Principal } from '../events/types.ts'
+import type { TurnState } from '../state.ts'
 import { onlyReads, type RuleKind, type Tool } from '../tool.ts'
 import { grants } from './permission-ids.ts'
 import { matchesCall, parseRule, type Rule } from './rules.ts'
@@ -27,6 +31,14 @@ export interface Policy {
   readonly deny: readonly Rule[]
   readonly ask: readonly Rule[]
   readonly allow: readonly Rule[]
+  /** Those of the agents above, the root first. */
+  readonly above?: readonly PolicyAbove[]
+}
+
+/** What an agent lets happen that works for it. */
+export interface PolicyAbove extends Omit<Policy, 'above'> {
+  readonly agent: string
+  readonly effects: ReadonlySet<string>
 }
 
 export interface GateRequest {
@@ -37,13 +49,38 @@ export interface GateRequest {
   readonly policy: Policy
 }
 
-/** Judges one call. In `dont-ask` no answer is `ask`, without exception. */
+/** Judges one call. In `dont-ask`, of this agent or of one above it, no answer is `ask`, without exception. */
 export async function authorise(request: GateRequest): Promise<Verdict> {
+  let strictest = await authoriseUnder(request)
+  for (const above of request.policy.above ?? []) {
+    const verdict = beyond(above, request.tool) ?? (await authoriseUnder({ ...request, policy: above }))
+    if (severity(verdict) <= severity(strictest)) continue
+    strictest = { ...verdict, reason: `${verdict.reason} So it is for ${above.agent}, which gave the task.` }
+  }
+  return strictest
+}
+
+/** A denial that no approval can lift is the strictest of all. */
+const severity = ({ decision, rule }: Verdict): number =>
+  decision === 'allow' ? 0 : decision === 'ask' ? 1 : rule === DONT_ASK ? 2 : 3
+
+/** What `read`, `ask` and `delegate` do stays within the harness; these reach the world. */
+const WORLDLY: readonly Effect[] = ['write', 'exec', 'net']
+
+function beyond({ effects }: PolicyAbove, tool: Tool): Verdict | undefined {
+  const missing = tool.effects.filter((it) => WORLDLY.includes(it) && !effects.has(it))
+  if (missing.length === 0) return undefined
+  return deny(`effects:${missing.join(',')}`, `The tool can ${missing.join(', ')}.`)
+}
+
+const DONT_ASK = 'mode:dont-ask'
+
+async function authoriseUnder(request: GateRequest): Promise<Verdict> {
   const verdict = await judge(request)
   if (verdict.decision !== 'ask' || request.policy.mode !== 'dont-ask') return verdict
   return {
     decision: 'deny',
-    rule: 'mode:dont-ask',
+    rule: DONT_ASK,
     reason: `It would have to ask (${verdict.rule}), and nobody is there.`,
   }
 }
@@ -52,14 +89,45 @@ export async function authorise(request: GateRequest): Promise<Verdict> {
 export async function denialOf(request: GateRequest): Promise<Verdict | undefined> {
   const verdict = await authorise(request)
   // Somebody was there after all.
-  return verdict.decision === 'deny' && verdict.rule !== 'mode:dont-ask' ? verdict : undefined
+  return verdict.decision === 'deny' && verdict.rule !== DONT_ASK ? verdict : undefined
 }
 
-/** An agent's policy, narrowed by what a turn brings. */
-export function policyOf(policy: Policy, { mode, deny }: Pick<TurnOptions, 'mode' | 'deny'>): Policy {
-  if (mode === undefined && deny === undefined) return policy
-  return { ...policy, mode: mode ?? policy.mode, deny: [...policy.deny, ...(deny ?? []).map(parseRule)] }
+/** An agent's policy, narrowed by what a turn brings and by those who gave the task. */
+export function policyOf(policy: Policy, { options, delegation }: Pick<TurnState, 'options' | 'delegation'>): Policy {
+  const { mode, deny } = options
+  if (mode === undefined && deny === undefined && delegation === undefined) return policy
+  return {
+    ...policy,
+    mode: mode ?? policy.mode,
+    deny: [...policy.deny, ...(deny ?? []).map(parseRule)],
+    ...(delegation && { above: delegation.ancestors.map(policyAbove) }),
+  }
 }
+
+const policyAbove = ({ agent, mode, deny, ask, allow, effects }: Delegation['ancestors'][number]): PolicyAbove => ({
+  agent,
+  mode,
+  deny: deny.map(parseRule),
+  ask: ask.map(parseRule),
+  allow: allow.map(parseRule),
+  effects: new Set(effects),
+})
+
+/** Nobody may be asked: by this agent, or by one above it. */
+export const asksNobody = ({ mode, above = [] }: Policy): boolean =>
+  [{ mode }, ...above].some((it) => it.mode === 'dont-ask')
+
+/** All deny rules that hold, as texts. */
+export const denyTexts = ({ deny, above = [] }: Policy): string[] => [
+  ...new Set([{ deny }, ...above].flatMap((it) => it.deny.map((rule) => rule.text))),
+]
+
+/** With rules that people accepted: those of this session for this agent only, the others as they would hold anywhere. */
+export const withRemembered = (policy: Policy, session: readonly Rule[], shared: readonly Rule[]): Policy => ({
+  ...policy,
+  allow: [...policy.allow, ...session, ...shared],
+  ...(policy.above && { above: policy.above.map((it) => ({ ...it, allow: [...it.allow, ...shared] })) }),
+})
 
 async function judge({ tool, arguments: input, principal, policy }: GateRequest): Promise<Verdict> {
   const { permission } = tool

@@ -11,20 +11,26 @@ const PATH = 'rules.json'
 const ownerOf = (tenant: string, user: string): SessionKey => ({ tenant, user, session: '*rules' })
 const EVERYBODY = '*'
 
+/** Those of one session, and those that hold in all of a user's. */
+export interface RememberedRules {
+  readonly session: readonly Rule[]
+  readonly shared: readonly Rule[]
+}
+
 export async function rulesFor(
   files: Files,
   principal: Principal,
   tenant: string,
   session: readonly SessionRule[],
-): Promise<Rule[]> {
+): Promise<RememberedRules> {
   const [own, shared] = await Promise.all([
     load(files, ownerOf(tenant, principal.user)),
     load(files, ownerOf(tenant, EVERYBODY)),
   ])
   const now = Date.now()
-  return [...session, ...own.rules, ...shared.rules]
-    .filter((it) => it.expiresAt === undefined || it.expiresAt > now)
-    .map((it) => parseRule(it.rule))
+  const valid = (rules: readonly SessionRule[]): Rule[] =>
+    rules.filter((it) => it.expiresAt === undefined || it.expiresAt > now).map((it) => parseRule(it.rule))
+  return { session: valid(session), shared: valid([...own.rules, ...shared.rules]) }
 }
 
 /** Adds a rule for one user, or for everybody of the tenant. */

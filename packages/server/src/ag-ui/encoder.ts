@@ -166,6 +166,12 @@ export function runEncoder(run: {
       if (item.type === 'progress.delta') {
         const toolCallId = wireIds.get(item.callId)
         if (toolCallId !== undefined) hint('progress', item.text, toolCallId)
+      } else if (item.type === 'child.delta') {
+        custom('sub_agent', {
+          source: item.source,
+          toolCallId: wireIds.get(item.callId) ?? item.callId,
+          event: item.item,
+        })
       } else if (step?.step === item.step) step.delta(item)
     }
   }

@@ -17,7 +17,7 @@ export interface StepEncoder {
   readonly step: number
   /** The id of a call on the wire. */
   wireId(callId: string): string
-  delta(delta: Exclude<Delta, { type: 'progress.delta' }>): void
+  delta(delta: Exclude<Delta, { type: 'progress.delta' | 'child.delta' }>): void
   /** Sends what is missing of each block and closes everything. */
   finish(blocks: readonly Block[]): void
   /** Closes what is open, as it stands. */

@@ -1,0 +1,83 @@
+// What a child hands over: the form in which it is asked to answer, and how every end of it reads to the parent.
+import type { Event } from '../events/types.ts'
+import type { JsonSchema } from '../json-schema.ts'
+import { bounded } from '../prompt.ts'
+import { turnResult } from '../result.ts'
+import type { ChildEnd, ChildStatus } from './children.ts'
+
+interface HandOff {
+  readonly status: 'done' | 'partial' | 'blocked'
+  readonly conclusion: string
+  readonly facts: readonly { readonly text: string; readonly where: string }[]
+  readonly open_questions: readonly string[]
+}
+
+export const handOffSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    status: { enum: ['done', 'partial', 'blocked'], description: 'Whether the task is done, in part, or cannot be.' },
+    conclusion: { type: 'string', description: 'The answer, for somebody who has not seen your work.' },
+    facts: {
+      type: 'array',
+      description: 'What you found, each with the place where it can be checked.',
+      items: {
+        type: 'object',
+        properties: { text: { type: 'string' }, where: { type: 'string', description: 'File and line, URL, call …' } },
+        required: ['text', 'where'],
+        additionalProperties: false,
+      },
+    },
+    open_questions: { type: 'array', items: { type: 'string' } },
+  },
+  required: ['status', 'conclusion', 'facts', 'open_questions'],
+  additionalProperties: false,
+}
+
+const MAX_LENGTH = 16_000
+
+/** The end of a child's turn, from that turn's events. */
+export function endOf(agent: string, session: string, turnId: string, events: readonly Event[]): ChildEnd {
+  const { status, why, body } = read(turnId, events)
+  const stopped = events.flatMap((it) =>
+    it.type === 'child.closed' && it.turnId === turnId && it.status === 'cancelled' ? [it.agent] : [],
+  )
+  const head = `The agent ${agent} (${session}) has ended: ${status}.${why === '' ? '' : ` ${why}`}`
+  const below = stopped.length === 0 ? '' : ` Stopped before they had ended: ${stopped.join(', ')}.`
+  const shown = body.length > MAX_LENGTH ? `${body.slice(0, MAX_LENGTH)} …` : body
+  const text = shown === '' ? `${head}${below}` : `${head}${below}\n${bounded(`from ${agent}`, shown)}`
+  return { status, text }
+}
+
+const NOT_DONE = 'Do not take the task for done.'
+
+function read(turnId: string, events: readonly Event[]): { status: ChildStatus; why: string; body: string } {
+  const result = turnResult(turnId, events)
+  const body = result.text.trim()
+  const last = events.findLast((it) => it.type === 'model.finished' && it.turnId === turnId) as
+    | Event<'model.finished'>
+    | undefined
+  const step = events.findLast((it) => it.type === 'step.started' && it.turnId === turnId) as
+    | Event<'step.started'>
+    | undefined
+  if (result.status === 'cancelled') return { status: 'cancelled', why: `${result.reason}. ${NOT_DONE}`, body }
+  if (result.reason === 'refusal' || result.reason === 'filtered')
+    return { status: 'refused', why: `Its model would not go on. ${NOT_DONE}`, body }
+  if (last?.finishReason === 'length') return { status: 'cut', why: `Its answer was cut off. ${NOT_DONE}`, body }
+  if (result.error?.code === 'empty_reply')
+    return { status: 'empty', why: `It gave no answer. Do not assume that it did anything.`, body: '' }
+  if (result.error !== undefined) return { status: 'failed', why: `${result.error.message} ${NOT_DONE}`, body }
+  const handOff = result.output as HandOff
+  const told = inWords(handOff)
+  if (step?.toolsOffered === false)
+    return { status: 'max_steps', why: `It had no more steps and told what it had. ${NOT_DONE}`, body: told }
+  if (handOff.conclusion.trim() === '' && handOff.facts.length === 0)
+    return { status: 'empty', why: 'It handed nothing over. Do not assume that it did anything.', body: told }
+  return { status: handOff.status, why: '', body: told }
+}
+
+function inWords({ status, conclusion, facts, open_questions: questions }: HandOff): string {
+  const list = (title: string, lines: readonly string[]): string =>
+    lines.length === 0 ? '' : `\n${title}:\n${lines.map((it) => `- ${it}`).join('\n')}`
+  const found = facts.map(({ text, where }) => `${text} (${where})`)
+  return `status: ${status}\nconclusion: ${conclusion}${list('facts', found)}${list('open questions', questions)}`
+}

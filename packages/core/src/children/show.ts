@@ -1,0 +1,49 @@
+// Shows what a child does to those who follow its parent, with where it comes from. Live only: it is stored once, there.
+
+import type { EngineInside } from '../engine-inside.ts'
+import { type Event, isEvent, type SessionItem } from '../events/types.ts'
+import { isEnd } from '../result.ts'
+import type { SessionLog } from '../session-log.ts'
+
+/** `after`: where in the child's journal the showing begins. Ends with the task, or with the process. */
+export function show(
+  engine: EngineInside,
+  parent: SessionLog,
+  {
+    session,
+    agent,
+    childTurnId,
+    turnId,
+    callId,
+  }: Omit<Event<'child.opened'>, 'type' | 'seq' | 'at' | 'task' | 'background'>,
+  step: number,
+  child: SessionLog,
+  after: number,
+): void {
+  if (engine.shown.has(childTurnId)) return
+  engine.shown.add(childTurnId)
+  const here = { agents: [parent.state.agent], sessions: [parent.key.session] }
+  const publish = (item: SessionItem): void => {
+    if (!isEvent(item) && item.type !== 'child.delta') return
+    const inner = isEvent(item) ? { agents: [agent], sessions: [session] } : item.source
+    const source = {
+      agents: [...here.agents, ...inner.agents],
+      sessions: [...here.sessions, ...inner.sessions],
+    }
+    parent.publish({ type: 'child.delta', turnId, step, callId, source, item: isEvent(item) ? item : item.item })
+  }
+  const reader = child.follow(after, { turnId: childTurnId })
+  void (async () => {
+    try {
+      for await (const item of reader) {
+        publish(item)
+        if (isEvent(item) && isEnd(item)) return
+      }
+    } catch {
+      // This process can no longer tell what happens there; whoever looks at the child's session can.
+    } finally {
+      engine.shown.delete(childTurnId)
+      await reader.return?.()
+    }
+  })()
+}
