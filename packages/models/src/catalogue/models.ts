@@ -103,13 +103,13 @@ export function createModels(
 
   /** The driver, and what goes with each request. */
   function drive({ place, definition }: Entry, fetch?: typeof globalThis.fetch): Model {
-    const { headers, timeouts, options } = definition
-    const driver = openModel(place, environment, {
+    const { headers, options, timeouts } = definition
+    return openModel(place, environment, {
       ...(headers !== undefined && { headers }),
+      ...(options !== undefined && { options }),
       ...(timeouts !== undefined && { timeouts }),
       ...(fetch !== undefined && { fetch }),
     })
-    return options === undefined ? driver : withOptions(driver, options)
   }
 
   /** The model alone, as a fallback of others uses it: both share one breaker. */
@@ -232,11 +232,6 @@ function limitsByAddress(entries: ReadonlyMap<string, Entry>): Map<string, Queue
   }
   return new Map([...found].map(([address, { limits }]) => [address, limits]))
 }
-
-const withOptions = (model: Model, options: Readonly<Record<string, unknown>>): Model => ({
-  id: model.id,
-  generate: (request, call) => model.generate({ ...request, options: { ...options, ...request.options } }, call),
-})
 
 const heard = (model: Model, listen: (attempt: FailedAttempt) => void): Model => ({
   id: model.id,

@@ -10,7 +10,7 @@ import { familyQuirks } from './families.ts'
 import { type Provider, providers } from './providers.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
-export type ModelOptions = Pick<OpenAiChatOptions, 'headers' | 'timeouts' | 'limits' | 'fetch'>
+export type ModelOptions = Pick<OpenAiChatOptions, 'headers' | 'options' | 'timeouts' | 'limits' | 'fetch'>
 
 /** A model, and where it is asked: everything but the key. */
 export interface Place {
