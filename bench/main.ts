@@ -1,5 +1,6 @@
 // `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns,
-// `--peers` measures other harnesses in the same run, `--drivers` measures nothing but the drivers of models beside other clients.
+// `--peers` measures other harnesses in the same run, `--drivers` measures nothing but the drivers of models beside other clients,
+// `--knowledge` nothing but an index of documents.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -7,7 +8,6 @@ import { join } from 'node:path'
 import { drivers, driversTable } from './drivers/main.ts'
 import type { GateRow } from './gate.ts'
 import type { GrowthRow } from './growth.ts'
-import { knowledgeFigures } from './knowledge.ts'
 import { knowledgeFigures } from './knowledge.ts'
 import { type Figures, type Job, names } from './measure.ts'
 import { installPeers, peerNames } from './peers/peers.ts'
@@ -60,13 +60,6 @@ if (process.argv.includes('--drivers')) {
   if (asJson) console.log(JSON.stringify(figures, null, 2))
   else driversTable(figures)
   process.exit(0)
-}
-
-if (process.argv.includes('--knowledge')) {
-  const rows = await knowledgeFigures(inDirectory, quick)
-  if (asJson) console.log(JSON.stringify(rows, null, 2))
-  else console.table(rows)
-  process.exit()
 }
 
 if (process.argv.includes('--knowledge')) {

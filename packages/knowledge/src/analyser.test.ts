@@ -71,7 +71,8 @@ describe('a question is data', () => {
         insert.run(rows, termsOf(text))
         // What was indexed is found by itself, unless nothing in it is a word.
         const { any } = queryOf(text)
-        if (any !== '') expect(ask.all(any).map((it) => it.rowid)).toContain(rows)
+        const found = any === '' || ask.all(any).some((it) => it.rowid === rows)
+        expect(found).toBe(true)
       }),
       { numRuns: 500 },
     )
