@@ -1,7 +1,9 @@
+import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { Embedder } from './embedder.ts'
 import { letterEmbedder, names, place } from './helpers.fixture.ts'
 import type { KnowledgeOptions } from './knowledge.ts'
+import { reader } from './reading.ts'
 import type { SearchOptions } from './search.ts'
 
 const files = {
@@ -144,6 +146,21 @@ describe('Y11: each channel fails alone', () => {
       expect(result.hits[0]!.document).toBe('lamps.md')
       await odd.close()
     }
+  })
+
+  test('the extension cannot be loaded: words still answer', async () => {
+    const { there } = await knowing({ embedder: letterEmbedder() })
+    // A connection that may load no extensions, as on a platform that has none.
+    const database = new DatabaseSync(there.index)
+    const vector = { embedder: 'letters', vector: new Float32Array(32).fill(1) }
+    const answers = await reader(database).channels({ any: '"lamps"', exact: '', vector, limit: 5, filter: {} })
+    database.close()
+    expect(names(answers.keyword!.passages)).toEqual(['lamps.md'])
+    expect(answers.vector).toEqual({
+      passages: [],
+      failed: true,
+      reason: expect.stringContaining('sqlite-vec is not there'),
+    })
   })
 
   test('words find nothing and vectors do', async () => {
