@@ -81,6 +81,8 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   let failures = 0
   let offers: Offers = { tools: [], hasResources: false, hasPrompts: false }
   let lastVerified: string | undefined
+  /** The last words of a program that did not start. */
+  let said = ''
   let problem: { code: string; message: string } | undefined
   /** Ends whatever is being opened when the connection is closed. */
   const closing = new AbortController()
@@ -139,6 +141,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
       made.lost = true
       // A program that is still to end has not said its last word.
       await transport.close().catch(() => {})
+      said = 'said' in transport ? transport.said() : ''
       throw error
     }
     void client.autoOpenedSubscription?.closed.then((how) => {
@@ -186,7 +189,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
         verified()
         return made
       } catch (error) {
-        const fault = isClosed() ? closed(name) : faultOf(troubleOf(error), error)
+        const fault = isClosed() ? closed(name) : faultOf(troubleOf(error), error, said)
         problem = { code: fault.code, message: fault.message }
         failures++
         if (state === 'reconnecting') retryLater()

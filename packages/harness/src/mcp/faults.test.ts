@@ -1,0 +1,234 @@
+// Servers that die, hang, flood, send garbage: what the agent is told, and that nothing is done twice or left behind.
+import { gate, until } from '@oxbow/testing'
+import { describe, expect, test } from 'vitest'
+import { callOf, connected, program, rawServer, talking } from './mcp.fixture.ts'
+
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+describe('Y12: a server that is a program', () => {
+  test.each(['good', 'old', 'noisy'])('is connected when it is %s', async (behaviour) => {
+    const { servers } = await connected({ p: program(behaviour) })
+    expect(servers.status()[0]).toMatchObject({ state: 'connected', transport: 'stdio', protocolVersion: '2025-11-25' })
+    expect(servers.tools.map((it) => it.name)).toContain('environment')
+  })
+
+  test('has in its environment what is listed, and PATH', async () => {
+    process.env.OXBOW_TEST_SECRET = 'not for others'
+    const it = await talking({ p: program('good', { env: { LISTED: 'yes' } }) }, [
+      callOf('environment'),
+      { text: 'Told.' },
+    ])
+    await it.session.run('Go.')
+    const [finished] = await it.finished()
+    expect(finished!.content).toEqual([{ type: 'text', text: 'LISTED PATH' }])
+  })
+
+  test('that dies in the middle of a call leaves its outcome unknown, is not called again, and is started again', async () => {
+    const it = await talking({ p: program('good') }, [callOf('die'), callOf('twice'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    const [died, next] = await it.finished()
+    expect(died).toMatchObject({ status: 'unknown', error: { code: 'outcome_unknown' } })
+    expect(next).toMatchObject({ status: 'success', content: [{ type: 'text', text: 'first' }] })
+    expect(it.servers.status()[0]!.state).toBe('connected')
+  })
+
+  test('that does not answer is left at the time limit of the call', async () => {
+    const it = await talking({ p: program('good', { timeoutMs: 300 }) }, [callOf('hang'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({ status: 'timed_out' })
+  })
+
+  test('may send garbage between its messages', async () => {
+    const it = await talking({ p: program('good') }, [callOf('garbage'), callOf('twice'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished()).map((call) => call.status)).toEqual(['success', 'success'])
+  })
+
+  test('may flood its client with progress', async () => {
+    const it = await talking({ p: program('good') }, [callOf('flood'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({ status: 'success', content: [{ text: 'flooded' }] })
+  })
+
+  test('that sends more than a message may hold is cut off', async () => {
+    const it = await talking({ p: program('good', { maxMessageBytes: 100_000 }) }, [
+      callOf('huge', { length: 200_000 }),
+      { text: 'Told.' },
+    ])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({ status: 'unknown' })
+  })
+
+  test('that gives a long result has it stored, and the model is shown a part', async () => {
+    const it = await talking({ p: program('good') }, [callOf('huge', { length: 50_000 }), { text: 'Told.' }])
+    await it.session.run('Go.')
+    const [finished] = await it.finished()
+    expect(finished!.artifact).toBeDefined()
+    expect(JSON.stringify(finished!.content).length).toBeLessThan(20_000)
+  })
+
+  test('that cannot start fails the start of the agent, without its secrets', async () => {
+    const starting = connected({ p: program('broken', { env: { KEY: 'super-secret' } }) })
+    const error: Error = await starting.then(
+      () => expect.unreachable(),
+      (it: Error) => it,
+    )
+    expect(error).toMatchObject({ code: 'mcp_unreachable', message: expect.stringContaining('cannot start') })
+    expect(error.message).not.toContain('super-secret')
+  })
+
+  test('that need not be there is tried again, and its tools are there at the next build', async () => {
+    const server = await rawServer()
+    await server.stop()
+    const { servers } = await connected({ raw: { url: server.url, required: false } })
+    expect(servers.tools).toEqual([])
+    expect(servers.status()[0]).toMatchObject({ state: 'reconnecting', problem: { code: 'mcp_unreachable' } })
+    await server.start()
+    await until(() => servers.status()[0]!.state === 'connected', { deadlineMs: 10_000 })
+    expect(servers.status()[0]!.added).toEqual(['look'])
+    expect(servers.tools.map((it) => it.name)).toEqual(['look'])
+  })
+
+  test('whose list changes: what is gone says so, what is new is there at the next build', async () => {
+    const it = await talking({ p: program('good') }, [
+      callOf('grow'),
+      { text: 'Grown.' },
+      callOf('hang'),
+      { text: 'Told.' },
+    ])
+    await it.session.run('Go.')
+    await until(() => it.servers.status()[0]!.added.length > 0)
+    expect(it.servers.status()[0]).toMatchObject({ added: ['grown'], gone: ['hang'] })
+    await it.session.run('Go on.')
+    expect((await it.finished())[1]).toMatchObject({ status: 'error', error: { code: 'mcp_tool_gone' } })
+    expect(it.servers.tools.map((tool) => tool.name)).toContain('grown')
+  })
+
+  test.each(['parent', 'stubborn'])('leaves no process behind when it is a %s', async (behaviour) => {
+    const it = await talking({ p: program(behaviour) }, [callOf('pids'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    const [finished] = await it.finished()
+    const [block] = finished!.content
+    const pids = JSON.parse(block?.type === 'text' ? block.text : '') as number[]
+    expect(pids.every(alive)).toBe(true)
+    await it.servers.close()
+    await until(() => !pids.some(alive))
+  })
+})
+
+describe('Y12: a server over HTTP', () => {
+  test('that is restarted has forgotten the session: a new one is begun, and the call made once', async () => {
+    const server = await rawServer()
+    const it = await talking({ raw: { url: server.url } }, [callOf('look'), callOf('look'), { text: 'Told.' }])
+    server.intercept = ({ method }) => {
+      if (method === 'tools/call') server.intercept = undefined
+      if (method === 'tools/call') server.session = 'second'
+    }
+    await it.session.run('Go.')
+    expect((await it.finished()).map((call) => call.status)).toEqual(['success', 'success'])
+  })
+
+  test('that breaks the connection in the middle of a call leaves its outcome unknown, and is not called again', async () => {
+    const server = await rawServer((_message, request) => void request.socket.destroy())
+    const it = await talking({ raw: { url: server.url, tools: ['*'] } }, [callOf('change'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({ status: 'unknown', error: { code: 'outcome_unknown' } })
+    expect(server.received.filter((message) => message.method === 'tools/call')).toHaveLength(1)
+  })
+
+  test('that ends its stream without an answer leaves the outcome unknown at once', async () => {
+    const server = await rawServer((_message, _request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing to say\n\n')
+    })
+    const it = await talking({ raw: { url: server.url, tools: ['*'] } }, [callOf('change'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({ status: 'unknown', error: { code: 'outcome_unknown' } })
+  })
+
+  test('whose answer is lost to a tool that is trusted to read only is an error that may be repeated', async () => {
+    const server = await rawServer((_message, request) => void request.socket.destroy())
+    const it = await talking({ raw: { url: server.url, trustReadOnly: true } }, [callOf('look'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({ status: 'error', error: { code: 'mcp_no_answer' } })
+  })
+
+  test('that fails with 500 is an error, with what it said and without our headers', async () => {
+    const server = await rawServer((_message, request, response) => {
+      response.writeHead(500).end(`no luck with ${request.headers.authorization}`)
+    })
+    const headers = { authorization: 'Bearer very-secret-token' }
+    const it = await talking({ raw: { url: server.url, headers } }, [callOf('look'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    const [finished] = await it.finished()
+    expect(finished).toMatchObject({ status: 'error', error: { code: 'mcp_refused' } })
+    expect(finished!.error!.message).toContain('no luck with')
+    expect(JSON.stringify(await it.events())).not.toContain('very-secret-token')
+    expect(server.headers.every((it) => it.authorization === 'Bearer very-secret-token')).toBe(true)
+  })
+
+  test('that answers with a longer message than is read leaves the outcome unknown', async () => {
+    const server = await rawServer(() => ({ content: [{ type: 'text', text: 'x'.repeat(200_000) }] }))
+    const it = await talking({ raw: { url: server.url, tools: ['*'], maxMessageBytes: 100_000 } }, [
+      callOf('change'),
+      { text: 'Told.' },
+    ])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]).toMatchObject({
+      status: 'unknown',
+      error: { message: expect.stringContaining('more than 100000 bytes') },
+    })
+  })
+
+  test('that redirects to another origin is not followed', async () => {
+    const other = await rawServer()
+    const server = await rawServer()
+    server.intercept = (_message, _request, response) => {
+      response.writeHead(307, { location: other.url }).end()
+      return true
+    }
+    await expect(connected({ raw: { url: server.url } })).rejects.toMatchObject({ code: 'mcp_unreachable' })
+    expect(other.received).toEqual([])
+  })
+
+  test('that wants a sign-in, which nobody has configured, fails the start and says so', async () => {
+    const server = await rawServer()
+    server.intercept = (_message, _request, response) => {
+      response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+      return true
+    }
+    await expect(connected({ raw: { url: server.url } })).rejects.toMatchObject({ code: 'mcp_unauthorized' })
+  })
+
+  test('that is slow to start is waited for, but not for ever', async () => {
+    const held = gate()
+    const server = await rawServer()
+    server.intercept = async ({ method }) => {
+      if (method === 'initialize') await held.pass()
+      return false
+    }
+    const starting = connected({ raw: { url: server.url } }, { connectTimeoutMs: 200 })
+    await expect(starting).rejects.toMatchObject({ code: 'mcp_unreachable' })
+    held.open()
+  })
+
+  test('is told when a call is stopped', async () => {
+    const reached = gate()
+    const server = await rawServer(() => {
+      void reached.pass()
+      return new Promise(() => {})
+    })
+    const it = await talking({ raw: { url: server.url, tools: ['*'] } }, [callOf('change')])
+    const running = it.session.run('Go.', { turnId: 't1' })
+    await reached.reached
+    await it.session.interrupt({ turnId: 't1' })
+    expect((await running).status).toBe('cancelled')
+    await until(() => server.received.some((message) => message.method === 'notifications/cancelled'))
+  })
+})
