@@ -7,13 +7,16 @@ export {
   aiSdk,
   anthropic,
   arkMultimodal,
+  createModels,
   jinaRerank,
+  modelFacts,
   modelFromEnvironment,
   offline,
   openaiChat,
   openaiEmbeddings,
   openaiResponses,
   resolveModel,
+  withFacts,
 } from '@oxbow/models'
 export {
   type AgentProtocolHost,
@@ -24,6 +27,7 @@ export {
   engineErrors,
   loadConfig,
   loggingMiddleware,
+  modelListeners,
   promoteAttributes,
 } from '@oxbow/server'
 export { defaultAgent } from './agent/agent.ts'
