@@ -82,7 +82,9 @@ async function measure({ directory, passages, dimensions }: KnowledgeJob): Promi
   const path = join(directory, 'knowledge.db')
   const embedder: Embedder = {
     id: 'random',
-    embed: async (texts) => texts.map(() => Float32Array.from({ length: dimensions }, () => next() - 0.5)),
+    embed: async (texts) => ({
+      vectors: texts.map(() => Float32Array.from({ length: dimensions }, () => next() - 0.5)),
+    }),
   }
   const knowledge = openKnowledge({ path, ...(dimensions === 0 ? {} : { embedder }) })
   const seconds = async (work: () => Promise<unknown>): Promise<number> => {

@@ -1,4 +1,6 @@
-/** A service or a model that gives texts a direction; close directions mean similar texts. */
+/**
+ * A service or a model that gives texts a direction; close directions mean similar texts. The embedders of `@oxbow/models` are such.
+ */
 export interface Embedder {
   /** Names the model and what else changes its vectors: those of different ids are never compared. */
   readonly id: string
@@ -9,7 +11,7 @@ export interface Embedder {
   embed(
     texts: readonly string[],
     options: { readonly kind: 'query' | 'document'; readonly signal?: AbortSignal },
-  ): Promise<readonly Float32Array[]>
+  ): Promise<{ readonly vectors: readonly Float32Array[] }>
 }
 
 export type Embed = (texts: readonly string[]) => Promise<readonly Float32Array[]>

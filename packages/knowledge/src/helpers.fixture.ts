@@ -47,11 +47,12 @@ export function letterEmbedder(id = 'letters', dimensions = 32): Embedder & { re
     embedded,
     async embed(texts, { kind }) {
       if (kind === 'document') embedded.push(...texts)
-      return texts.map((text) => {
+      const vectors = texts.map((text) => {
         const vector = new Float32Array(dimensions)
         for (const letter of text.toLowerCase()) vector[letter.codePointAt(0)! % dimensions]! += 1
         return vector
       })
+      return { vectors }
     },
   }
 }

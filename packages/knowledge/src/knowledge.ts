@@ -85,7 +85,10 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
         ...(onProgress === undefined ? {} : { progress: onProgress }),
         ...(embedder === undefined
           ? {}
-          : { embed: (texts: readonly string[]) => embedder.embed(texts, { kind: 'document', signal: stop }) }),
+          : {
+              embed: async (texts: readonly string[]) =>
+                (await embedder.embed(texts, { kind: 'document', signal: stop })).vectors,
+            }),
       })
       const cancel = (): void => indexer.cancel()
       stop.addEventListener('abort', cancel)

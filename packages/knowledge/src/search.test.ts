@@ -95,8 +95,9 @@ describe('B6: numbers and codes are found exactly', () => {
     // An embedder for which the wrong documents are the nearest.
     const misled: Embedder = {
       id: 'misled',
-      embed: async (texts) =>
-        texts.map((it) => Float32Array.of(it.includes('00183 ') && it.startsWith('Order') ? -1 : 1, 0.1)),
+      embed: async (texts) => ({
+        vectors: texts.map((it) => Float32Array.of(it.includes('00183 ') && it.startsWith('Order') ? -1 : 1, 0.1)),
+      }),
     }
     const { search } = await knowing({ embedder: misled }, orders)
     for (const question of [
@@ -134,9 +135,9 @@ describe('Y11: each channel fails alone', () => {
     await knowledge.close()
     const answers: [unknown, RegExp][] = [
       [Promise.withResolvers().promise, /no answer within 50 ms/],
-      [Promise.resolve([]), /0 vectors came for 1 texts/],
-      [Promise.resolve([Float32Array.of(Number.NaN, 1)]), /no number/],
-      [Promise.resolve([Float32Array.of(0, 0)]), /zero/],
+      [Promise.resolve({ vectors: [] }), /0 vectors came for 1 texts/],
+      [Promise.resolve({ vectors: [Float32Array.of(Number.NaN, 1)] }), /no number/],
+      [Promise.resolve({ vectors: [Float32Array.of(0, 0)] }), /zero/],
     ]
     for (const [answer, reason] of answers) {
       const embedder = { id: 'odd', embed: () => answer } as Embedder
@@ -189,14 +190,17 @@ describe('Y11: each channel fails alone', () => {
     const { there, search } = await knowing()
     const plain = (await search('delivered in two days')).hits.map((it) => it.id)
     const reversed = there.open({
-      reranker: { id: 'reversed', rerank: async (_, texts) => texts.map((_, n) => n) },
+      reranker: {
+        id: 'reversed',
+        rerank: async (_, texts) => ({ results: texts.map((_, n) => ({ index: n, score: n })) }),
+      },
     })
     const judged = await reversed.search('delivered in two days')
     expect(judged.hits.map((it) => it.id)).toEqual(plain.toReversed())
     for (const rerank of [
       () => Promise.reject(new Error('overloaded')),
       () => Promise.withResolvers<never>().promise,
-      async () => [1],
+      async () => ({ results: [{ index: 0, score: 1 }] }),
     ]) {
       const failing = there.open({ reranker: { id: 'failing', rerank }, timeoutMs: 50 })
       const result = await failing.search('delivered in two days')

@@ -6,11 +6,15 @@ import { fuse } from './fusion.ts'
 import type { ChannelAnswer, Filter, StoredPassage } from './reading.ts'
 import type { ThreadClient } from './thread-client.ts'
 
-/** Judges how well texts answer a question, better and slower than any index can. */
+/** Judges how well texts answer a question, better and slower than any index can. Those of `@oxbow/models` are such. */
 export interface Reranker {
   readonly id: string
-  /** One score per text, in order; the larger the better. */
-  rerank(query: string, texts: readonly string[], options: { readonly signal: AbortSignal }): Promise<readonly number[]>
+  /** A score for each text, in any order; `index` is the text's place, and a larger score is better. */
+  rerank(
+    query: string,
+    texts: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): Promise<{ readonly results: readonly { readonly index: number; readonly score: number }[] }>
 }
 
 export interface SearchOptions {
@@ -121,7 +125,9 @@ async function embed(
   if (embedder === undefined) return { off: 'no embedder is configured' }
   if (question.trim() === '') return { off: 'the question is empty' }
   try {
-    const vectors = await inTime(timeoutMs, signal, (it) => embedder.embed([question], { kind: 'query', signal: it }))
+    const { vectors } = await inTime(timeoutMs, signal, (it) =>
+      embedder.embed([question], { kind: 'query', signal: it }),
+    )
     const problem = vectorsProblem(vectors, 1)
     return problem === undefined ? { embedder: embedder.id, vector: vectors[0]! } : { failed: problem }
   } catch (error) {
@@ -141,11 +147,12 @@ async function reranked(
   const first = hits.slice(0, RERANKED)
   try {
     const texts = first.map((it) => [...it.headings, it.text].join('\n'))
-    const scores = await inTime(timeoutMs, signal, (it) => reranker!.rerank(question, texts, { signal: it }))
-    if (scores.length !== first.length || !scores.every(Number.isFinite))
-      throw new Error(`the reranker gave ${scores.length} scores for ${first.length} texts, or one that is no number`)
+    const { results } = await inTime(timeoutMs, signal, (it) => reranker!.rerank(question, texts, { signal: it }))
+    const scores = new Map(results.map((it) => [it.index, it.score]))
+    if (!first.every((_, n) => Number.isFinite(scores.get(n))))
+      throw new Error(`the reranker gave ${scores.size} scores for ${first.length} texts, or one that is no number`)
     const judged = first
-      .map((it, n) => ({ ...it, scores: { ...it.scores, rerank: scores[n]! } }))
+      .map((it, n) => ({ ...it, scores: { ...it.scores, rerank: scores.get(n)! } }))
       .sort((a, b) => Number(b.exact) - Number(a.exact) || b.scores.rerank - a.scores.rerank)
     return {
       hits: [...judged, ...hits.slice(RERANKED)],
