@@ -31,7 +31,7 @@ const rules: ICruiseOptions = {
           path: '^packages/([^/]+)/src/',
           pathNot: [
             '^packages/$1/',
-            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|permissions/index)\\.ts$',
+            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|compaction/index|permissions/index)\\.ts$',
           ],
         },
       },

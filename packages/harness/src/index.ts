@@ -1,5 +1,4 @@
-export { compaction } from './compaction/compaction.ts'
-export type { CompactionOptions } from './compaction/options.ts'
+export * from './compaction/index.ts'
 export { type McpCapability, mcp } from './mcp/mcp.ts'
 export type { McpAuth, McpTokenStore } from './mcp/oauth.ts'
 export type {
@@ -17,3 +16,5 @@ export type {
 export { remoteAgent } from './remote-agent.ts'
 export type { ApprovalPolicy, RemoteAgentOptions, RemoteDecision, RemoteSource } from './remote-options.ts'
 export type { RemoteCall, RemoteEvent } from './remote-wire.ts'
+export { type LoadAgentsOptions, loadAgents } from './sub-agents/load-agents.ts'
+export { type SubAgent, type SubAgentsOptions, subAgents } from './sub-agents/sub-agents.ts'

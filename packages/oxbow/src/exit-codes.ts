@@ -19,6 +19,7 @@ const MODEL_CODES = new Set([
   'auth',
   'rate_limited',
   'context_overflow',
+  'context_full',
   'overloaded',
   'invalid_request',
   'stream_cut',
@@ -29,6 +30,7 @@ const MODEL_CODES = new Set([
 const USAGE_CODES = new Set([
   'config_invalid',
   'rule_invalid',
+  'compaction_invalid',
   'model_config',
   'invalid_id',
   'identity_missing',

@@ -76,6 +76,14 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/run.ts')).release(session, options))
 sessions
+  .command('compact <session>')
+  .description('Make the conversation that the model sees shorter; the journal keeps all of it.')
+  .option('--dry-run', 'only tell what would go, and ask no model')
+  .addOption(userOption)
+  .addOption(modelOption)
+  .addOption(storeOption)
+  .action(async (session, options) => (await import('./commands/sessions.ts')).compact(session, options))
+sessions
   .command('export <session>')
   .description('Print the journal of a session: one event a line, as JSON.')
   .addOption(userOption)

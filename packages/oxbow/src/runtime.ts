@@ -52,7 +52,8 @@ export function openEngine(
   models: Models,
   options: { middleware?: readonly Middleware[] } & Pick<EngineOptions, 'onError' | 'currentPrincipal'> = {},
 ): Engine {
-  const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, ...limits } = config.agent
+  const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, compaction, ...limits } = config.agent
+  const { model: summaries, ...when } = compaction
   const agent = defaultAgent({
     model: models.get('default'),
     backend,
@@ -60,6 +61,7 @@ export function openEngine(
     middleware: options.middleware ?? [],
     limits,
     rules: { mode, allow, ask, deny },
+    compaction: { ...when, ...(summaries !== undefined && { model: models.get(summaries) }) },
     temperature,
     maxOutputTokens,
   })

@@ -32,6 +32,11 @@ const modelFailed: Told = {
   status: 502,
   message: 'The language model could not answer. Try again later.',
 }
+const tooLong: Told = {
+  runError: 'INVALID_INPUT_ERROR',
+  status: 422,
+  message: 'The conversation has become too long for the language model. Start a new one.',
+}
 const unavailable: Told = {
   runError: 'INTERNAL_ERROR',
   status: 503,
@@ -65,11 +70,8 @@ const byCode: Readonly<Record<string, Told>> = {
   empty_reply: modelFailed,
   output_invalid: modelFailed,
   journal_corrupt: damaged,
-  context_overflow: {
-    runError: 'INVALID_INPUT_ERROR',
-    status: 422,
-    message: 'The conversation has become too long for the language model. Start a new one.',
-  },
+  context_overflow: tooLong,
+  context_full: tooLong,
   cancelled: {
     runError: 'INTERRUPTED_ERROR',
     status: 409,

@@ -34,6 +34,7 @@ import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
 import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
+import { sessionSearch } from './sessions/search.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { sessionUsage } from './sessions/usage.ts'
 import { audience } from './stream/audience.ts'
@@ -117,6 +118,7 @@ export function createService(options: ServiceOptions): Service {
     chatRoute(engine, watchers, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
+    sessionSearch(engine),
     sessionMessages(engine),
     sessionEvents(engine),
     sessionUsage(engine),

@@ -1,6 +1,7 @@
 // The agent that `oxbow serve` and `oxbow chat` run: everything it may do is in this list.
 import { fileURLToPath } from 'node:url'
 import { type Agent, type AgentDefinition, agent, type Backend, type Middleware, type Model } from '@oxbow/core'
+import { type CompactionOptions, compaction } from '@oxbow/harness/compaction'
 import { calculateTool } from './calculate.ts'
 import { noteTools } from './notes.ts'
 import { retrieveTool } from './retrieve.ts'
@@ -23,13 +24,18 @@ export interface DefaultAgentOptions {
   readonly limits?: AgentDefinition['limits']
   /** Beside its own: notes are saved without asking. */
   readonly rules?: Pick<AgentDefinition, 'mode' | 'allow' | 'ask' | 'deny'>
+  /** Default: at 30 messages, or at 60 % of the model's window; the newest 10 stay. */
+  readonly compaction?: CompactionOptions
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   /** Other addresses of the weather service, for tests and proxies. */
   readonly weather?: Parameters<typeof weatherTool>[0]
 }
 
-/** Its tools: get_weather, get_current_time, calculate, save_note, list_my_notes, retrieve, read_artifact. */
+/**
+ * Its tools: get_weather, get_current_time, calculate, save_note, list_my_notes, retrieve, read_artifact, session_search,
+ * session_read.
+ */
 export function defaultAgent(options: DefaultAgentOptions): Agent {
   const { model, backend, middleware = [], limits = {}, rules = {}, temperature, maxOutputTokens } = options
   return agent({
@@ -43,6 +49,7 @@ export function defaultAgent(options: DefaultAgentOptions): Agent {
       ...noteTools(backend.files),
       retrieveTool(KNOWLEDGE),
     ],
+    capabilities: [compaction({ journal: backend.journal, ...options.compaction })],
     ...rules,
     allow: ['save_note', ...(rules.allow ?? [])],
     middleware,

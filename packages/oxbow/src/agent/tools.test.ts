@@ -91,6 +91,8 @@ describe('the default agent', () => {
       'read_artifact',
       'retrieve',
       'save_note',
+      'session_read',
+      'session_search',
     ])
     expect(JSON.stringify(server.requests[0]?.body)).not.toContain('ann')
     await engine.stop()

@@ -1,5 +1,5 @@
-import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
-import { configOf, hasStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
+import { type Backend, type CompactedBody, type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import { configOf, hasStore, noStore, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 
 interface SessionsCommand extends RuntimeOptions {
@@ -60,6 +60,47 @@ export function exportSession(session: string, options: SessionsCommand): Promis
   })
 }
 
+/** Makes the conversation that the model sees shorter; a dry run tells what would go, and asks no model. */
+export async function compact(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  const backend = openBackend(config)
+  const engine = openEngine(config, backend, openModels(config))
+  try {
+    const it = engine.session({ user: options.user, session })
+    if ((await it.state()).seq === 0) throw unknownSession(keyOf(options.user, session))
+    for (const line of compactionInWords(
+      await it.compact({ dryRun: options.dryRun === true }),
+      options.dryRun === true,
+    ))
+      console.log(printable(line))
+  } finally {
+    await engine.stop()
+    await backend.close()
+  }
+}
+
+const TIERS: Readonly<Record<CompactedBody['tier'], string>> = {
+  none: 'nothing can go',
+  references: 'long results and arguments become references',
+  summary: 'a summary takes the place of the older messages',
+  excerpt: 'the older messages are left out, without a summary',
+}
+
+function compactionInWords(it: CompactedBody, dryRun: boolean): string[] {
+  const parts = Object.entries(it.parts).map(([part, tokens]) => `${part} ${tokens}`)
+  return [
+    `${dryRun ? 'Would be compacted' : it.tier === 'none' ? 'Not compacted' : 'Compacted'}: ${TIERS[it.tier]}`,
+    `messages  ${it.messagesBefore} → ${it.messagesAfter}`,
+    `tokens    ${it.tokensBefore} → ${it.tokensAfter}${dryRun ? ' (with a summary of the longest length)' : ''}`,
+    `of them   ${parts.join(', ')}`,
+    ...(it.failure === undefined ? [] : [`no summary: ${it.failure.message}`]),
+  ]
+}
+
+const unknownSession = ({ user, session }: SessionKey): OxbowError =>
+  new OxbowError('unknown_session', `${user} has no session ${JSON.stringify(session)}; see: oxbow sessions list`)
+
 async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
   let after = 0
   for (;;) {
@@ -68,9 +109,5 @@ async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<
     yield* page
     after = page.at(-1)!.seq
   }
-  if (after === 0)
-    throw new OxbowError(
-      'unknown_session',
-      `${key.user} has no session ${JSON.stringify(key.session)}; see: oxbow sessions list`,
-    )
+  if (after === 0) throw unknownSession(key)
 }

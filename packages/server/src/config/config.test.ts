@@ -166,6 +166,7 @@ describe('sources', () => {
         totalTimeoutMs: 600_000,
         idleTimeoutMs: 120_000,
         stateTimeoutsMs: { CREATED: 3_600_000, WAITING_USER: 2_592_000_000 },
+        compaction: { trigger: 30, keep: 10, threshold: 0.6, model: undefined },
         temperature: undefined,
       },
       identity: { mode: 'none' },

@@ -71,6 +71,13 @@ export interface Config {
     readonly totalTimeoutMs: number
     readonly idleTimeoutMs: number
     readonly stateTimeoutsMs: AgentLimits['stateTimeoutsMs']
+    readonly compaction: {
+      readonly trigger: number
+      readonly keep: number
+      /** A part of the model's window. */
+      readonly threshold: number
+      readonly model: string | undefined
+    }
     readonly temperature: number | undefined
     readonly maxOutputTokens: number | undefined
   }
@@ -261,6 +268,7 @@ function toConfig(
       totalTimeoutMs: agent.totalTimeout,
       idleTimeoutMs: agent.idleTimeout,
       stateTimeoutsMs: stateTimeouts(agent.stateTimeouts),
+      compaction: { ...agent.compaction, model: agent.compaction.model },
       temperature: agent.temperature,
       maxOutputTokens: agent.maxOutputTokens,
     },

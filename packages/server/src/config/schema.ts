@@ -85,6 +85,23 @@ export const settings = z.strictObject({
       ).optional(),
       waitingUser: duration('1s', '8760h', 'The longest time a turn may wait for people.'),
     }),
+    compaction: z.strictObject({
+      trigger: integer(3, 100_000, 'Messages after which the conversation that the model sees is compacted.'),
+      keep: integer(1, 100_000, 'The newest messages, which stay as they are; below trigger − 1.'),
+      threshold: z
+        .number()
+        .gt(0)
+        .lt(1)
+        .meta({
+          kind: 'number',
+          description: 'The part of the model’s window after which it is compacted.',
+          allowed: 'a number between 0 and 1',
+        } satisfies About),
+      model: text(
+        'The model that writes the summaries. Default: the agent’s own.',
+        'the name or alias of one of [models], or provider:model',
+      ).optional(),
+    }),
     temperature: z
       .number()
       .min(0)
@@ -145,6 +162,9 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'agent.idleTimeout': '2m',
   'agent.stateTimeouts.created': '1h',
   'agent.stateTimeouts.waitingUser': '720h',
+  'agent.compaction.trigger': 30,
+  'agent.compaction.keep': 10,
+  'agent.compaction.threshold': 0.6,
   'log.level': 'info',
   'log.format': 'auto',
   ...identityDefaults,

@@ -1,0 +1,63 @@
+// GET /api/sessions/search: words in what was said, whatever the model still sees of it.
+import { type Engine, searchSessions } from '@oxbow/core'
+import { z } from 'zod'
+import { type Route, route } from '../http/route.ts'
+import { given, optionalId, userQuery } from '../http/schemas.ts'
+import { callerOf } from '../principal.ts'
+
+const LIMIT_RULE = 'must be a whole number from 1 to 100'
+const QUERY_RULE = 'must hold 1 to 200 characters'
+
+export function sessionSearch(engine: Engine): Route {
+  return route({
+    method: 'get',
+    path: '/api/sessions/search',
+    id: 'searchSessions',
+    summary: 'Finds words in what was said, called and returned in the sessions of a user, the newest first.',
+    query: userQuery.extend({
+      q: z
+        .string(QUERY_RULE)
+        .trim()
+        .min(1, QUERY_RULE)
+        .max(200, QUERY_RULE)
+        .describe('All of these words occur in one message, in any case.'),
+      sessionId: optionalId,
+      limit: z.coerce.number(LIMIT_RULE).int(LIMIT_RULE).min(1, LIMIT_RULE).max(100, LIMIT_RULE).default(20),
+      before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+    }),
+    answers: {
+      200: {
+        description: 'Of each session at most three hits; of one that is named, all up to the limit.',
+        schema: z.object({
+          hits: z.array(
+            z.object({
+              sessionId: z.string(),
+              title: z.string(),
+              turnId: z.string(),
+              seq: z.number().describe('The event that holds it.'),
+              at: z.number().describe('Milliseconds since 1970.'),
+              role: z.enum(['user', 'assistant', 'call', 'result']),
+              text: z.string().describe('What stands around the first of the words.'),
+            }),
+          ),
+          next: z.number().optional().describe('Where the next page begins, when there may be one.'),
+          complete: z.boolean().describe('False when a session was too long to be searched whole.'),
+        }),
+      },
+    },
+    async handle({ query }, c) {
+      const { owner } = callerOf(c, query)
+      const { q, limit, before } = query
+      const session = given(query.sessionId)
+      const { hits, next, complete } = await searchSessions(engine.backend.journal, {
+        ...owner,
+        text: q,
+        limit,
+        ...(session !== undefined && { session }),
+        ...(before !== undefined && { before }),
+      })
+      const shown = hits.map(({ session: sessionId, ...hit }) => ({ sessionId, ...hit }))
+      return c.json({ hits: shown, ...(next !== undefined && { next }), complete })
+    },
+  })
+}
