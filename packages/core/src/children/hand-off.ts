@@ -34,6 +34,8 @@ export const handOffSchema: JsonSchema = {
 }
 
 const MAX_LENGTH = 16_000
+/** Of what stands in an error, whose text is short. */
+const MAX_LEFT = 1_200
 
 /** The end of a child's turn, from that turn's events. */
 export function endOf(agent: string, session: string, turnId: string, events: readonly Event[]): ChildEnd {
@@ -43,7 +45,8 @@ export function endOf(agent: string, session: string, turnId: string, events: re
   )
   const head = `The agent ${agent} (${session}) has ended: ${status}.${why === '' ? '' : ` ${why}`}`
   const below = stopped.length === 0 ? '' : ` Stopped before they had ended: ${stopped.join(', ')}.`
-  const shown = body.length > MAX_LENGTH ? `${body.slice(0, MAX_LENGTH)} …` : body
+  const limit = why === '' ? MAX_LENGTH : MAX_LEFT
+  const shown = body.length > limit ? `${body.slice(0, limit)} …` : body
   const text = shown === '' ? `${head}${below}` : `${head}${below}\n${bounded(`from ${agent}`, shown)}`
   return { status, text }
 }

@@ -1,0 +1,324 @@
+import { isEvent, type SessionItem } from '@oxbow/core'
+import { gate, until } from '@oxbow/testing'
+import { describe, expect, test } from 'vitest'
+import { subAgents } from '../index.ts'
+import { calls, childrenOf, eventsOf, handOff, ofType, sent, spawn, tree, worker } from './sub-agents.fixture.ts'
+
+const helper = (agent: Parameters<typeof subAgents>[0][number]['agent']) => ({ description: 'Helps.', agent })
+
+describe('H10: a task for another agent', () => {
+  test('runs in a session of its own, whose journal names its parent, and its hand-off is the result', async () => {
+    const it = await tree(
+      {
+        lead: [spawn('reader', 'Read the notes.'), { text: 'Told.' }],
+        reader: [handOff('Two notes.', { facts: [{ text: 'a note', where: 'notes/1' }], open_questions: ['Whose?'] })],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    expect((await it.root.run('Go.', { turnId: 't1' })).text).toBe('Told.')
+    expect(sent(it.model, 'lead')[0]).toMatch(
+      /^The agent reader \(agent_\w+\) has ended: done\.\n<data .*>\nstatus: done\nconclusion: Two notes\.\nfacts:\n- a note \(notes\/1\)\nopen questions:\n- Whose\?\n<\/data/,
+    )
+    const [opened] = await ofType(it.root, 'child.opened')
+    const [child] = await childrenOf(it.engine, it.root)
+    const [first, second] = await eventsOf(child!)
+    expect(first).toMatchObject({
+      type: 'session.opened',
+      parent: { session: 's1', turnId: 't1', callId: opened!.callId },
+    })
+    expect(second).toMatchObject({ type: 'turn.started', surface: 'agent', input: [{ text: 'Read the notes.' }] })
+    expect(await ofType(it.root, 'child.closed')).toMatchObject([{ status: 'done', childTurnId: opened!.childTurnId }])
+    // Nothing else of the parent's is known to it.
+    expect(sent(it.model, 'reader', 'user')).toEqual(['Read the notes.'])
+    expect(it.errors).toEqual([])
+  })
+
+  test.each([
+    ['empty', [handOff(' ')]],
+    ['empty', [{ text: '' }, { text: '' }, { text: '' }]],
+    ['cut', Array.from({ length: 3 }, () => ({ text: '{"status":"do', finishReason: 'length' }))],
+    ['refused', [{ text: 'No.', finishReason: 'content_filter' }]],
+    ['failed', [{ status: 401, body: {} }]],
+    ['failed', Array.from({ length: 3 }, () => ({ text: 'All done!' }))],
+    ['max_steps', [calls('look', { what: 'a' }), handOff('Half of it.', { status: 'partial' })]],
+  ] as const)('that ends %s is no success, and is told in the same step', async (status, replies) => {
+    const it = await tree({ lead: [spawn('reader'), { text: 'Told.' }], reader: replies }, (of) =>
+      of('lead', {
+        capabilities: [
+          subAgents([helper(of('reader', { tools: [worker('look', ['read'])], limits: { maxSteps: 1 } }))]),
+        ],
+      }),
+    )
+    await it.root.run('Go.')
+    const [finished] = await ofType(it.root, 'call.finished')
+    expect(finished).toMatchObject({ status: 'error', error: { code: `child_${status}` } })
+    expect(sent(it.model, 'lead')[0]).toContain(`has ended: ${status}.`)
+    if (status === 'max_steps') expect(sent(it.model, 'lead')[0]).toContain('Half of it.')
+  })
+
+  test('may go on in the background: its result joins the next step, once', async () => {
+    const held = gate()
+    const it = await tree(
+      {
+        lead: [
+          spawn('reader', 'Read.', { background: true }),
+          calls('wait_async_results'),
+          { text: 'Told.' },
+          { text: 'Again.' },
+        ],
+        reader: [{ ...handOff('Two notes.'), hold: { atChunk: 1, gate: held } }],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    const running = it.root.run('Go.')
+    await held.reached
+    await until(async () => (await ofType(it.root, 'call.started')).length === 2)
+    held.open()
+    expect((await running).text).toBe('Told.')
+    expect(sent(it.model, 'lead')[0]).toContain('works in the background')
+    const results = () => sent(it.model, 'lead', 'user').filter((text) => text.includes('Two notes.'))
+    expect(results()).toHaveLength(1)
+    await it.root.run('And?')
+    expect(results()).toHaveLength(1)
+  })
+
+  test('whose parent has ended meanwhile is told with the next turn', async () => {
+    const held = gate()
+    const it = await tree(
+      {
+        lead: [spawn('reader', 'Read.', { background: true }), { text: 'It is on its way.' }, { text: 'Told.' }],
+        reader: [{ ...handOff('Two notes.'), hold: { atChunk: 1, gate: held } }],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    await it.root.run('Go.')
+    held.open()
+    await until(async () => (await ofType(it.root, 'child.closed')).length === 1)
+    await it.root.run('And?')
+    expect(sent(it.model, 'lead', 'user').filter((text) => text.includes('Two notes.'))).toHaveLength(1)
+  })
+
+  test('that takes long is left to the background', async () => {
+    const held = gate()
+    const it = await tree(
+      {
+        lead: [spawn('reader'), { text: 'Waiting.' }],
+        reader: [{ ...handOff('Two notes.'), hold: { atChunk: 1, gate: held } }],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))], { backgroundAfterMs: 50 })] }),
+    )
+    await it.root.run('Go.')
+    expect(sent(it.model, 'lead')[0]).toContain('works in the background')
+    held.open()
+    await until(async () => (await ofType(it.root, 'child.closed')).length === 1)
+    expect(await ofType(it.root, 'child.closed')).toMatchObject([{ status: 'done', input: [{ type: 'text' }] }])
+  })
+
+  test('can be followed up: the agent knows what it did before, or reads the message while it works', async () => {
+    const held = gate()
+    const send = (message: string) => (request: { messages: readonly { content?: unknown }[] }) => {
+      const id = /agent_\w{20}/.exec(JSON.stringify(request.messages))![0]
+      return calls('agent_send', { id, message })
+    }
+    const it = await tree(
+      {
+        lead: [spawn('reader', 'Read.'), send('And the rest?'), { text: 'Told.' }],
+        reader: [handOff('Two notes.'), { ...handOff('Three.'), hold: { atChunk: 1, gate: held } }],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    held.open()
+    await it.root.run('Go.')
+    expect(sent(it.model, 'lead')[1]).toContain('Three.')
+    expect(sent(it.model, 'reader', 'user')).toEqual(['Read.', 'And the rest?'])
+    expect(await childrenOf(it.engine, it.root)).toHaveLength(1)
+    expect(await ofType(it.root, 'child.closed')).toHaveLength(2)
+  })
+
+  test('is shown to those who watch the root, with the agents and sessions through which it came', async () => {
+    const it = await tree(
+      {
+        lead: [spawn('editor'), { text: 'Told.' }],
+        editor: [spawn('reader'), handOff('Edited.')],
+        reader: [calls('look', { what: 'x' }), handOff('Read.')],
+      },
+      (of) => {
+        const reader = of('reader', { tools: [worker('look', ['read'])] })
+        return of('lead', {
+          capabilities: [subAgents([helper(of('editor', { capabilities: [subAgents([helper(reader)])] }))])],
+        })
+      },
+    )
+    const items: SessionItem[] = []
+    for await (const item of it.root.stream('Go.')) items.push(item)
+    const shown = items.flatMap((item) => (item.type === 'child.delta' ? [item] : []))
+    const call = shown.find(({ item }) => isEvent(item) && item.type === 'call.finished' && item.status === 'success')
+    expect(call?.source.agents).toEqual(['lead', 'editor', 'reader'])
+    const [editor] = await childrenOf(it.engine, it.root)
+    const [reader] = await childrenOf(it.engine, editor!)
+    expect(call?.source.sessions).toEqual(['s1', editor!.key.session, reader!.key.session])
+    // Each event of a child once, and none after the end of the one above it.
+    const events = shown.map(({ item, source }) => `${source.agents.at(-1)} ${isEvent(item) ? item.seq : ''}`)
+    expect(new Set(events).size).toBe(events.length)
+  })
+
+  test('takes no messages from anybody but its parent', async () => {
+    const it = await tree({ lead: [spawn('reader'), { text: 'Told.' }], reader: [handOff('Read.')] }, (of) =>
+      of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    await it.root.run('Go.')
+    const [child] = await childrenOf(it.engine, it.root)
+    await expect(child!.run('Delete it all.')).rejects.toMatchObject({ code: 'child_session' })
+  })
+})
+
+describe('H10: stopping', () => {
+  test('the root stops the whole tree, also what runs in other processes', async () => {
+    const held = gate()
+    const it = await tree(
+      {
+        lead: [spawn('editor', 'Edit.', { background: true }), spawn('editor')],
+        editor: [spawn('reader'), spawn('reader')],
+        reader: [
+          { ...handOff('Read.'), hold: { atChunk: 1, gate: held } },
+          { ...handOff('Read.'), hold: { atChunk: 1, gate: held } },
+        ],
+      },
+      (of) => {
+        const reader = of('reader')
+        return of('lead', {
+          capabilities: [subAgents([helper(of('editor', { capabilities: [subAgents([helper(reader)])] }))])],
+        })
+      },
+      { store: 'sqlite' },
+    )
+    const running = it.root.run('Go.', { turnId: 't1' })
+    await until(() => it.model.requests.filter((request) => request.model === 'reader').length === 2)
+    await it.another().session(it.root.key).interrupt({ turnId: 't1' })
+    expect((await running).status).toBe('cancelled')
+    await until(async () => (await ofType(it.root, 'child.closed')).length === 2)
+    for (const editor of await childrenOf(it.engine, it.root)) {
+      const sessions = [editor, ...(await childrenOf(it.engine, editor))]
+      expect(sessions).toHaveLength(2)
+      for (const session of sessions) {
+        expect(await ofType(session, 'turn.cancelled')).toHaveLength(1)
+        expect((await session.state()).turn).toBeUndefined()
+      }
+    }
+    // Nobody is told of what was stopped with them.
+    expect((await ofType(it.root, 'child.closed')).filter((event) => event.input !== undefined)).toEqual([])
+  })
+
+  test('a root that fails stops them, too; one that only ends lets the background go on', async () => {
+    const held = gate()
+    const it = await tree(
+      {
+        lead: [spawn('reader', 'Read.', { background: true }), { status: 401, body: {} }],
+        reader: [{ ...handOff('Read.'), hold: { atChunk: 1, gate: held } }],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    await expect(it.root.run('Go.')).rejects.toMatchObject({ code: 'auth' })
+    await until(async () => (await ofType(it.root, 'child.closed')).length === 1)
+    expect(await ofType(it.root, 'child.closed')).toMatchObject([{ status: 'cancelled' }])
+  })
+
+  test('one agent is stopped by its id, and its parent is told', async () => {
+    const held = gate()
+    const it = await tree(
+      {
+        lead: [
+          spawn('reader', 'Read.', { background: true }),
+          ({ messages }) => calls('task_cancel', { id: /agent_\w{20}/.exec(JSON.stringify(messages))![0] }),
+          calls('wait_async_results'),
+          { text: 'Told.' },
+        ],
+        reader: [{ ...handOff('Read.'), hold: { atChunk: 1, gate: held } }],
+      },
+      (of) => of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
+    )
+    await it.root.run('Go.')
+    expect(sent(it.model, 'lead', 'user').join('\n')).toContain('has ended: cancelled.')
+  })
+})
+
+describe('H10: limits of a tree', () => {
+  test('depth', async () => {
+    const it = await tree(
+      {
+        lead: [spawn('editor'), { text: 'Told.' }],
+        editor: [spawn('reader'), handOff('Done alone.')],
+        reader: [],
+      },
+      (of) => {
+        const editor = of('editor', { capabilities: [subAgents([helper(of('reader'))])] })
+        return of('lead', { capabilities: [subAgents([helper(editor)], { maxDepth: 1 })] })
+      },
+    )
+    await it.root.run('Go.')
+    expect(sent(it.model, 'editor')[0]).toContain('Tasks may be handed on 1 times')
+    expect(it.model.requests.filter((request) => request.model === 'reader')).toEqual([])
+  })
+
+  test('number, counted over all levels', async () => {
+    const it = await tree(
+      {
+        lead: [spawn('editor'), spawn('editor'), { text: 'Told.' }],
+        editor: [spawn('reader'), handOff('Done.')],
+        reader: [handOff('Read.')],
+      },
+      (of) => {
+        const editor = of('editor', { capabilities: [subAgents([helper(of('reader'))])] })
+        return of('lead', { capabilities: [subAgents([helper(editor)], { maxChildren: 2 })] })
+      },
+    )
+    await it.root.run('Go.')
+    expect(sent(it.model, 'lead')[1]).toContain('2 of 2 agents have been started')
+  })
+
+  test.each([
+    [{ tokens: 50 }, 'tokens are used'],
+    [{ toolCalls: 3 }, 'tool calls are used'],
+  ])('the budget %j of the root is shared by all members', async (budget, why) => {
+    const usage = { prompt_tokens: 15, completion_tokens: 5 }
+    const ran: string[] = []
+    const it = await tree(
+      {
+        lead: [
+          { ...spawn('editor'), usage },
+          { text: 'Told.', usage },
+        ],
+        editor: [
+          { ...calls('look', { what: 'a' }), usage },
+          { ...calls('look', { what: 'b' }), usage },
+          { ...calls('look', { what: 'c' }), usage },
+          { ...handOff('Done.'), usage },
+        ],
+      },
+      (of) =>
+        of('lead', {
+          limits: { budget },
+          capabilities: [subAgents([helper(of('editor', { tools: [worker('look', ['read'], ran)] }))])],
+        }),
+    )
+    await expect(it.root.run('Go.')).rejects.toMatchObject({ code: 'budget_exceeded' })
+    expect(ran).toEqual(['a', 'b'])
+    const [child] = await childrenOf(it.engine, it.root)
+    expect(await ofType(child!, 'turn.failed')).toMatchObject([{ error: { message: expect.stringContaining(why) } }])
+  })
+})
+
+describe('H10: declarations', () => {
+  test('a name stands for one agent', async () => {
+    const build = (second: object) =>
+      tree({}, (of) => {
+        const one = of('reader')
+        return of('lead', { capabilities: [subAgents([helper(one), { ...helper(of('reader')), ...second }])] })
+      })
+    await expect(build({ from: 'agents/reader.md' })).rejects.toThrow(
+      'two agents are named reader: in code and agents/reader.md',
+    )
+    const shadowed = tree({}, (of) => [of('reader'), of('lead', { capabilities: [subAgents([helper(of('reader'))])] })])
+    await expect(shadowed).rejects.toThrow('two agents are named reader: one of the engine, one of agent lead')
+  })
+})
