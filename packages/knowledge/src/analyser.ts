@@ -40,13 +40,12 @@ function* wordsOf(text: string): Generator<Word> {
 }
 
 export interface Query {
-  /** What FTS5 is asked: any of the terms. Empty when there is none. */
-  readonly any: string
-  /** What it is asked for numbers and codes, which are only ever meant exactly. Empty when there is none. */
-  readonly exact: string
+  /** All terms, each once. */
+  readonly any: readonly string[]
+  /** Those that are numbers and codes, which are only ever meant exactly. */
+  readonly exact: readonly string[]
 }
 
-/** A question is data: each term is quoted, so that nothing in it is understood as syntax. */
 export function queryOf(text: string): Query {
   const terms = new Set<string>()
   const codes = new Set<string>()
@@ -57,10 +56,11 @@ export function queryOf(text: string): Query {
     // The parts of an order number are those of its neighbours, too.
     for (const it of whole.length > 0 ? whole : parts) if (terms.has(it) && isCode(it)) codes.add(it)
   }
-  return { any: anyOf([...terms]), exact: anyOf([...codes]) }
+  return { any: [...terms], exact: [...codes] }
 }
 
-const anyOf = (terms: readonly string[]): string => terms.map((it) => `"${it}"`).join(' OR ')
+/** A question is data: each term is quoted, so that nothing in it is understood as syntax. */
+export const matchAny = (terms: readonly string[]): string => terms.map((it) => `"${it}"`).join(' OR ')
 
 /** An order number, an error code, a date: with digits, and too long to be met by chance. */
 const isCode = (term: string): boolean =>

@@ -1,5 +1,6 @@
 // Questions to the index, as SQL.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import { matchAny } from './analyser.ts'
 import { bytesOf } from './embedding.ts'
 import { type KnowledgeErrorCode, messageOf } from './errors.ts'
 
@@ -11,9 +12,9 @@ export interface Filter {
 }
 
 export interface ChannelsQuery {
-  /** Expressions for FTS5; empty asks nothing. */
-  readonly exact: string
-  readonly any: string
+  /** Terms; none asks nothing. */
+  readonly exact: readonly string[]
+  readonly any: readonly string[]
   readonly vector: { readonly embedder: string; readonly vector: Float32Array } | undefined
   readonly limit: number
   readonly filter: Filter
@@ -61,6 +62,8 @@ export interface Problem {
   readonly message: string
 }
 
+/** Passages of an index that is searched fast with any terms. */
+const FAST_ENOUGH = 5_000
 /** What a heading says counts more than what stands below it. */
 const HEADING_WEIGHT = 1.5
 
@@ -69,15 +72,28 @@ const columns = `d.name AS document, p.key, d.path, d.title, p.headings, p.text,
 export function reader(database: DatabaseSync) {
   const ask = (sql: string, ...values: SQLInputValue[]) => database.prepare(sql).all(...values)
 
-  function byWords(match: string, { limit, filter }: ChannelsQuery): ChannelAnswer {
+  /**
+   * Without the terms that every fourth passage has, such as "the": they say next to nothing and cost the most. Small indexes
+   * keep them.
+   */
+  function telling(terms: readonly string[]): readonly string[] {
+    const [{ size }] = ask('SELECT coalesce(sum(passages), 0) AS size FROM documents') as [{ size: number }]
+    if (size < FAST_ENOUGH) return terms
+    const many = Math.ceil(size / 4)
+    const count = database.prepare('SELECT count(*) AS count FROM (SELECT 1 FROM terms WHERE terms MATCH ? LIMIT ?)')
+    const rare = terms.filter((it) => (count.get(matchAny([it]), many) as { count: number }).count < many)
+    return rare.length > 0 ? rare : terms
+  }
+
+  function byWords(terms: readonly string[], { limit, filter }: ChannelsQuery): ChannelAnswer {
     const { condition, values } = conditionOf(filter)
     const rank = `bm25(terms, ${HEADING_WEIGHT}, 1)`
     const joined = 'JOIN passages p ON p.id = terms.rowid JOIN documents d ON d.id = p.document'
     const found = `SELECT terms.rowid AS id, ${rank} AS rank FROM terms ${condition === '' ? '' : joined}
-      WHERE terms MATCH ? ${condition} ORDER BY ${rank}, terms.rowid LIMIT ?`
+      WHERE terms MATCH ? ${condition} ORDER BY 2, 1 LIMIT ?`
     const sql = `SELECT ${columns}, -found.rank AS score FROM (${found}) found
       JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
-    return { passages: inOrder(ask(sql, match, ...values, limit)) }
+    return { passages: inOrder(ask(sql, matchAny(terms), ...values, limit)) }
   }
 
   function byVector({ embedder, vector }: NonNullable<ChannelsQuery['vector']>, query: ChannelsQuery): ChannelAnswer {
@@ -103,8 +119,8 @@ export function reader(database: DatabaseSync) {
       database.exec('BEGIN')
       try {
         return {
-          ...(exact === '' ? {} : { exact: guarded(() => byWords(exact, query)) }),
-          ...(any === '' ? {} : { keyword: guarded(() => byWords(any, query)) }),
+          ...(exact.length === 0 ? {} : { exact: guarded(() => byWords(exact, query)) }),
+          ...(any.length === 0 ? {} : { keyword: guarded(() => byWords(telling(any), query)) }),
           ...(vector === undefined
             ? {}
             : { vector: extension === undefined ? guarded(() => byVector(vector, query)) : failure(extension) }),

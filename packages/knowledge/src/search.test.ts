@@ -154,7 +154,7 @@ describe('Y11: each channel fails alone', () => {
     // A connection that may load no extensions, as on a platform that has none.
     const database = new DatabaseSync(there.index)
     const vector = { embedder: 'letters', vector: new Float32Array(32).fill(1) }
-    const answers = await reader(database).channels({ any: '"lamps"', exact: '', vector, limit: 5, filter: {} })
+    const answers = await reader(database).channels({ any: ['lamps'], exact: [], vector, limit: 5, filter: {} })
     database.close()
     expect(names(answers.keyword!.passages)).toEqual(['lamps.md'])
     expect(answers.vector).toEqual({
@@ -208,4 +208,13 @@ describe('Y11: each channel fails alone', () => {
       expect(result.hits.map((it) => it.id)).toEqual(plain)
     }
   })
+})
+
+test('in a large index the words of every passage neither decide nor are needed', async () => {
+  const sections = Array.from({ length: 5_200 }, (_, n) => `# Part ${n}\n\nthe common words of section${n}x`)
+  const { search } = await knowing({}, { 'large.md': sections.join('\n\n') })
+  const { hits, channels } = await search('the common words of section4711x')
+  expect(hits.map((it) => it.text)).toEqual([sections[4_711]])
+  expect(channels[1]).toMatchObject({ status: 'answered', hits: 1 })
+  expect((await search('the common words')).hits).toHaveLength(8)
 })
