@@ -102,7 +102,7 @@ export function chatRoute(
 }
 
 /** How a turn that waits can go on. */
-const WAY_OUT: Readonly<Record<PauseReason, string>> = {
+export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
   approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',

@@ -29,6 +29,7 @@ import { openIdentity } from './identity/identity.ts'
 import { turnSlots } from './identity/turn-slots.ts'
 import { reporter } from './logging.ts'
 import { assertMayListen } from './loopback.ts'
+import { mcpRoute } from './mcp/route.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
 import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
@@ -143,6 +144,7 @@ export function createService(options: ServiceOptions): Service {
       rights,
       report,
     }),
+    ...(settings.mcp ? [mcpRoute({ ...settings, limits: settings, engine, audience: watchers, slots, report })] : []),
     ...healthRoutes(engine, () => phase),
     { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
@@ -156,7 +158,7 @@ export function createService(options: ServiceOptions): Service {
   if (identity.mode === 'none') app.use(checkLocalHost(settings.host, origins))
   else app.use(checkConfiguredHost({ allowedHosts: settings.allowedHosts, origins, ambient }))
   if (origins.length > 0) app.use(cors(settings.cors))
-  for (const path of ['/api/*', '/agent/*', '/tasks/*'])
+  for (const path of ['/api/*', '/agent/*', '/tasks/*', '/mcp'])
     app.use(path, async (c, next) => {
       if (phase !== 'stopping') return next()
       c.set('errorCode', 'shutting_down')

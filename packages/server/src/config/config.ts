@@ -33,6 +33,7 @@ export interface ServerConfig {
   readonly maxJsonDepth: number
   readonly requestTimeoutMs: number
   readonly allowedHosts: readonly string[]
+  readonly mcp: boolean
   readonly metrics: 'open' | 'admin'
   readonly cors: CorsConfig
   readonly rateLimits: RateLimits
@@ -252,6 +253,7 @@ function toConfig(
       maxJsonDepth: limits.jsonDepth,
       requestTimeoutMs: limits.requestTime,
       allowedHosts: server.allowedHosts,
+      mcp: server.mcp,
       metrics: server.metrics,
       cors: server.cors,
       rateLimits,

@@ -39,6 +39,7 @@ export const settings = z.strictObject({
       'Names under which the service may be asked (the Host header), with identity on; empty: any.',
       'host names, each with or without a port',
     ),
+    mcp: boolean('Whether the agents are tools of the Model Context Protocol, at POST /mcp.'),
     metrics: choice(['open', 'admin'], 'Who may read /metrics with identity on: everybody, or holders of oxbow:admin.'),
     cors: z.strictObject({
       origins: list(
@@ -145,6 +146,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.limits.jsonDepth': 64,
   'server.limits.requestTime': '30s',
   'server.allowedHosts': [],
+  'server.mcp': true,
   'server.metrics': 'admin',
   'server.cors.origins': [],
   'server.cors.credentials': false,

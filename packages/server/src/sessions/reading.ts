@@ -162,7 +162,7 @@ export async function existing(engine: Engine, sessionId: string, owner: Caller[
 }
 
 /** Proofs and sealed reasoning are between the engine and the provider. */
-const shown = (message: Message): Message => ({
+export const shown = (message: Message): Message => ({
   ...message,
   blocks: message.blocks.map((it): Block => (it.type === 'thinking' ? { type: 'thinking', text: it.text } : it)),
 })

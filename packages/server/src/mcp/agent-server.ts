@@ -1,0 +1,193 @@
+// What one request of MCP finds here: a tool for each agent, and the caller's sessions as resources.
+import { hash, randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { type CallToolResult, McpServer, ResourceTemplate, type ServerContext } from '@modelcontextprotocol/server'
+import { type Engine, isEvent, type SessionItem, type TurnResult } from '@oxbow/core'
+import { z } from 'zod'
+import { sessionForRetry, WAY_OUT } from '../chat.ts'
+import { failureOfError, failureOfStop, sentence } from '../failures.ts'
+import { HttpError } from '../http/errors.ts'
+import { messageText } from '../http/schemas.ts'
+import type { TurnSlots } from '../identity/turn-slots.ts'
+import type { Caller } from '../principal.ts'
+import { existing, shown } from '../sessions/reading.ts'
+import type { Audience } from '../stream/audience.ts'
+import { findTurn } from '../stream/turn-stream.ts'
+
+export interface AgentServing {
+  readonly engine: Engine
+  readonly audience: Audience
+  readonly slots: TurnSlots
+  readonly maxMessageLength: number
+  readonly report: (error: unknown) => string
+  /** What clients of the older protocol may still cancel, by `nameOfCall`. */
+  readonly running: Map<string, AbortController>
+}
+
+/** Who asks, and over which connection. */
+export interface McpCaller extends Caller {
+  /** The name that a client of the older protocol has from us. */
+  readonly client: string | undefined
+  readonly outgoing: ServerResponse
+}
+
+/** A call among those of its client; without a name of the client nobody can speak of it. */
+export const nameOfCall = ({ owner, client }: McpCaller, requestId: string | number): string | undefined =>
+  client && JSON.stringify([owner.tenant, owner.user, client, requestId])
+
+const PROGRESS_MS = 250
+const LISTED_SESSIONS = 50
+const optionalId = z
+  .string()
+  .regex(/^[A-Za-z0-9_.-]{1,128}$/)
+  .optional()
+
+export function agentServer(deps: AgentServing, caller: McpCaller & { readonly era: 'legacy' | 'modern' }): McpServer {
+  const server = new McpServer({ name: 'oxbow', version: '0.1.0' })
+  const inputSchema = z.object({
+    message: messageText(deps.maxMessageLength).describe('What to tell the agent.'),
+    session_id: optionalId.describe(
+      'The conversation to go on with, as an earlier answer named it. Default: a new one.',
+    ),
+    turn_id: optionalId.describe('Makes a repetition safe: the same id is the same turn.'),
+  })
+  for (const name of deps.engine.agents.keys())
+    server.registerTool(
+      toolName(name),
+      {
+        title: name,
+        description: `Asks the agent ${name}, and waits for its answer.`,
+        inputSchema,
+        outputSchema: z.object({
+          session_id: z.string().describe('Give it to go on with this conversation.'),
+          turn_id: z.string(),
+          status: z.enum(['finished', 'waiting', 'cancelled', 'failed']),
+        }),
+      },
+      (input, context) => ask(deps, caller, name, input, context),
+    )
+  server.registerResource(
+    'session',
+    new ResourceTemplate('oxbow://sessions/{sessionId}', {
+      list: async () => {
+        const sessions = await deps.engine.sessions({ ...caller.owner, limit: LISTED_SESSIONS })
+        return {
+          resources: sessions.map(({ key, title }) => ({
+            uri: `oxbow://sessions/${encodeURIComponent(key.session)}`,
+            name: title === '' ? key.session : title,
+            mimeType: 'application/json',
+          })),
+        }
+      },
+    }),
+    { title: 'Sessions', description: 'Your conversations, as the model sees them.', mimeType: 'application/json' },
+    async (uri, { sessionId }) => {
+      const { messages } = await existing(deps.engine, decodeURIComponent(String(sessionId)), caller.owner)
+      return { contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify(messages.map(shown)) }] }
+    },
+  )
+  return server
+}
+
+/** Names of agents are ids, which may have dots. */
+const toolName = (agent: string): string => `ask_${agent.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, 64)
+
+interface Asked {
+  readonly message: string
+  readonly session_id?: string | undefined
+  readonly turn_id?: string | undefined
+}
+
+async function ask(
+  { engine, audience, slots, running, report }: AgentServing,
+  caller: McpCaller & { readonly era: 'legacy' | 'modern' },
+  agent: string,
+  { message, session_id, turn_id }: Asked,
+  { mcpReq }: ServerContext,
+): Promise<CallToolResult> {
+  const { owner, principal, outgoing } = caller
+  const known = nameOfCall(caller, mcpReq.id)
+  // The ids of a client's requests are its own: the same one again is the same turn.
+  const retryKey = turn_id ?? (known && `mcp-${hash('sha256', known).slice(0, 32)}`)
+  const turnId = retryKey ?? randomUUID()
+  const sessionId = session_id ?? (retryKey === undefined ? randomUUID() : sessionForRetry(owner.user, retryKey))
+  const answer = (status: 'finished' | 'waiting' | 'cancelled' | 'failed', text: string): CallToolResult => ({
+    content: [{ type: 'text', text }],
+    structuredContent: { session_id: sessionId, turn_id: turnId, status },
+    ...((status === 'failed' || status === 'cancelled') && { isError: true }),
+  })
+
+  let release: (() => void) | undefined
+  let leave: ((over: boolean) => void) | undefined
+  const stop = new AbortController()
+  try {
+    const session = engine.session({ ...owner, session: sessionId }, { agent })
+    const state = await session.state()
+    if (state.seq > 0 && state.agent !== agent)
+      throw new HttpError(409, 'other_agent', `Session ${sessionId} is a conversation with the agent ${state.agent}.`)
+    release = slots.take(principal, session.key, turnId)
+    leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
+    const left = (): void => leave?.(false)
+    if (outgoing.destroyed) left()
+    outgoing.once('close', left)
+    if (known !== undefined) running.set(known, stop)
+    // In the newer protocol a client cancels by closing the stream; in the older one that says nothing.
+    const cancelled = caller.era === 'modern' ? AbortSignal.any([stop.signal, mcpReq.signal]) : stop.signal
+    cancelled.addEventListener('abort', () => {
+      session.interrupt({ turnId, principal, reason: 'cancelled by the client' }).catch(report)
+    })
+    const turn = session.stream(message, { turnId, principal, surface: 'mcp' })
+    // Told below; whoever reads the stream must not fail for it.
+    turn.result.catch(() => {})
+    const show = progressOf(mcpReq)
+    for await (const item of turn) await show(item)
+    return resultOf(await turn.result, answer)
+  } catch (error) {
+    if (error instanceof HttpError) return answer('failed', error.message)
+    return answer('failed', sentence(failureOfError(error, report)))
+  } finally {
+    leave?.(true)
+    release?.()
+    if (known !== undefined) running.delete(known)
+  }
+}
+
+type Answer = (status: 'finished' | 'waiting' | 'cancelled' | 'failed', text: string) => CallToolResult
+
+function resultOf({ status, reason, text }: TurnResult, answer: Answer): CallToolResult {
+  if (status === 'cancelled') return answer('cancelled', sentence(failureOfStop(reason)))
+  if (status === 'paused')
+    return answer(
+      'waiting',
+      `${text}\nThe agent waits (${reason}). ${WAY_OUT[reason as keyof typeof WAY_OUT]}; then ask again with the same turn_id.`.trim(),
+    )
+  if (text.trim() === '' && reason !== 'completed')
+    return answer('failed', 'The language model gave no answer to this message.')
+  return answer('finished', text)
+}
+
+/** Tells a client that has asked for it what happens: each call of a tool, and the text as it is written. */
+function progressOf({ _meta, notify }: ServerContext['mcpReq']): (item: SessionItem) => Promise<void> {
+  const progressToken = _meta?.progressToken
+  if (progressToken === undefined) return async () => {}
+  let progress = 0
+  let text = ''
+  let shownAt = 0
+  const say = (message: string): Promise<void> =>
+    notify({ method: 'notifications/progress', params: { progressToken, progress: ++progress, message } })
+  const flush = async (): Promise<void> => {
+    if (text === '') return
+    const written = text
+    text = ''
+    shownAt = performance.now()
+    await say(written)
+  }
+  return async (item) => {
+    if (item.type === 'text.delta') {
+      text += item.text
+      if (performance.now() - shownAt > PROGRESS_MS) await flush()
+    } else if (item.type === 'progress.delta') await say(item.text)
+    else if (item.type === 'call.delta') await say(`calls ${item.tool}`)
+    else if (isEvent(item)) await flush()
+  }
+}

@@ -1,0 +1,57 @@
+// POST /mcp: the agents as tools of the Model Context Protocol, over streamable HTTP. Nothing is kept between two requests but
+// what can still be stopped, so that any replica answers any of them.
+import { randomUUID } from 'node:crypto'
+import { createMcpHandler } from '@modelcontextprotocol/server'
+import { z } from 'zod'
+import { type BodyLimits, readJson } from '../http/body.ts'
+import { type Route, route } from '../http/route.ts'
+import { callerOf } from '../principal.ts'
+import { type AgentServing, agentServer, type McpCaller, nameOfCall } from './agent-server.ts'
+
+export type McpServing = Omit<AgentServing, 'running'> & { readonly limits: BodyLimits }
+
+const SESSION = 'mcp-session-id'
+/** What we have given clients of 2025-11-25, and nothing else. */
+const SESSION_ID = /^[0-9a-f-]{36}$/
+
+const message = z.looseObject({
+  method: z.string().optional(),
+  params: z.looseObject({ requestId: z.union([z.string(), z.number()]).optional() }).optional(),
+})
+
+export function mcpRoute({ limits, ...deps }: McpServing): Route {
+  const running: AgentServing['running'] = new Map()
+  const handler = createMcpHandler(
+    ({ era, authInfo }) => agentServer({ ...deps, running }, { ...(authInfo?.extra as unknown as McpCaller), era }),
+    { onerror: (error) => void deps.report(error) },
+  )
+  return route({
+    method: 'post',
+    path: '/mcp',
+    id: 'mcp',
+    summary: 'Model Context Protocol over streamable HTTP: each agent is a tool.',
+    headers: z.object({
+      'Mcp-Session-Id': z.string().optional().describe('As the answer to `initialize` gave it: the name of a client.'),
+    }),
+    answers: {
+      200: { description: 'A JSON-RPC message, or a stream of them.', contentType: 'text/event-stream' },
+      202: { description: 'A notification was taken.' },
+    },
+    async handle(_request, c) {
+      const body = await readJson(c, limits)
+      const { method, params } = message.safeParse(body).data ?? {}
+      const given = c.req.header(SESSION)
+      const client = given !== undefined && SESSION_ID.test(given) ? given : undefined
+      const caller: McpCaller = { ...callerOf(c), client, outgoing: c.env.outgoing }
+      if (method === 'notifications/cancelled' && params?.requestId !== undefined)
+        running.get(nameOfCall(caller, params.requestId) ?? '')?.abort()
+      const answer = await handler.fetch(c.req.raw, {
+        parsedBody: body,
+        authInfo: { token: '', clientId: caller.principal.user, scopes: [], extra: { ...caller } },
+      })
+      // A name for the client, so that its next requests can say which of its own they cancel or repeat.
+      if (method === 'initialize' && answer.ok) answer.headers.set(SESSION, randomUUID())
+      return answer
+    },
+  })
+}
