@@ -141,7 +141,9 @@ test('the default agent uses the default model, and its spare when that is refus
 test('oxbow serve says which model answers, and which stands in', async () => {
   const { at, env } = await two()
   const command = at.start(['serve', '--port', '0'], { env })
-  await command.shows(/model {3}main \(deepseek:locked\), else spare/)
+  const line = /model {3}main \(deepseek:locked\), else spare/
+  await command.shows(line)
+  expect(command.output()).toMatch(line)
   command.inner('SIGTERM')
   await command.ended
 })
@@ -155,7 +157,7 @@ test('X6 oxbow chat shows after a turn what the context, the turn and the sessio
   await chat.shows('context 14 · turn 14 tokens $0.000018 · session 14 tokens $0.000018')
   await chat.shows('> ')
   chat.type('/usage\r')
-  await chat.shows('session     10           0         0       4         0  $0.000018')
+  await expect(chat.shows('session     10           0         0       4         0  $0.000018')).resolves.toBeUndefined()
   chat.type('/exit\r')
   await chat.closed
 })
