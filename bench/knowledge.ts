@@ -96,7 +96,7 @@ async function measure({ directory, passages, dimensions }: KnowledgeJob): Promi
   const unchangedSeconds = await seconds(() => knowledge.refresh())
   const count = (await knowledge.documents()).reduce((sum, it) => sum + it.passages, 0)
 
-  const questions = Array.from({ length: 300 }, (_, n) =>
+  const questions = Array.from({ length: 150 }, (_, n) =>
     n % 3 === 0 ? chinese(12) : n % 3 === 1 ? `${words(6)}?` : `where is ${order(Math.floor(next() * passages))}`,
   )
   for (const it of questions.slice(0, 20)) await knowledge.search(it)

@@ -98,17 +98,35 @@ export function reader(database: DatabaseSync) {
 
   function byVector({ embedder, vector }: NonNullable<ChannelsQuery['vector']>, query: ChannelsQuery): ChannelAnswer {
     const { condition, values } = conditionOf(query.filter)
-    const pairs = 'FROM passages p JOIN vectors v ON v.embedder = ? AND v.content = p.content'
-    const sql = `SELECT ${columns}, 1 - found.distance AS score FROM (
-        SELECT p.id, vec_distance_cosine(v.vector, ?) AS distance
-        ${pairs} JOIN documents d ON d.id = p.document WHERE true ${condition} ORDER BY 2, 1 LIMIT ?
-      ) found JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
-    const passages = inOrder(ask(sql, bytesOf(vector), embedder, ...values, query.limit))
-    const [{ missing }] = ask(
-      `SELECT (SELECT count(*) FROM passages) - (SELECT count(*) ${pairs}) AS missing`,
-      embedder,
-    ) as [{ missing: number }]
+    const distance = 'vec_distance_cosine(v.vector, ?) AS distance'
+    // Without a filter the vectors are read in the order in which they lie; some may belong to no passage any more.
+    const found =
+      condition === ''
+        ? `SELECT p.id, near.distance FROM (
+             SELECT v.content, ${distance} FROM vectors v WHERE v.embedder = ? ORDER BY 2, 1 LIMIT 2 * ?
+           ) near JOIN passages p ON p.content = near.content`
+        : `SELECT p.id, ${distance} FROM documents d JOIN passages p ON p.document = d.id
+             JOIN vectors v ON v.embedder = ? AND v.content = p.content WHERE true ${condition} ORDER BY 2, 1 LIMIT ?`
+    const sql = `SELECT ${columns}, 1 - found.distance AS score FROM (${found}) found
+      JOIN passages p ON p.id = found.id JOIN documents d ON d.id = p.document`
+    const passages = inOrder(ask(sql, bytesOf(vector), embedder, ...values, query.limit)).slice(0, query.limit)
+    const missing = withoutVector(embedder)
     return missing === 0 ? { passages } : { passages, reason: `${missing} passages have no vector yet: index again` }
+  }
+
+  let counted = { version: -1, embedder: '', missing: 0 }
+  /** Counted again only when somebody has written. */
+  function withoutVector(embedder: string): number {
+    const [{ version }] = ask('PRAGMA data_version').map((it) => ({ version: it.data_version as number })) as [
+      { version: number },
+    ]
+    if (counted.version !== version || counted.embedder !== embedder) {
+      const sql = `SELECT count(*) AS missing FROM passages p
+        WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.embedder = ? AND v.content = p.content)`
+      const [{ missing }] = ask(sql, embedder) as [{ missing: number }]
+      counted = { version, embedder, missing }
+    }
+    return counted.missing
   }
 
   return {

@@ -37,6 +37,7 @@ const schema = `
     content BLOB NOT NULL,           -- digest of what is embedded
     UNIQUE (document, key)
   ) STRICT;
+  CREATE INDEX IF NOT EXISTS passages_by_content ON passages (content);
 
   -- The terms, made by analyser.ts: FTS5 only splits them at spaces, stems them and folds accents.
   CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5 (
@@ -49,8 +50,8 @@ const schema = `
     embedder TEXT NOT NULL,
     content BLOB NOT NULL,
     vector BLOB NOT NULL,
-    PRIMARY KEY (embedder, content)
-  ) STRICT, WITHOUT ROWID;
+    UNIQUE (embedder, content)       -- no key of the table itself: rows that long would each take a page of their own
+  ) STRICT;
 
   CREATE TABLE IF NOT EXISTS problems (
     path TEXT PRIMARY KEY,
