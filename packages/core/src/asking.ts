@@ -8,6 +8,10 @@ export interface ApprovalRequest {
   readonly reason: string
   /** Another agent asks, and this call for it: whoever decides here decides there, and with the same choices. */
   readonly origin?: NonNullable<Event<'approval.requested'>['origin']>
+  /** Whose arguments they are. Default: the tool that asks. */
+  readonly tool?: string
+  /** Rules that would let calls like it run. Default: none. */
+  readonly suggestions?: readonly string[]
   /** Instead of the tool's own. */
   readonly approver?: string
   /** Milliseconds since 1970. Default: the agent's time for approvals from now on. */

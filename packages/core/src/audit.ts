@@ -24,6 +24,10 @@ export function auditOf(
   )
   if (turn === undefined || call === undefined) return undefined
   const { decided, approval } = call
+  const asked = event.type === 'approval.resolved' ? approval?.requested : undefined
+  // What another agent asks is about its tool, not about the one that waits for it.
+  const tool = asked?.tool ?? call.tool
+  const agent = asked?.origin?.agents.at(-1) ?? state.agent
   const resolved = event.type === 'approval.resolved' ? event : approval?.resolved
   return {
     key,
@@ -32,9 +36,9 @@ export function auditOf(
     event: event.type,
     turnId: turn.turnId,
     callId: call.callId,
-    tool: call.tool,
+    tool,
     principal: turn.principal,
-    arguments: withoutSecrets(argumentsOf(call, event), secretsOf(state.agent, call.tool)),
+    arguments: withoutSecrets(argumentsOf(call, event), secretsOf(agent, tool)),
     decision: event.type === 'approval.resolved' ? event.verdict : decided?.decision,
     rule: event.type === 'approval.resolved' ? approval?.requested.rule : decided?.rule,
     reason: event.type === 'approval.resolved' ? event.reason : decided?.reason,

@@ -1,6 +1,6 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
-import { answerAbove } from './children/rise.ts'
+import { type Answer, answerAbove } from './children/rise.ts'
 import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
 import { type ApprovalDecision, checkDecision, type Deciding, expired, resolveApproval } from './deciding.ts'
@@ -271,17 +271,22 @@ export function openSession(
     }))
     if (requested?.origin !== undefined) return decideOrigin(requested.origin, decision, principal)
     const checked = await current(({ state }) => checkDecision(state, deciding(state, approvalId, decision, principal)))
+    const { reason, arguments: edited } = checked.decision
+    const answerOf = (inTime: boolean): Answer =>
+      inTime
+        ? {
+            verdict: decision.verdict,
+            principal,
+            ...(reason !== undefined && { reason }),
+            ...(edited !== undefined && { arguments: { ...edited } }),
+          }
+        : { verdict: 'expired' }
     const submitted = await bring((draft): Submitted | undefined => {
       const after = draft.state.seq
       const turnId = resolveApproval(draft, deciding(draft.state, approvalId, checked.decision, principal))
       return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
     })
-    const answer = { verdict: submitted === undefined ? ('expired' as const) : decision.verdict }
-    const origin = { session: key.session, approvalId }
-    await answerAbove(engine, key, from, origin, {
-      ...answer,
-      ...(submitted && { principal, reason: decision.reason }),
-    })
+    await answerAbove(engine, key, from, { session: key.session, approvalId }, answerOf(submitted !== undefined))
     if (submitted === undefined) throw expired()
     const { remember: rule } = decision
     if (rule !== undefined && rule.scope !== 'session') {

@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { type Engine, type Event, isId } from '@oxbow/core'
 import { z } from 'zod'
-import { openApprovals } from './approvals/find.ts'
+import { openApprovals, openFound } from './approvals/find.ts'
 import { approvalView, viewOf } from './approvals/view.ts'
 import { failureOf, failureOfStop } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
@@ -88,8 +88,9 @@ export function chatRoute(
       if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
       const reply = result.text
       if (result.status === 'paused') {
-        const approvals = openApprovals(await session.state()).map((requested) =>
-          viewOf(session.key, { requested, resolved: undefined, finished: undefined, asker: principal }, principal),
+        const state = await session.state()
+        const approvals = openApprovals(state).map((it) =>
+          viewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result
         return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)

@@ -6,22 +6,26 @@ import type { SessionKey } from '../ports.ts'
 import type { TurnState } from '../state.ts'
 
 type Origin = NonNullable<Event<'approval.requested'>['origin']>
-type Answer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 'reason'>
+export type Answer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 'reason' | 'arguments'>
 
 /** The first approval that a child's turn waits for, as its parent asks for it. */
 export function questionOf(agent: string, session: string, turn: TurnState): ApprovalRequest | undefined {
   const open = turn.calls.find((it) => it.finished === undefined && it.approval && it.approval.resolved === undefined)
   const requested = open?.approval?.requested
   if (requested === undefined) return undefined
-  const { approvalId, tool, approver, expiresAt, reason } = requested
-  if (requested.origin !== undefined) {
-    const { origin } = requested
-    return { arguments: requested.arguments, reason, origin, expiresAt, ...(approver !== undefined && { approver }) }
+  const { tool, suggestions, approver, expiresAt, reason } = requested
+  const own = {
+    session,
+    approvalId: requested.approvalId,
+    agents: [...(turn.delegation?.ancestors ?? []).map((it) => it.agent), agent],
   }
   return {
-    arguments: { agent, tool, arguments: requested.arguments },
-    reason: `The agent ${agent} waits for an approval of ${tool}: ${reason}`,
-    origin: { session, approvalId, agents: [...(turn.delegation?.ancestors ?? []).map((it) => it.agent), agent] },
+    tool,
+    arguments: requested.arguments,
+    // Only the first on its way up adds who asks.
+    reason: requested.origin === undefined ? `The agent ${agent} asks: ${reason}` : reason,
+    suggestions,
+    origin: requested.origin ?? own,
     expiresAt,
     ...(approver !== undefined && { approver }),
   }

@@ -106,17 +106,18 @@ export function asksMeanwhile(
 ): Asks {
   const given = { ...request.arguments }
   const approver = request.approver ?? tool.approver
+  const name = request.tool ?? tool.name
   return {
     type: 'approval.requested',
     turnId,
     approvalId: `approval_${callId.slice('call_'.length)}_${attempt}`,
     callId,
-    tool: tool.name,
+    tool: name,
     arguments: given,
-    digest: digestOf(tool.name, given),
+    digest: digestOf(name, given),
     rule: `asks:${tool.name}`,
     reason: request.reason,
-    suggestions: [],
+    suggestions: [...(request.suggestions ?? [])],
     ...(approver !== undefined && { approver }),
     ...(request.origin && { origin: request.origin }),
     expiresAt: request.expiresAt ?? Date.now() + agent.limits.approvalTimeoutMs,

@@ -207,7 +207,9 @@ export function runEncoder(run: {
       else if (approvals.size > 0)
         finish({
           type: 'interrupt',
-          interrupts: [...approvals.values()].map((it) => interruptOf(it, wire(it.callId), schemaOf?.(it.tool))),
+          interrupts: [...approvals.values()].map((it) =>
+            interruptOf(it, wire(it.callId), it.origin === undefined ? schemaOf?.(it.tool) : undefined),
+          ),
         })
       // Who runs a call elsewhere has been told all of it: the run is complete, and its result begins another.
       else finish({ type: 'success', pendingToolCallIds: [...externals].map(wire) })

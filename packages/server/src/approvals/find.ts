@@ -1,5 +1,5 @@
 // Finds an approval in its session: in the state while its step is open, in the journal afterwards.
-import type { Event, Principal, Session, SessionState } from '@oxbow/core'
+import type { Delegation, Engine, Event, Principal, Session, SessionKey, SessionState } from '@oxbow/core'
 
 export interface Found {
   readonly requested: Event<'approval.requested'>
@@ -9,6 +9,43 @@ export interface Found {
   readonly finished: Event<'call.finished'> | undefined
   /** For whom the turn runs. */
   readonly asker: Principal
+  /** When it was asked below the session that the person knows. */
+  readonly source: Source | undefined
+}
+
+export interface Source {
+  /** The session at the top, and the one whose call it is. */
+  readonly rootSessionId: string
+  readonly sessionId: string
+  /** From the top to the one that asks. */
+  readonly agents: readonly string[]
+}
+
+export function sourceOf(
+  key: SessionKey,
+  agent: string,
+  { origin }: Event<'approval.requested'>,
+  delegation: Delegation | undefined,
+): Source | undefined {
+  if (origin === undefined && delegation === undefined) return undefined
+  const { ancestors } = delegation ?? { ancestors: [] }
+  return {
+    rootSessionId: ancestors[0]?.session ?? key.session,
+    sessionId: origin?.session ?? key.session,
+    agents: origin?.agents ?? [...ancestors.map((it) => it.agent), agent],
+  }
+}
+
+/** Whether the call above waits for this one and asks in its place: then the approval is found there. */
+export async function risesFrom(engine: Engine, key: SessionKey, { turn }: SessionState): Promise<boolean> {
+  const parent = turn?.delegation?.ancestors.at(-1)
+  if (turn === undefined || parent === undefined) return false
+  const above = await engine.session({ ...key, session: parent.session }).state()
+  const record = above.children.find((it) => it.childTurnId === turn.turnId)
+  return (
+    record?.background === false &&
+    above.turn?.calls.some((it) => it.callId === record.callId && it.finished === undefined) === true
+  )
 }
 
 const PAGE = 500
@@ -19,6 +56,15 @@ export const openApprovals = ({ turn }: SessionState): Event<'approval.requested
     approval === undefined || approval.resolved !== undefined || finished !== undefined ? [] : [approval.requested],
   )
 
+/** An approval of the turn that runs. */
+export const openFound = (key: SessionKey, state: SessionState, requested: Event<'approval.requested'>): Found => ({
+  requested,
+  resolved: undefined,
+  finished: undefined,
+  asker: state.turn!.principal,
+  source: sourceOf(key, state.agent, requested, state.turn!.delegation),
+})
+
 /** From the end on: what is asked for is rarely old. */
 export async function findApproval(
   session: Session,
@@ -26,8 +72,7 @@ export async function findApproval(
   approvalId: string,
 ): Promise<Found | undefined> {
   const open = openApprovals(state).find((it) => it.approvalId === approvalId)
-  if (open !== undefined)
-    return { requested: open, resolved: undefined, finished: undefined, asker: state.turn!.principal }
+  if (open !== undefined) return openFound(session.key, state, open)
   let resolved: Found['resolved']
   let requested: Found['requested'] | undefined
   const finished = new Map<string, Event<'call.finished'>>()
@@ -38,7 +83,13 @@ export async function findApproval(
       else if (event.type === 'call.finished') finished.set(event.callId, event)
       else if (event.type === 'approval.requested' && event.approvalId === approvalId) requested = event
       else if (event.type === 'turn.started' && event.turnId === requested?.turnId)
-        return { requested, resolved, finished: finished.get(requested.callId), asker: event.principal }
+        return {
+          requested,
+          resolved,
+          finished: finished.get(requested.callId),
+          asker: event.principal,
+          source: sourceOf(session.key, event.agent.name, requested, event.delegation),
+        }
     }
   }
   return undefined

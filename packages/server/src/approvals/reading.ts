@@ -5,7 +5,7 @@ import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, optionalId, userQuery } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
-import { type Found, findApproval, openApprovals } from './find.ts'
+import { type Found, findApproval, openApprovals, openFound, risesFrom } from './find.ts'
 import { placeOf } from './public-id.ts'
 import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
 
@@ -49,8 +49,10 @@ export function approvalList(engine: Engine): Route {
           if (approvals.length >= limit && updatedAt !== before) return c.json({ approvals, next: before })
           before = updatedAt
           const state = await engine.session(key).state()
-          for (const requested of openApprovals(state)) {
-            const found = { requested, resolved: undefined, finished: undefined, asker: state.turn!.principal }
+          const open = openApprovals(state)
+          if (open.length === 0 || (await risesFrom(engine, key, state))) continue
+          for (const requested of open) {
+            const found = openFound(key, state, requested)
             if (!mine && !mayDecide(requested, principal, key)) continue
             if (tool !== undefined && requested.tool !== tool) continue
             if (askedBy && askedBy !== found.asker.user) continue

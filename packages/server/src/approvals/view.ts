@@ -15,6 +15,14 @@ export const approvalView = z.object({
   userId: z.string().describe('Whose session it is.'),
   turnId: z.string(),
   callId: z.string(),
+  source: z
+    .object({
+      rootSessionId: z.string().describe('The session at the top of the agents.'),
+      sessionId: z.string().describe('The session whose call it is.'),
+      agents: z.array(z.string()).describe('From the top to the one that asks.'),
+    })
+    .optional()
+    .describe('When an agent asks that works for another.'),
   askedBy: z.object({ user: z.string(), department: z.string().optional() }),
   tool: z.string(),
   arguments: given.describe('Exactly what runs if it is approved as it is.'),
@@ -49,7 +57,7 @@ export type ApprovalView = z.infer<typeof approvalView>
 
 export function viewOf(
   key: SessionKey,
-  { requested, resolved, finished, asker }: Found,
+  { requested, resolved, finished, asker, source }: Found,
   principal: Principal,
 ): ApprovalView {
   const { approvalId, turnId, callId, tool, digest, reason, rule, suggestions, approver, expiresAt, at } = requested
@@ -62,6 +70,7 @@ export function viewOf(
     userId: key.user,
     turnId,
     callId,
+    ...(source && { source: { ...source, agents: [...source.agents] } }),
     askedBy: { user: asker.user, ...(department !== undefined && { department }) },
     tool,
     arguments: requested.arguments,
@@ -78,7 +87,7 @@ export function viewOf(
   }
 }
 
-export function statusOf({ requested, resolved, finished }: Omit<Found, 'asker'>): ApprovalView['status'] {
+export function statusOf({ requested, resolved, finished }: Omit<Found, 'asker' | 'source'>): ApprovalView['status'] {
   if (resolved !== undefined) return resolved.verdict
   if (finished !== undefined) return 'cancelled'
   return requested.expiresAt <= Date.now() ? 'expired' : 'open'
