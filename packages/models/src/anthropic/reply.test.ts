@@ -190,7 +190,7 @@ describe('usage', () => {
       start({ input_tokens: 500, output_tokens: 1 }),
       block(0, { type: 'text', text: 'one two three' }),
     )
-    expect(error.partial?.usage).toMatchObject({ inputTokens: 500, outputTokens: 4, estimated: true })
+    expect(error.partial?.usage).toMatchObject({ inputTokens: 500, outputTokens: 3, estimated: true })
   })
 
   test('that nobody told is estimated', async () => {

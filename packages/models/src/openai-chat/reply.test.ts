@@ -246,7 +246,7 @@ describe('usage', () => {
       inputTokens: 5,
       cacheReadTokens: 0,
       cacheWriteTokens: 0,
-      outputTokens: 3,
+      outputTokens: 2,
       reasoningTokens: 0,
       estimated: true,
     })
