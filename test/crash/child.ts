@@ -45,7 +45,7 @@ async function live(life: Life): Promise<Report> {
         model: openaiChat({ provider: 'test', model: life.scenario, baseUrl: life.url }),
         instructions: 'Work.',
         limits: { maxRecoveries: 1_000 },
-        ...definition(scenario, it),
+        ...definition(scenario, it, backend),
       }),
     ],
     faultPoint,

@@ -18,6 +18,7 @@ describe('X2: a turn that is killed at any point ends as if nothing had happened
     const { points } = calm.report
     expect(points).toContain('append.before')
     expect(points).toContain('model.after')
+    if (scenarios[scenario]!.capabilities !== undefined) expect(points).toContain('compaction.after')
     const failures: string[] = []
     const offset = Object.keys(scenarios).indexOf(scenario) % STRIDE
     for (let n = 1 + offset; n <= points.length; n += STRIDE)

@@ -3,6 +3,8 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type AgentDefinition,
+  type Backend,
+  type Capability,
   externalTool,
   type FaultPoint,
   type JsonSchema,
@@ -10,6 +12,7 @@ import {
   type Tool,
   tool,
 } from '@oxbow/core'
+import { compaction } from '@oxbow/harness/compaction'
 import type { Reply, ScriptedRequest } from '@oxbow/testing'
 
 export interface Scenario {
@@ -17,8 +20,9 @@ export interface Scenario {
   readonly allow?: readonly string[]
   readonly deny?: readonly string[]
   readonly output?: JsonSchema
-  /** The model's answer by the number of tool messages and answers that this turn has seen. */
-  readonly replies: readonly Reply[]
+  readonly capabilities?: (backend: Backend) => readonly Capability[]
+  /** The model's answer by the number of answers that the request holds, or by what else is in it. */
+  readonly replies: readonly Reply[] | ((request: ScriptedRequest) => Reply | undefined)
   /** Tools whose outcome may honestly be unknown after a kill in the middle of them. */
   readonly mayBeUnknown?: readonly string[]
 }
@@ -57,6 +61,30 @@ const read = tool({
   input: word,
   run: ({ word: it }) => `read ${String(it)}`,
 })
+
+const page = tool({
+  name: 'page',
+  description: 'Reads a page.',
+  effects: ['read'],
+  input: word,
+  run: ({ word: it }) => `page ${String(it)}: ${'long '.repeat(400)}`,
+})
+
+/** Reads one page after the other, by the last one that it was shown; notes are written when they are asked for. */
+function pageByPage({ messages }: ScriptedRequest): Reply | undefined {
+  if (String(messages[0]?.content).startsWith('You keep the notes'))
+    return { text: '{"add":[{"kind":"fact","text":"Pages are long.","where":"page a"}]}' }
+  const last = messages.findLast((it) => it.role === 'tool')
+  const read = /^page (\w)/.exec(String(last?.content))?.[1]
+  if (read === 'e') return { text: 'I have read all pages.' }
+  const next = read === undefined ? 'a' : String.fromCharCode(read.charCodeAt(0) + 1)
+  return { calls: [{ name: 'page', arguments: { word: next } }] }
+}
+
+const tooLong: Reply = {
+  status: 400,
+  body: { error: { code: 'context_length_exceeded', message: 'maximum context length is 8192 tokens' } },
+}
 
 export const scenarios: Record<string, Scenario> = {
   'parallel reads over three steps': {
@@ -166,6 +194,16 @@ export const scenarios: Record<string, Scenario> = {
       { text: '{"total":6}' },
     ],
   },
+  'a conversation that is compacted between its steps': {
+    tools: () => [page],
+    capabilities: ({ journal }) => [compaction({ journal, trigger: 6, keep: 2 })],
+    replies: pageByPage,
+  },
+  'a conversation that the provider refuses as too long': {
+    tools: () => [page],
+    capabilities: ({ journal }) => [compaction({ journal })],
+    replies: (request) => (JSON.stringify(request.messages).length > 7_000 ? tooLong : pageByPage(request)),
+  },
   'broken arguments until the tool is given up': {
     tools: () => [read],
     replies: [
@@ -198,12 +236,18 @@ function send(it: World, { reconcile }: Pick<Parameters<typeof tool>[0], 'reconc
 
 /** The same question always meets the same answer, however often it is asked. */
 export function replyTo(scenario: Scenario, request: ScriptedRequest): Reply | undefined {
+  if (typeof scenario.replies === 'function') return scenario.replies(request)
   const answers = request.messages.filter((it) => it.role === 'assistant').length
   return scenario.replies[answers]
 }
 
-export const definition = (scenario: Scenario, it: World): Pick<AgentDefinition, 'tools' | 'allow' | 'deny'> => ({
+export const definition = (
+  scenario: Scenario,
+  it: World,
+  backend: Backend,
+): Pick<AgentDefinition, 'tools' | 'capabilities' | 'allow' | 'deny'> => ({
   tools: scenario.tools(it),
+  capabilities: scenario.capabilities?.(backend) ?? [],
   allow: scenario.allow ?? [],
   deny: scenario.deny ?? [],
 })

@@ -16,6 +16,8 @@ export interface SessionSearch {
   readonly before?: number
   /** How much is read for one page. Default 20,000. */
   readonly maxEvents?: number
+  /** What is passed over, for example what an earlier search has said. */
+  readonly skip?: (said: Said) => boolean
 }
 
 export interface SessionHit {
@@ -42,6 +44,10 @@ export interface SessionHits {
 export interface Said {
   readonly role: 'user' | 'assistant' | 'call' | 'result'
   readonly text: string
+  /** Of a call and a result. */
+  readonly callId?: string
+  /** Of a call. */
+  readonly tool?: string
 }
 
 const PER_SESSION = 3
@@ -54,11 +60,9 @@ export function saidIn(event: Event): Said[] {
     case 'turn.steered':
       return textOf('user', event.input)
     case 'model.finished':
-      return textOf('assistant', event.message.blocks)
-    case 'call.decided':
-      return [{ role: 'call', text: `${event.callId} ${JSON.stringify(event.arguments)}` }]
+      return [...textOf('assistant', event.message.blocks), ...event.message.blocks.flatMap(callIn)]
     case 'call.finished':
-      return textOf('result', event.content)
+      return textOf('result', event.content).map((it) => ({ ...it, callId: event.callId }))
     default:
       return []
   }
@@ -71,6 +75,21 @@ function textOf(role: Said['role'], blocks: readonly Block[]): Said[] {
   return text === '' ? [] : [{ role, text }]
 }
 
+function callIn(block: Block): Said[] {
+  if (block.type !== 'call') return []
+  const { callId, tool } = block
+  return [{ role: 'call', text: `${tool} ${readable(block.arguments)}`, callId, tool }]
+}
+
+/** Models write other letters than Latin as they are, or as escapes that nobody looks for. */
+function readable(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json))
+  } catch {
+    return json
+  }
+}
+
 /**
  * The newest hits, of at most three in each session; of one session, all of them up to `limit`.
  *
@@ -78,8 +97,9 @@ function textOf(role: Said['role'], blocks: readonly Block[]): Said[] {
  * const { hits } = await searchSessions(backend.journal, { tenant: 'default', user: 'ann', text: 'invoice 4711' })
  */
 export async function searchSessions(journal: Journal, search: SessionSearch): Promise<SessionHits> {
-  const { tenant, user, session, text, limit = 20, maxEvents = 20_000 } = search
+  const { tenant, user, session, text, limit = 20, maxEvents = 20_000, skip = () => false } = search
   const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const wanted = { words, skip }
   if (words.length === 0) return { hits: [], complete: true }
   const hits: SessionHit[] = []
   const room = { events: maxEvents }
@@ -88,7 +108,7 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
     const complete = await searchOne(
       journal,
       { key, title: '', head: await journal.head(key) },
-      words,
+      wanted,
       limit,
       room,
       hits,
@@ -100,7 +120,7 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
     const page = await journal.list({ tenant, user, limit: READ_AT_ONCE / 10, ...(before !== undefined && { before }) })
     if (page.length === 0) return { hits, complete }
     for (const [n, row] of page.entries()) {
-      complete = (await searchOne(journal, row, words, PER_SESSION, room, hits)) && complete
+      complete = (await searchOne(journal, row, wanted, PER_SESSION, room, hits)) && complete
       before = row.updatedAt
       // Sessions of one millisecond belong to one page: `before` could not tell them apart.
       const last = page[n + 1]?.updatedAt !== before
@@ -113,7 +133,7 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
 async function searchOne(
   journal: Journal,
   { key, title, head }: { readonly key: SessionKey; readonly title: string; readonly head: number },
-  words: readonly string[],
+  { words, skip }: { readonly words: readonly string[]; readonly skip: (said: Said) => boolean },
   most: number,
   room: { events: number },
   hits: SessionHit[],
@@ -127,7 +147,7 @@ async function searchOne(
     for (const event of events.reverse())
       for (const said of saidIn(event)) {
         const at = placeOf(said.text, words)
-        if (at === undefined) continue
+        if (at === undefined || skip(said)) continue
         const { seq } = event
         const turnId = event.type === 'session.opened' ? '' : event.turnId
         hits.push({

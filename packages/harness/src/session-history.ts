@@ -4,6 +4,7 @@ import {
   type Event,
   type InputBlock,
   type Journal,
+  type Said,
   type SessionKey,
   saidIn,
   searchSessions,
@@ -14,6 +15,12 @@ const PAGE = 8_000
 
 /** Whose sessions is told by the session that asks, never by arguments. */
 const own = ({ tenant, user }: SessionKey, session: string): SessionKey => ({ tenant, user, session })
+
+/** What these tools have said before: it would be found again and again. */
+const isOurs = ({ role, tool, text }: Said): boolean =>
+  role === 'call'
+    ? tool === 'session_search' || tool === 'session_read'
+    : role === 'result' && /^<data id="[0-9a-f]+" title="(?:search results|session )/.test(text)
 
 export const sessionSearch = (journal: Journal) =>
   tool({
@@ -36,7 +43,14 @@ export const sessionSearch = (journal: Journal) =>
       const { query, everywhere = false, limit = 8 } = input as { query: string; everywhere?: boolean; limit?: number }
       const { tenant, user } = session
       const only = everywhere ? {} : { session: session.session }
-      const { hits, complete } = await searchSessions(journal, { tenant, user, ...only, text: query, limit })
+      const { hits, complete } = await searchSessions(journal, {
+        tenant,
+        user,
+        ...only,
+        text: query,
+        limit,
+        skip: isOurs,
+      })
       const rest = complete ? '' : '\n[There is more than was looked at; search for rarer words.]'
       if (hits.length === 0) return `Nothing was found for ${JSON.stringify(query)}.${rest}`
       const lines = hits.map(
@@ -100,6 +114,7 @@ async function readPage(journal: Journal, key: SessionKey, wanted: ReadInput): P
     if (events.length === 0) return { text, files }
     for (const event of events) {
       for (const said of isWanted(event, wanted) ? saidIn(event) : []) {
+        if (wanted.call !== undefined && said.callId !== wanted.call) continue
         const line = `[seq ${event.seq}, ${said.role}] ${said.text}\n`
         const start = event.seq === from ? offset : 0
         const room = PAGE - text.length
@@ -117,7 +132,7 @@ function isWanted(event: Event, { call, turn, only }: ReadInput): boolean {
   if (turn !== undefined && !('turnId' in event && event.turnId === turn)) return false
   if (only === 'user' && event.type !== 'turn.started' && event.type !== 'turn.steered') return false
   if (call === undefined) return true
-  return (event.type === 'call.decided' || event.type === 'call.finished') && event.callId === call
+  return event.type === 'model.finished' || (event.type === 'call.finished' && event.callId === call)
 }
 
 function filesIn(event: Event): InputBlock[] {

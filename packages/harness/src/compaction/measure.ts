@@ -23,12 +23,14 @@ export interface Ruler {
 }
 
 /** Estimates that are corrected by what the provider has counted for this very conversation. */
-export function rulerFor({ conversation, system, tools }: CompactionRequest): Ruler {
+export function rulerFor({ conversation, reason, system, tools }: CompactionRequest): Ruler {
   const counted = countedIn(conversation)
   const fixed = fixedTokens(system, [])
   const toolsFixed = fixedTokens('', tools)
   const estimated = fixed + toolsFixed + sum(conversation.messages.slice(0, counted))
-  const factor = counted === 0 ? 1 : conversation.contextTokens / estimated
+  const measured = counted === 0 ? 1 : conversation.contextTokens / estimated
+  // A provider that has counted little and then refuses counts otherwise than it says.
+  const factor = reason === 'overflow' ? Math.max(1, measured) : measured
   const scaled = (tokens: number): number => Math.ceil(tokens * factor)
   const total = (messages: readonly Message[]): number => scaled(fixed + toolsFixed + sum(messages))
   return {
