@@ -3,6 +3,9 @@ import { writeSync } from 'node:fs'
 import type { Tool, ToolContext } from '@oxbow/core'
 import { type McpAuth, mcp } from '@oxbow/harness'
 
+/** The suite starts all scenarios at once, which keeps a small machine busy. */
+const PATIENCE_MS = 200_000
+
 const url = process.argv.at(-1)!
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? ''
 const given = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}') as {
@@ -60,10 +63,10 @@ function authOf(): McpAuth | undefined {
 const auth = authOf()
 // The suite wants the first answer to be a yes. That people are asked first is shown in the tests of the client.
 const onQuestion = scenario.startsWith('elicitation') ? () => ({ action: 'accept' as const, content: {} }) : 'ask'
-const servers = await mcp({ suite: { url, tools: ['*'], onQuestion, ...(auth !== undefined && { auth }) } })
+const servers = await mcp({ suite: { url, tools: ['*'], onQuestion, ...(auth !== undefined && { auth }) } }, { connectTimeoutMs: PATIENCE_MS })
 
 async function call(tool: Tool, input: Record<string, unknown>, decision?: ToolContext['decision']): Promise<unknown> {
-  const context = { signal: AbortSignal.timeout(20_000), progress() {}, decision }
+  const context = { signal: AbortSignal.timeout(PATIENCE_MS), progress() {}, decision }
   const result = await tool.run!(input as never, context as unknown as ToolContext)
   // What the server asks, a person agrees to.
   const request = (result as { request?: { arguments: Record<string, unknown> } } | undefined)?.request
