@@ -3,7 +3,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type Embed, vectorsProblem } from './embedder.ts'
 import { KnowledgeError, messageOf } from './errors.ts'
-import type { IndexProgress } from './indexing.ts'
+import type { IndexProgress } from './progress.ts'
 import { transaction } from './store.ts'
 
 export interface VectorReport {

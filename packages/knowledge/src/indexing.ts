@@ -11,6 +11,7 @@ import { KnowledgeError, messageOf } from './errors.ts'
 import { type FileProblem, type FoundFile, filesOf } from './files.ts'
 import { parseDocument } from './parse/parse.ts'
 import { type PassageOptions, passagesOf } from './passages.ts'
+import type { IndexProgress } from './progress.ts'
 import { INDEX_VERSION, transaction } from './store.ts'
 
 export interface IndexJob {
@@ -20,10 +21,6 @@ export interface IndexJob {
   /** The id of the embedder, when there is one. */
   readonly embedder: string | undefined
 }
-
-export type IndexProgress =
-  | { readonly phase: 'reading'; readonly done: number; readonly total: number; readonly path: string }
-  | { readonly phase: 'embedding'; readonly done: number; readonly total: number }
 
 export interface IndexReport {
   readonly added: number

@@ -2,12 +2,13 @@ import { resolve } from 'node:path'
 import type { Embedder } from './embedder.ts'
 import { KnowledgeError } from './errors.ts'
 import { mustExist } from './files.ts'
-import type { IndexProgress, IndexReport } from './indexing.ts'
+import type { IndexReport } from './indexing.ts'
 import { DEFAULT_PASSAGES, type PassageOptions } from './passages.ts'
+import type { IndexProgress } from './progress.ts'
 import type { DocumentInfo, Problem } from './reading.ts'
 import { type Reranker, type SearchOptions, type SearchResult, search } from './search.ts'
 import { startThread } from './thread-client.ts'
-import { watchRoots } from './watch.ts'
+import { type Watching, watchRoots } from './watch.ts'
 
 export interface KnowledgeOptions {
   /** The file of the index; made when it is missing. */
@@ -26,12 +27,6 @@ export interface IndexOptions {
   readonly onProgress?: (progress: IndexProgress) => void
   /** Ends it early; what was indexed until then stays. */
   readonly signal?: AbortSignal
-}
-
-export interface Watching {
-  /** Resolves when changes from then on are seen. */
-  readonly ready: Promise<void>
-  stop(): Promise<void>
 }
 
 export interface Knowledge {

@@ -1,6 +1,7 @@
 // What the main thread and the threads that hold the database say to each other.
 import type { Embed } from './embedder.ts'
-import type { IndexJob, IndexProgress, IndexReport } from './indexing.ts'
+import type { IndexJob, IndexReport } from './indexing.ts'
+import type { IndexProgress } from './progress.ts'
 import type { ChannelAnswers, ChannelsQuery, DocumentInfo, Problem } from './reading.ts'
 
 /** What a thread can be asked for. */

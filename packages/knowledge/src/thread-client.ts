@@ -2,7 +2,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Embed } from './embedder.ts'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from './errors.ts'
-import type { IndexProgress } from './indexing.ts'
+import type { IndexProgress } from './progress.ts'
 import type { FromThread, Requests, ToThread } from './protocol.ts'
 
 export interface ThreadClient {

@@ -3,7 +3,12 @@ import { watch } from 'chokidar'
 import { KnowledgeError, messageOf } from './errors.ts'
 import { isHidden } from './files.ts'
 import type { IndexReport } from './indexing.ts'
-import type { Watching } from './knowledge.ts'
+
+export interface Watching {
+  /** Resolves when changes from then on are seen. */
+  readonly ready: Promise<void>
+  stop(): Promise<void>
+}
 
 /** Editors write a file in several steps, and a checkout writes many. */
 const SETTLE_MS = 200

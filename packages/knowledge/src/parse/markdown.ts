@@ -1,4 +1,3 @@
-import type { RootContent } from 'mdast'
 import { fromMarkdown, type Options } from 'mdast-util-from-markdown'
 import { frontmatterFromMarkdown } from 'mdast-util-frontmatter'
 import { gfmTableFromMarkdown } from 'mdast-util-gfm-table'
@@ -7,6 +6,8 @@ import { frontmatter } from 'micromark-extension-frontmatter'
 import { gfmTable } from 'micromark-extension-gfm-table'
 import { asHeading, type Block, covered, type ParsedDocument } from '../document.ts'
 import { paragraphsOf } from './text.ts'
+
+type RootContent = ReturnType<typeof fromMarkdown>['children'][number]
 
 const structure: Options = {
   extensions: [
