@@ -53,32 +53,14 @@ export function modelProblems({ models = {}, aliases = {}, default: standard }: 
     } catch (error) {
       problems.push(`models.${name}: ${(error as Error).message}`)
     }
-    for (const { model } of definition.fallbacks ?? [])
+    for (const { model } of definition.fallbacks ?? []) {
       missing(`models.${name}.fallbacks`, model, [...names, ...Object.keys(aliases)])
+      if (target(model) === name) problems.push(`models.${name}.fallbacks: a model cannot stand in for itself`)
+    }
   }
-  for (const circle of circles(names, (name) => (models[name]?.fallbacks ?? []).map((it) => target(it.model))))
-    problems.push(
-      `models.${circle[0]}.fallbacks: ${[...circle, circle[0]].join(' → ')} goes round in a circle; when one of them is ` +
-        'down each would get the load of the others. Name spare models in one direction',
-    )
   if (standard === undefined && names.length > 1 && !Object.hasOwn(aliases, 'default'))
     problems.push(
       `models.aliases.default: missing; say which of ${names.join(', ')} is used where nothing else is said`,
     )
   return problems
-}
-
-/** Each once, beginning with the member that stands first. */
-function circles(names: readonly string[], next: (name: string) => readonly string[]): string[][] {
-  const found: string[][] = []
-  const done = new Set<string>()
-  const walk = (name: string, path: readonly string[]): void => {
-    const at = path.indexOf(name)
-    if (at >= 0) found.push(path.slice(at))
-    if (at >= 0 || done.has(name)) return
-    for (const it of next(name)) walk(it, [...path, name])
-    done.add(name)
-  }
-  for (const name of names) walk(name, [])
-  return found
 }

@@ -129,7 +129,7 @@ baseUrl = "http://gpu:8000/v1"`
       `${main}fallbacks = [{ model = "main", weight = 0 }]`,
       /^models\.main\.fallbacks\.0.*: got .*; allowed: a list of names/,
     ],
-    ['a circle', `${main}fallbacks = ["main"]`, /main → main goes round in a circle/],
+    ['a spare of itself', `${main}fallbacks = ["main"]`, /a model cannot stand in for itself/],
     [
       'an alias to nothing',
       `${main}[models.aliases]\nfast = "mian"`,
