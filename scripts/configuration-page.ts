@@ -1,7 +1,11 @@
 // docs/configuration.md, from the settings that the service checks.
 import type { describeModels, SettingRow } from '@oxbow/server'
 
-export function configurationPage(rows: readonly SettingRow[], models: ReturnType<typeof describeModels>): string {
+export function configurationPage(
+  rows: readonly SettingRow[],
+  models: ReturnType<typeof describeModels>,
+  mcp: ReturnType<typeof describeModels>,
+): string {
   const table = rows.map((it) => {
     const others = Object.entries(it.inProfile).map(
       ([profile, value]) => `${profile}: ${value === undefined ? 'required' : shown(value)}`,
@@ -69,9 +73,31 @@ price = { input = 0, output = 0 }
 ${models.map((it) => `| \`${it.key}\` | ${it.description} Allowed: ${it.allowed}. |`).join('\n')}
 
 Keys stand in the environment, never in the file: \`OPENAI_API_KEY\`, \`DEEPSEEK_API_KEY\` … or the variable that \`keyVariable\` names.
-A model's spare models are asked directly, so the lists must not go round in a circle. All models at one address share one queue.
+Models may stand in for each other: only the model's own list is asked, not the lists of its spares. All models at one address share one queue.
 \`OXBOW_MODEL\` and \`--model\` take a name, an alias, or \`provider:model\`. \`OPENAI_BASE_URL\` (or \`DEEPSEEK_BASE_URL\` …) replaces a
 provider's address where \`baseUrl\` is not given. \`oxbow models list\` shows what there is, \`oxbow models test\` asks it.
+
+## MCP servers
+
+Their tools are tools of the agent: see [mcp.md](mcp.md).
+
+\`\`\`toml
+[mcp.issues]
+url = "https://issues.internal/mcp"
+headers = { authorization = "Bearer \${ISSUES_TOKEN}" }
+trustReadOnly = true
+tools = ["create_issue"]
+
+[mcp.memory]
+command = "npx"
+args = ["-y", "@modelcontextprotocol/server-memory"]
+env = ["HOME"]
+allow = ["*"]
+\`\`\`
+
+| key | |
+|---|---|
+${mcp.map((it) => `| \`${it.key}\` | ${it.description} Allowed: ${it.allowed}. |`).join('\n')}
 `
 }
 
