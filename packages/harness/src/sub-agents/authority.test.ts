@@ -1,0 +1,198 @@
+// What a child may do, as the engine judges it. The whole table is that of the gate, in core.
+import type { Agent, Mode, Tool } from '@oxbow/core'
+import { MODES } from '@oxbow/core'
+import { describe, expect, test } from 'vitest'
+import { subAgents } from '../index.ts'
+import { calls, childrenOf, handOff, ofType, sent, spawn, tree, worker } from './sub-agents.fixture.ts'
+
+type Verdict = 'allow' | 'ask' | 'deny'
+type Kind = 'none' | 'allow' | 'ask' | 'deny'
+const EFFECTS = ['read', 'write'] as const
+const KINDS: readonly Kind[] = ['none', 'allow']
+const STRENGTH = { allow: 0, ask: 1, deny: 2 } as const
+
+/** What one agent by itself says, written down apart from the gate. */
+function alone(mode: Mode, effect: (typeof EFFECTS)[number], rule: Kind): Verdict {
+  const free = (): Verdict => {
+    if (rule === 'deny' || rule === 'ask') return rule
+    if (mode === 'bypass' || effect === 'read') return 'allow'
+    if (mode === 'explore') return 'deny'
+    return rule === 'allow' ? 'allow' : 'ask'
+  }
+  const verdict = free()
+  return verdict === 'ask' && mode === 'dont-ask' ? 'deny' : verdict
+}
+
+interface Case {
+  readonly parent: Mode
+  readonly child: Mode
+  readonly effect: (typeof EFFECTS)[number]
+  readonly above: Kind
+  readonly below: Kind
+}
+
+const all: Case[] = MODES.flatMap((parent) =>
+  MODES.flatMap((child) =>
+    EFFECTS.flatMap((effect) =>
+      KINDS.flatMap((above) => KINDS.map((below) => ({ parent, child, effect, above, below }))),
+    ),
+  ),
+)
+
+const rules = (kind: Kind): object => (kind === 'none' ? {} : { [kind]: ['act'] })
+
+/** Both agents have the tool, so that rules of both can name it. */
+function family(of: (name: string, more?: object) => Agent, it: Case, name: string): Agent {
+  const act = worker('act', [it.effect])
+  const child = of('child', { mode: it.child, tools: [act], ...rules(it.below) })
+  return of(name, {
+    mode: it.parent,
+    tools: [act],
+    ...rules(it.above),
+    capabilities: [subAgents([{ description: 'Acts.', agent: child }])],
+  })
+}
+
+describe('H10: authority', () => {
+  // Each parent has an engine of its own; its children run one after the other in one turn each.
+  test.each(MODES.flatMap((parent) => EFFECTS.map((effect) => [parent, effect] as const)))(
+    'under a parent in %s, a call that can %s has the strictest verdict of both',
+    { timeout: 60_000 },
+    async (parent, effect) => {
+      const wrong: string[] = []
+      for (const it of all.filter((one) => one.parent === parent && one.effect === effect)) {
+        const made = await tree(
+          {
+            lead: [spawn('child', 'Act.', { background: true }), { text: 'Told.' }],
+            child: [calls('act', { what: 'x' }), handOff('Done.')],
+          },
+          (of) => family(of, it, 'lead'),
+        )
+        await made.root.run('Go.')
+        const [child] = await childrenOf(made.engine, made.root)
+        for await (const item of child!.follow({ after: 0 })) if (item.type === 'call.decided') break
+        const [decided] = await ofType(child!, 'call.decided')
+        const verdicts = [alone(parent, effect, it.above), alone(it.child, effect, it.below)]
+        const expected = verdicts.reduce((a, b) => (STRENGTH[a] >= STRENGTH[b] ? a : b))
+        if (decided!.decision !== expected) wrong.push(`${JSON.stringify(it)}: ${decided!.decision}, not ${expected}`)
+        await made.engine.stop(0)
+      }
+      expect(wrong).toEqual([])
+    },
+  )
+
+  /** What the child's one call came to, when the lead has `tools` and the rest as given. */
+  async function decision(given: {
+    lead?: { tools?: readonly Tool[]; deny?: readonly string[] }
+    options?: Parameters<typeof subAgents>[1]
+    effects?: Tool['effects']
+    what?: string
+    child?: object
+  }) {
+    const it = await tree(
+      {
+        lead: [spawn('child'), { text: 'Told.' }],
+        child: [calls('act', { what: given.what ?? 'x' }), handOff('Done.')],
+      },
+      (of) => {
+        const child = of('child', {
+          tools: [worker('act', given.effects ?? ['write'])],
+          mode: 'bypass',
+          ...given.child,
+        })
+        return of('lead', {
+          mode: 'bypass',
+          ...given.lead,
+          capabilities: [subAgents([{ description: 'Acts.', agent: child }], given.options)],
+        })
+      },
+    )
+    await it.root.run('Go.')
+    const [child] = await childrenOf(it.engine, it.root)
+    const [decided] = await ofType(child!, 'call.decided')
+    return { decided: decided!, it, child: child! }
+  }
+
+  test('is the intersection of effects, not of names: a tool of the child’s own runs, what no tool above can do does not', async () => {
+    expect((await decision({ lead: { tools: [worker('other', ['write'])] } })).decided.decision).toBe('allow')
+    const { decided, it } = await decision({})
+    expect(decided).toMatchObject({ decision: 'deny', rule: 'effects:write' })
+    expect(sent(it.model, 'child')[0]).toContain('The tool can write. So it is for lead, which gave the task.')
+    expect(
+      (await decision({ lead: { tools: [worker('other', ['write'])] }, effects: ['write', 'net'] })).decided.rule,
+    ).toBe('effects:net')
+    expect((await decision({ effects: ['read'] })).decided.decision).toBe('allow')
+  })
+
+  test('can be handed on explicitly, in effects and in rules of the child’s tools', async () => {
+    const grant = { effects: ['write'] as const, allow: ['act(a)'] }
+    expect((await decision({ options: { grant } })).decided.decision).toBe('allow')
+    for (const [what, expected] of [
+      ['a', 'allow'],
+      ['b', 'ask'],
+    ] as const) {
+      const { decided } = await decision({ options: { grant }, what, lead: { mode: 'default' } as object })
+      expect(decided.decision).toBe(expected)
+    }
+  })
+
+  test('deny rules of every level hold, by the patterns of the child’s own tool', async () => {
+    const lead = { tools: [worker('act', ['write'])], deny: ['act(rm)'] }
+    expect((await decision({ lead, what: 'rm -r' })).decided).toMatchObject({ decision: 'deny', rule: 'deny:act(rm)' })
+    expect((await decision({ lead, what: 'ls' })).decided.decision).toBe('allow')
+    const it = await tree(
+      {
+        lead: [spawn('editor'), { text: 'Told.' }],
+        editor: [spawn('child'), handOff('Done.')],
+        child: [calls('act', { what: 'x' }), handOff('Done.')],
+      },
+      (of) => {
+        const act = worker('act', ['write'])
+        const child = of('child', { mode: 'bypass', tools: [act] })
+        const editor = of('editor', {
+          mode: 'bypass',
+          tools: [act],
+          capabilities: [subAgents([{ description: 'x', agent: child }])],
+        })
+        return of('lead', {
+          mode: 'bypass',
+          tools: [act],
+          capabilities: [subAgents([{ description: 'x', agent: editor }])],
+        })
+      },
+    )
+    // The turn's own rule, two levels up.
+    await it.root.run('Go.', { deny: ['act'] })
+    const [editor] = await childrenOf(it.engine, it.root)
+    const [child] = await childrenOf(it.engine, editor!)
+    expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'deny:act' }])
+  })
+
+  test('a rule that is accepted in a child’s session lifts its own questions there, none of those above, and nowhere else', async () => {
+    const send = ({ messages }: { messages: readonly { content?: unknown }[] }) =>
+      calls('agent_send', { id: /agent_\w{20}/.exec(JSON.stringify(messages))![0], message: 'Again.' })
+    const act = worker('act', ['write'])
+    const scripts = () => ({
+      lead: [spawn('child'), send, spawn('child'), { text: 'Told.' }],
+      child: Array.from({ length: 6 }, (_, n) => (n % 2 === 0 ? calls('act', { what: 'x' }) : handOff('Done.'))),
+    })
+    const asked = async (mode: Mode): Promise<number> => {
+      const it = await tree(scripts(), (of) => {
+        const child = of('child', { tools: [act] })
+        return of('lead', { mode, tools: [act], capabilities: [subAgents([{ description: 'Acts.', agent: child }])] })
+      })
+      let result = await it.root.run('Go.', { turnId: 't1' })
+      const remember = { rule: 'act(x)', scope: 'session' as const }
+      for (let n = 0; result.status === 'paused'; n++) {
+        const decision = { verdict: 'approved' as const, ...(n === 0 && { remember }) }
+        await it.root.decide(result.approvals[0]!.approvalId, decision)
+        result = await it.root.wait('t1')
+      }
+      expect((await it.root.state()).rules).toEqual([])
+      return (await ofType(it.root, 'approval.requested')).length
+    }
+    // The parent asks by itself: each time. It does not: the first session is asked once, the second again.
+    expect(await asked('default')).toBe(3)
+    expect(await asked('bypass')).toBe(2)
+  })
+})
