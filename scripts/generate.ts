@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { eventJsonSchema } from '@oxbow/core/schema'
-import { describeConfig, describeModels } from '@oxbow/server'
+import { describeConfig, describeMcp, describeModels } from '@oxbow/server'
 import { configurationPage } from './configuration-page.ts'
 import { eventsPage } from './events-page.ts'
 
@@ -10,7 +10,7 @@ const schema = eventJsonSchema()
 const files = {
   'docs/schema/events.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/events.md': eventsPage(schema),
-  'docs/configuration.md': configurationPage(describeConfig(), describeModels()),
+  'docs/configuration.md': configurationPage(describeConfig(), describeModels(), describeMcp()),
 }
 
 const read = (path: string): string | undefined => {

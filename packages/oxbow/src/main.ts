@@ -90,6 +90,20 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
 
+const mcp = program.command('mcp').description('Look at the MCP servers that are configured, and try them.')
+mcp
+  .command('list')
+  .description('List the servers and where they are.')
+  .option('--json', 'one JSON object a line')
+  .action(async (options) => (await import('./commands/mcp.ts')).list(options))
+mcp
+  .command('test [name]')
+  .description(
+    'Connect (default: all of them), and list the tools that the agent has and has not. Exit code 1: not there.',
+  )
+  .option('--json', 'one JSON object a line')
+  .action(async (name, options) => (await import('./commands/mcp.ts')).test(name, options))
+
 const models = program.command('models').description('Look at the models that are configured, and try them.')
 models
   .command('list')

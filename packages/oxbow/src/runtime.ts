@@ -2,9 +2,11 @@
 import { existsSync } from 'node:fs'
 import { memory, sqlite } from '@oxbow/backends'
 import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware, OxbowError } from '@oxbow/core'
+import { type McpCapability, type McpOptions, mcp } from '@oxbow/harness'
 import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent } from './agent/agent.ts'
+import { printable } from './transcript.ts'
 
 export interface RuntimeOptions {
   readonly model?: string | undefined
@@ -45,11 +47,21 @@ export const openBackend = ({ store }: Config): Backend =>
 export const openModels = (config: Config, listeners?: ModelListeners): Models =>
   createModels(config.models, process.env, listeners)
 
+/** The MCP servers of the configuration. Whoever opens them closes them. */
+export const openMcp = (config: Config, onNotice?: McpOptions['onNotice']): Promise<McpCapability> =>
+  mcp(config.mcp, { allowStdio: config.profile !== 'prod', ...(onNotice && { onNotice }) })
+
+/** For commands at a terminal: what somebody should know, on standard error. */
+export const complainOfMcp: McpOptions['onNotice'] = ({ level, server, message }) => {
+  if (level === 'warn') console.error(`oxbow: MCP server ${server}: ${printable(message)}`)
+}
+
 /** The engine with the default agent. Nothing runs before `engine.start()`. */
 export function openEngine(
   config: Config,
   backend: Backend,
   models: Models,
+  servers: McpCapability,
   options: { middleware?: readonly Middleware[] } & Pick<EngineOptions, 'onError' | 'currentPrincipal'> = {},
 ): Engine {
   const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, compaction, ...limits } = config.agent
@@ -61,6 +73,7 @@ export function openEngine(
     middleware: options.middleware ?? [],
     limits,
     rules: { mode, allow, ask, deny },
+    capabilities: [servers],
     compaction: { ...when, ...(summaries !== undefined && { model: models.get(summaries) }) },
     temperature,
     maxOutputTokens,

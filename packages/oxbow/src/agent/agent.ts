@@ -1,6 +1,14 @@
 // The agent that `oxbow serve` and `oxbow chat` run: everything it may do is in this list.
 import { fileURLToPath } from 'node:url'
-import { type Agent, type AgentDefinition, agent, type Backend, type Middleware, type Model } from '@oxbow/core'
+import {
+  type Agent,
+  type AgentDefinition,
+  agent,
+  type Backend,
+  type Capability,
+  type Middleware,
+  type Model,
+} from '@oxbow/core'
 import { type CompactionOptions, compaction } from '@oxbow/harness/compaction'
 import { calculateTool } from './calculate.ts'
 import { noteTools } from './notes.ts'
@@ -24,6 +32,8 @@ export interface DefaultAgentOptions {
   readonly limits?: AgentDefinition['limits']
   /** Beside its own: notes are saved without asking. */
   readonly rules?: Pick<AgentDefinition, 'mode' | 'allow' | 'ask' | 'deny'>
+  /** Beside its own. */
+  readonly capabilities?: readonly Capability[]
   /** Default: at 30 messages, or at 60 % of the model's window; the newest 10 stay. */
   readonly compaction?: CompactionOptions
   readonly temperature?: number | undefined
@@ -49,7 +59,7 @@ export function defaultAgent(options: DefaultAgentOptions): Agent {
       ...noteTools(backend.files),
       retrieveTool(KNOWLEDGE),
     ],
-    capabilities: [compaction({ journal: backend.journal, ...options.compaction })],
+    capabilities: [compaction({ journal: backend.journal, ...options.compaction }), ...(options.capabilities ?? [])],
     ...rules,
     allow: ['save_note', ...(rules.allow ?? [])],
     middleware,

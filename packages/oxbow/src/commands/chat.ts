@@ -2,7 +2,16 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { addUsage, noUsage, type Session, type SessionItem, type SessionState, type Submitted } from '@oxbow/core'
 import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, modelInWords, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
+import {
+  complainOfMcp,
+  configOf,
+  modelInWords,
+  openBackend,
+  openEngine,
+  openMcp,
+  openModels,
+  type RuntimeOptions,
+} from '../runtime.ts'
 import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
 import { usageDetail, usageLine } from '../usage.ts'
 import { commandLine, isReleasable } from '../words.ts'
@@ -18,7 +27,8 @@ export async function chat(options: ChatCommand): Promise<void> {
   const config = await configOf(options)
   const backend = openBackend(config)
   const models = openModels(config)
-  const engine = openEngine(config, backend, models)
+  const servers = await openMcp(config, complainOfMcp)
+  const engine = openEngine(config, backend, models, servers)
   const { user, session: name } = options
   const session = engine.session({ user, ...(name !== undefined && { session: name }) })
   const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -149,6 +159,7 @@ export async function chat(options: ChatCommand): Promise<void> {
   } finally {
     lines?.close()
     await engine.stop(leaving ? 0 : undefined)
+    await servers.close()
     await backend.close()
     if (interactive)
       console.log(style.dim(`\ncontinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))

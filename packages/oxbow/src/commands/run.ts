@@ -2,7 +2,17 @@ import { text } from 'node:stream/consumers'
 import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
 import { publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, hasStore, noStore, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
+import {
+  complainOfMcp,
+  configOf,
+  hasStore,
+  noStore,
+  openBackend,
+  openEngine,
+  openMcp,
+  openModels,
+  type RuntimeOptions,
+} from '../runtime.ts'
 import { printable } from '../transcript.ts'
 import { commandLine, isReleasable, reasonInWords } from '../words.ts'
 
@@ -57,7 +67,8 @@ async function oneTurn(
 ): Promise<void> {
   const config = await configOf(options)
   const backend = openBackend(config)
-  const engine = openEngine(config, backend, openModels(config))
+  const servers = await openMcp(config, complainOfMcp)
+  const engine = openEngine(config, backend, openModels(config), servers)
   const controller = new AbortController()
   let interrupted = false
   process.once('SIGINT', () => {
@@ -80,6 +91,7 @@ async function oneTurn(
     throw error
   } finally {
     await engine.stop()
+    await servers.close()
     await backend.close()
   }
 }

@@ -8,7 +8,15 @@ import {
   loggingMiddleware,
   modelListeners,
 } from '@oxbow/server'
-import { configOf, modelInWords, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
+import {
+  configOf,
+  modelInWords,
+  openBackend,
+  openEngine,
+  openMcp,
+  openModels,
+  type RuntimeOptions,
+} from '../runtime.ts'
 
 /** Serves until SIGINT or SIGTERM; a second signal leaves at once. */
 export async function serve(options: RuntimeOptions): Promise<void> {
@@ -16,10 +24,11 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   const log = createLogger(config.log)
   const metrics = createMetrics()
   const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
+  const servers = await openMcp(config, ({ level, server, message }) => log[level]({ mcpServer: server }, message))
   const backend = openBackend(config)
   try {
     const models = openModels(config, modelListeners(log, metrics))
-    const engine = openEngine(config, backend, models, {
+    const engine = openEngine(config, backend, models, servers, {
       middleware: [metrics.middleware, loggingMiddleware(log)],
       onError: engineErrors(log),
       currentPrincipal: identity.refresh,
@@ -37,6 +46,7 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     // A tool that ignored its signal may still act. With the store left open this worker looks alive until it really is gone.
     if (engine.leftBehind > 0) process.exit(0)
   } finally {
+    await servers.close()
     await backend.close()
   }
   // Handles that a tool has left open must not hold the process.

@@ -1,5 +1,15 @@
 import { type Backend, type CompactedBody, type Event, OxbowError, type SessionKey } from '@oxbow/core'
-import { configOf, hasStore, noStore, openBackend, openEngine, openModels, type RuntimeOptions } from '../runtime.ts'
+import {
+  complainOfMcp,
+  configOf,
+  hasStore,
+  noStore,
+  openBackend,
+  openEngine,
+  openMcp,
+  openModels,
+  type RuntimeOptions,
+} from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 
 interface SessionsCommand extends RuntimeOptions {
@@ -65,7 +75,8 @@ export async function compact(session: string, options: SessionsCommand & { dryR
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
   const backend = openBackend(config)
-  const engine = openEngine(config, backend, openModels(config))
+  const servers = await openMcp(config, complainOfMcp)
+  const engine = openEngine(config, backend, openModels(config), servers)
   try {
     const it = engine.session({ user: options.user, session })
     if ((await it.state()).seq === 0) throw unknownSession(keyOf(options.user, session))
@@ -76,6 +87,7 @@ export async function compact(session: string, options: SessionsCommand & { dryR
       console.log(printable(line))
   } finally {
     await engine.stop()
+    await servers.close()
     await backend.close()
   }
 }

@@ -6,6 +6,7 @@ import { type AgentLimits, OxbowError } from '@oxbow/core'
 import type { ModelsConfig } from '@oxbow/models'
 import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
+import { type McpConfig, mcpConfig } from './mcp-config.ts'
 import { modelsConfig } from './models-config.ts'
 import {
   DEFAULTS,
@@ -57,6 +58,8 @@ export interface Config {
   readonly profile: Profile
   /** For `createModels`; without anything in it the environment decides. */
   readonly models: ModelsConfig
+  /** For `mcp` of the harness, by their names. */
+  readonly mcp: McpConfig
   readonly server: ServerConfig
   readonly store: { readonly path: string }
   readonly agent: {
@@ -124,11 +127,12 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
       if (faulty.some((path) => path.startsWith(`${it.key}.`))) problems.push(problemOf(it, given.get(it.key), profile))
   }
   const models = await modelsConfig(given.get('models')?.value, given.get('model')?.value, problems)
+  const mcp = mcpConfig(given.get('mcp')?.value, profile, environment, problems)
   if (profile === 'prod') problems.push(...(await missingInProd(given, models, environment)))
   const identity = parsed.success ? identityConfig(parsed.data.identity, problems) : undefined
   if (problems.length > 0 || !parsed.success || identity === undefined || models === undefined)
     throw invalid(problems, profile)
-  return toConfig(profile, parsed.data, models, identity)
+  return toConfig(profile, parsed.data, models, mcp, identity)
 }
 
 function profileOf(environment: Readonly<Record<string, string | undefined>>, problems: string[]): Profile {
@@ -232,6 +236,7 @@ function toConfig(
   profile: Profile,
   { server, store, agent, log, tasks, agentProtocol }: Settings,
   models: ModelsConfig,
+  mcp: McpConfig,
   identity: IdentityConfig,
 ): Config {
   const { limits, rateLimits } = server
@@ -239,6 +244,7 @@ function toConfig(
   return {
     profile,
     models,
+    mcp,
     server: {
       host: server.host,
       port: server.port,

@@ -1,3 +1,4 @@
+import { mcpServerSettings } from './mcp-settings.ts'
 import { modelSettings } from './models-settings.ts'
 import { DEFAULTS, leaves, PROFILE_DEFAULTS, PROFILES, SETTINGS, type Setting } from './schema.ts'
 
@@ -24,3 +25,7 @@ export function describeConfig(): SettingRow[] {
 /** What a table of `[models]` may hold, for the documentation. */
 export const describeModels = (): Pick<Setting, 'key' | 'description' | 'allowed'>[] =>
   leaves(modelSettings, 'models.NAME.')
+
+/** What a table of `[mcp]` may hold. */
+export const describeMcp = (): Pick<Setting, 'key' | 'description' | 'allowed'>[] =>
+  leaves(mcpServerSettings, 'mcp.NAME.')

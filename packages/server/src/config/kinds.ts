@@ -68,3 +68,7 @@ export const url = (description: string) =>
 
 /** Dotted paths into a JSON document; a name that has dots itself is found as well. */
 export const path = (description: string) => text(description, 'a path such as "user.name"')
+
+/** What the file holds as a table, and a variable as JSON. */
+export const table = (description: string, allowed: string) =>
+  ({ kind: 'tables', description, allowed }) satisfies About

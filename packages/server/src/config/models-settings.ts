@@ -1,15 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
 // The settings of models: one table for each name, and the aliases.
 import { z } from 'zod'
-import { type About, duration, integer, text, url } from './kinds.ts'
+import { type About, duration, integer, table, text, url } from './kinds.ts'
 
 const money = (description: string) =>
   z
     .number()
     .min(0)
     .meta({ kind: 'number', description, allowed: 'US dollars per million tokens, 0 or more' } satisfies About)
-
-const table = (description: string, allowed: string) => ({ kind: 'tables', description, allowed }) satisfies About
 
 /** A table of `[models]`. */
 export const modelSettings = z.strictObject({

@@ -3,6 +3,7 @@ import { MODES } from '@oxbow/core'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
 import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
+import { mcpSetting } from './mcp-settings.ts'
 import { modelsSetting } from './models-settings.ts'
 import { agentProtocolSettings, protocolDefaults, taskSettings } from './protocol-settings.ts'
 
@@ -15,6 +16,7 @@ export const settings = z.strictObject({
     'the name or alias of one of [models], provider:model (for example "openai:gpt-5"), a provider that has a default model, or "offline"',
   ).optional(),
   models: modelsSetting.optional(),
+  mcp: mcpSetting.optional(),
   server: z.strictObject({
     host: text('Where to listen. Only loopback addresses while identity.mode is "none".'),
     port: integer(0, 65_535, 'The port; 0 takes a free one.'),

@@ -2,8 +2,8 @@
 
 import { nearest } from '@oxbow/core'
 import type { Kind } from './kinds.ts'
-import { literalKeys } from './models-config.ts'
 import { SETTINGS } from './schema.ts'
+import { literalKeys } from './tables.ts'
 
 export interface Given {
   readonly value: unknown
@@ -66,7 +66,7 @@ export function fromToml(
   problems: string[],
 ): Map<string, Given> {
   const found = fromObject(data, path, problems)
-  problems.push(...literalKeys(found.get('models')?.value))
+  for (const section of ['models', 'mcp']) problems.push(...literalKeys(section, found.get(section)?.value))
   for (const [key, given] of found) {
     let substituted = false
     let missing = false

@@ -1,0 +1,57 @@
+import { type McpStatus, mcp } from '@oxbow/harness'
+import { EXIT } from '../exit-codes.ts'
+import { type complainOfMcp, configOf } from '../runtime.ts'
+import { coloured, plain, printable } from '../transcript.ts'
+
+interface McpCommand {
+  readonly json?: boolean
+}
+
+/** What is configured, without a connection to any of it. */
+export async function list(options: McpCommand): Promise<void> {
+  for (const [server, it] of Object.entries((await configOf({})).mcp)) {
+    const where = 'url' in it ? new URL(it.url).origin + new URL(it.url).pathname : it.command
+    const { trustReadOnly = false, tools = [], allow = [] } = it
+    if (options.json) console.log(JSON.stringify({ server, where, trustReadOnly, tools, allow }))
+    else console.log(printable(`${server.padEnd(16)} ${where}`))
+  }
+}
+
+/** Connects and lists; sets the exit code, so that a script can wait for a server, or watch one. */
+export async function test(name: string | undefined, options: McpCommand): Promise<void> {
+  const config = await configOf({})
+  const names = name === undefined ? Object.keys(config.mcp) : [name]
+  for (const server of names) {
+    const definition = config.mcp[server]
+    if (definition === undefined) {
+      console.error(
+        `oxbow: there is no MCP server ${printable(server)}; there are ${Object.keys(config.mcp).join(', ')}`,
+      )
+      process.exitCode = EXIT.usage
+      return
+    }
+    // Skipped tools are part of what is shown.
+    const onNotice: typeof complainOfMcp = () => {}
+    const servers = await mcp(
+      { [server]: { ...definition, required: false } },
+      { onNotice, allowStdio: config.profile !== 'prod' },
+    )
+    const [status] = servers.status()
+    // Closed before anything is printed: nothing is left behind by a reader that goes.
+    const tools = servers.tools.map((it) => it.name)
+    await servers.close()
+    if (status!.state !== 'connected') process.exitCode = EXIT.failed
+    console.log(options.json ? JSON.stringify({ ...status, tools }) : inWords(status!))
+  }
+}
+
+function inWords({ server, state, implementation, protocolVersion, problem, tools, skipped }: McpStatus): string {
+  const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
+  if (state !== 'connected') return style.red(printable(`${server}: ${problem?.message ?? state}`))
+  const about = implementation && `${implementation.name} ${implementation.version}, `
+  return [
+    printable(`${server}: ${about ?? ''}MCP ${protocolVersion}`),
+    ...tools.map((it) => `  ✓ ${it}`),
+    ...skipped.map((it) => style.dim(printable(`  – ${it.tool}: ${it.reason}`))),
+  ].join('\n')
+}

@@ -1,0 +1,98 @@
+// MCP servers as `mcp` of the harness takes them; each mistake is told with its key in the file.
+import { mcpServerSettings } from './mcp-settings.ts'
+import type { Profile } from './schema.ts'
+import { tableReader } from './tables.ts'
+
+interface AnyMcpServer {
+  readonly tools?: readonly string[]
+  readonly allow?: readonly string[]
+  readonly trustReadOnly?: boolean
+  readonly timeoutMs?: number
+  readonly required?: boolean
+}
+
+export interface HttpMcpServer extends AnyMcpServer {
+  readonly url: string
+  readonly transport?: 'http' | 'sse'
+  readonly headers?: Readonly<Record<string, string>>
+  readonly auth?: {
+    readonly type: 'client-credentials'
+    readonly clientId: string
+    readonly clientSecret: string
+    readonly scope?: string
+  }
+}
+
+export interface ProgramMcpServer extends AnyMcpServer {
+  readonly command: string
+  readonly args?: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+}
+
+export type McpServerConfig = HttpMcpServer | ProgramMcpServer
+export type McpConfig = Readonly<Record<string, McpServerConfig>>
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
+const OF_URL = ['transport', 'headers', 'auth'] as const
+const OF_COMMAND = ['args', 'env'] as const
+const read = tableReader(mcpServerSettings, { hidden: /^(?:url|headers|args|auth)\b/ })
+
+/** From the setting `mcp`. What is wrong in it is told in `problems`. */
+export function mcpConfig(given: unknown, profile: Profile, environment: Environment, problems: string[]): McpConfig {
+  // What is no table the schema has told already.
+  if (typeof given !== 'object' || given === null) return {}
+  const servers: Record<string, McpServerConfig> = {}
+  for (const [name, table] of Object.entries(given)) {
+    const at = `mcp.${name}`
+    if (!NAME.test(name)) {
+      problems.push(
+        `mcp: ${JSON.stringify(name)} is no name; allowed: up to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit`,
+      )
+      continue
+    }
+    const settings = read(at, table, problems)
+    if (settings === undefined) continue
+    const { url, transport, headers, auth, command, args, env = [], timeout, ...rest } = settings
+    const common = { ...rest, ...(timeout !== undefined && { timeoutMs: timeout }) } as AnyMcpServer
+    const fromVariable = (key: string, variable: string): string => {
+      const value = environment[variable]
+      if (value === undefined || value === '') problems.push(`${at}.${key}: the environment has no ${variable}`)
+      return value ?? ''
+    }
+    if ((url === undefined) === (command === undefined)) {
+      problems.push(`${at}: needs either url, for a server over HTTP, or command, for a program on this machine`)
+      continue
+    }
+    for (const key of url === undefined ? OF_URL : OF_COMMAND)
+      if (settings[key] !== undefined)
+        problems.push(`${at}.${key}: goes with ${url === undefined ? 'url' : 'command'} only`)
+    if (url !== undefined)
+      servers[name] = {
+        ...common,
+        url,
+        ...(transport !== undefined && { transport }),
+        ...(headers !== undefined && { headers }),
+        ...(auth !== undefined && {
+          auth: {
+            type: 'client-credentials' as const,
+            clientId: auth.clientId,
+            clientSecret: fromVariable('auth.secretVariable', auth.secretVariable),
+            ...(auth.scope !== undefined && { scope: auth.scope }),
+          },
+        }),
+      }
+    else if (command !== undefined) {
+      if (profile === 'prod')
+        problems.push(`${at}.command: profile prod starts no programs; run the server elsewhere and give its url`)
+      servers[name] = {
+        ...common,
+        command,
+        ...(args !== undefined && { args }),
+        env: Object.fromEntries(env.map((variable) => [variable, fromVariable('env', variable)])),
+      }
+    }
+  }
+  return servers
+}
