@@ -6,7 +6,7 @@ export interface Embedder {
   readonly id: string
   /**
    * One vector per text, in order, all of one length. `kind` tells what the texts are; some models treat them differently.
-   * Rejects when the service fails.
+   * Rejects when the service fails; where one text is the reason, with its place in `details.index`.
    */
   embed(
     texts: readonly string[],

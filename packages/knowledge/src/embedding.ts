@@ -14,6 +14,13 @@ export interface VectorReport {
   readonly problem: string | undefined
 }
 
+interface Row {
+  readonly id: number
+  readonly content: Uint8Array
+  readonly headings: string
+  readonly text: string
+}
+
 const BATCH = 128
 
 /** A passage is embedded with what it stands under. */
@@ -43,28 +50,37 @@ export async function embedMissing(
   let embedded = 0
   let after = 0
   let problem: string | undefined
-  while (problem === undefined) {
-    if (host.cancelled())
-      throw new KnowledgeError(
-        'cancelled',
-        'Embedding was cancelled. Run it again for the rest; words are found without.',
-      )
-    const rows = next.all(embedder, after) as { id: number; content: Uint8Array; headings: string; text: string }[]
+  let failed = false
+  while (!failed) {
+    let rows = next.all(embedder, after) as unknown as Row[]
     if (rows.length === 0) break
-    host.progress({ phase: 'embedding', done: embedded, total })
-    try {
-      const vectors = await host.embed(rows.map((it) => textToEmbed(JSON.parse(it.headings) as string[], it.text)))
-      const { length } = (known.get(embedder) ?? {}) as { length?: number }
-      problem = vectorsProblem(vectors, rows.length, length)
-      if (problem !== undefined) break
-      transaction(database, () => {
-        for (const [n, { content }] of rows.entries()) insert.run(embedder, content, bytesOf(vectors[n]!))
-      })
-    } catch (error) {
-      problem = messageOf(error)
-    }
-    if (problem === undefined) embedded += rows.length
     after = rows.at(-1)!.id
+    while (rows.length > 0) {
+      if (host.cancelled())
+        throw new KnowledgeError(
+          'cancelled',
+          'Embedding was cancelled. Run it again for the rest; words are found without.',
+        )
+      host.progress({ phase: 'embedding', done: embedded, total })
+      try {
+        const vectors = await host.embed(rows.map((it) => textToEmbed(JSON.parse(it.headings) as string[], it.text)))
+        const { length } = (known.get(embedder) ?? {}) as { length?: number }
+        const wrong = vectorsProblem(vectors, rows.length, length)
+        if (wrong !== undefined) throw new Error(wrong)
+        transaction(database, () => {
+          for (const [n, { content }] of rows.entries()) insert.run(embedder, content, bytesOf(vectors[n]!))
+        })
+        embedded += rows.length
+        break
+      } catch (error) {
+        problem = messageOf(error)
+        // One text that the embedder cannot take does not keep the rest from their vectors.
+        const { index } = error as { index?: number }
+        failed = index === undefined || rows[index] === undefined
+        if (failed) break
+        rows = rows.toSpliced(index!, 1)
+      }
+    }
   }
   const left = missing()
   // What nothing refers to any more: other contents, and once all is embedded, other embedders.

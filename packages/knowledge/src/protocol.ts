@@ -18,7 +18,8 @@ export type ToThread =
   | { readonly type: 'request'; readonly id: number; readonly name: keyof Requests; readonly argument: unknown }
   | { readonly type: 'cancel' }
   | { readonly type: 'embedded'; readonly vectors: readonly Float32Array[] }
-  | { readonly type: 'embedding.failed'; readonly message: string }
+  /** `index` is the place of the text that is the reason, where one is. */
+  | { readonly type: 'embedding.failed'; readonly message: string; readonly index: number | undefined }
   | { readonly type: 'close' }
 
 export type FromThread =

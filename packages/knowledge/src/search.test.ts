@@ -130,6 +130,21 @@ describe('Y11: each channel fails alone', () => {
     expect(result.hits[0]!.document).toBe('lamps.md')
   })
 
+  test('one text that the embedder cannot take is left without a vector; the others get theirs', async () => {
+    const letters = letterEmbedder()
+    const picky: Embedder = {
+      id: 'picky',
+      async embed(texts, options) {
+        const index = texts.findIndex((it) => it.includes('Desks'))
+        if (index === -1) return letters.embed(texts, options)
+        throw Object.assign(new Error('too long'), { details: { index } })
+      },
+    }
+    const { search, report } = await knowing({ embedder: picky })
+    expect(report.vectors).toEqual({ embedded: 2, missing: 1, problem: 'too long' })
+    expect(reasonOf(await search('lamps'), 'vector')).toMatch(/1 passages have no vector/)
+  })
+
   test('the embedder hangs, or answers nonsense', async () => {
     const { there, knowledge } = await knowing()
     await knowledge.close()

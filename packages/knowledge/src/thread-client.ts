@@ -49,7 +49,8 @@ export function startThread(
       if (host.embed === undefined) throw new Error('there is no embedder')
       post({ type: 'embedded', vectors: await host.embed(texts) })
     } catch (error) {
-      post({ type: 'embedding.failed', message: messageOf(error) })
+      const details = (error as { details?: { index?: number } } | undefined)?.details
+      post({ type: 'embedding.failed', message: messageOf(error), index: details?.index })
     }
   }
 

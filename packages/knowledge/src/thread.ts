@@ -57,7 +57,7 @@ port.on('message', async (message: ToThread) => {
       embedding?.resolve(message.vectors)
       return
     case 'embedding.failed':
-      embedding?.reject(new Error(message.message))
+      embedding?.reject(Object.assign(new Error(message.message), { index: message.index }))
       return
     case 'close':
       database?.close()
