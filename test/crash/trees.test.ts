@@ -1,0 +1,154 @@
+// Trees of three levels, whose processes are killed at fault points while their roots are cancelled, calls are approved and
+// refused, and agents fail. What must hold is read from the journals afterwards. OXBOW_TREES=N walks N seeds.
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { sqlite } from '@oxbow/backends'
+import type { Event } from '@oxbow/core'
+import { type ScriptedModel, scriptedModel } from '@oxbow/testing'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { TreeLife } from './tree-child.ts'
+import { isApproved, markOf, type Plan, planOf, randomOf, replyTo } from './tree-plan.ts'
+
+const CHILD = fileURLToPath(new URL('./tree-child.ts', import.meta.url))
+const SEEDS = Array.from({ length: Number(process.env.OXBOW_TREES ?? 10) }, (_, n) => n + 1)
+
+let model: ScriptedModel
+beforeAll(async () => {
+  model = await scriptedModel({ scripts: { '*': replyTo } })
+})
+afterAll(() => model.close())
+
+/** The fault points that were passed; undefined when the process was killed. */
+function live(given: TreeLife): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      ['--conditions=oxbow-source', '--disable-warning=ExperimentalWarning', CHILD, JSON.stringify(given)],
+      { env: { ...process.env, NODE_COMPILE_CACHE: join(tmpdir(), 'oxbow-crash-cache') }, timeout: 40_000 },
+      (error, stdout, stderr) => {
+        if (error === null) resolve(Number(stdout))
+        else if (error.signal === 'SIGKILL' && !error.killed) resolve(undefined)
+        else reject(new Error(`a life ended with ${error.code ?? error.signal}: ${stderr}`))
+      },
+    )
+  })
+}
+
+type Journals = ReadonlyMap<string, readonly Event[]>
+
+async function journalsIn(directory: string): Promise<Journals> {
+  const backend = sqlite({ path: join(directory, 'oxbow.db') })
+  const all = new Map<string, Event[]>()
+  for (const { key } of await backend.journal.list({ limit: 1_000 }))
+    all.set(key.session, await backend.journal.read(key, 0, 10_000))
+  await backend.close()
+  return all
+}
+
+const textOf = (content: readonly { readonly type: string; readonly text?: string }[]): string =>
+  content.map((it) => it.text ?? '').join('\n')
+
+/** What is wrong; empty when nothing is. */
+function problems(journals: Journals, effects: readonly string[], interrupted: boolean): string[] {
+  const found: string[] = []
+  const say = (condition: boolean, what: string): void => void (condition || found.push(what))
+  const started = new Map<string, number>()
+  for (const [session, events] of journals) {
+    const of = <T extends Event['type']>(type: T): Event<T>[] => events.filter((it): it is Event<T> => it.type === type)
+    for (const { turnId, input } of of('turn.started')) {
+      const ends = [...of('turn.finished'), ...of('turn.failed'), ...of('turn.cancelled')].filter(
+        (it) => it.turnId === turnId,
+      )
+      say(ends.length === 1, `turn ${turnId} of ${session} has ${ends.length} ends`)
+      const { id } = JSON.parse(textOf(input)) as Plan
+      started.set(id, (started.get(id) ?? 0) + 1)
+    }
+    for (const { message } of of('model.finished'))
+      for (const block of message.blocks)
+        if (block.type === 'call') {
+          const ends = of('call.finished').filter((it) => it.callId === block.callId).length
+          say(ends === 1, `call ${block.callId} of ${session} has ${ends} ends`)
+        }
+    for (const { childTurnId, session: child, turnId } of of('child.opened')) {
+      const closed = of('child.closed').filter((it) => it.childTurnId === childTurnId)
+      say(closed.length === 1, `child ${childTurnId} of ${session} was closed ${closed.length} times`)
+      const below = journals.get(child) ?? []
+      say(
+        below.length > 0 || closed[0]?.status === 'cancelled',
+        `child ${child} never was, and yet ${closed[0]?.status}`,
+      )
+      const [first] = below
+      const names = first?.type === 'session.opened' ? first.parent?.session : session
+      say(names === session, `${child} names ${names} as its parent, not ${session}`)
+      // Where the parent went on, it was told once, by its call or by a message.
+      const stopped = [...of('turn.failed'), ...of('turn.cancelled')].some((it) => it.turnId === turnId)
+      const calls = of('call.finished').map((it) => textOf(it.content))
+      const messages = of('child.closed').map((it) => textOf(it.input ?? []))
+      const told = [...calls, ...messages].filter((it) => it.includes(`(${child}) has ended`)).length
+      const parentIsChild = events[0]?.type === 'session.opened' && events[0].parent !== undefined
+      const mayMiss = stopped || (parentIsChild && closed[0]?.status === 'cancelled')
+      say(told === 1 || (told === 0 && mayMiss), `the result of ${child} was told ${told} times`)
+    }
+    for (const { status, text, session: child } of of('child.closed')) {
+      const end = (journals.get(child) ?? []).findLast((it) =>
+        ['turn.finished', 'turn.failed', 'turn.cancelled'].includes(it.type),
+      )
+      say(
+        status !== 'done' || (end?.type === 'turn.finished' && text.includes('RESULT<')),
+        `${child} is ${status} after ${end?.type}`,
+      )
+    }
+    for (const { status, error, content } of of('call.finished'))
+      if (/\) has ended: (?!done)/.test(textOf(content)))
+        say(
+          status === 'error' && error?.code.startsWith('child_') === true,
+          `${session}: ${textOf(content)} is a ${status}`,
+        )
+  }
+  for (const [id, times] of started) say(times === 1, `${id} was started ${times} times`)
+  say(new Set(effects).size === effects.length, `done twice: ${effects.join(', ')}`)
+  for (const it of effects) {
+    const [name, what] = it.split(' ')
+    say(name === 'write' && isApproved(what), `${it} ran, though nobody allowed it`)
+  }
+  const root = journals.get('s')!
+  if (!interrupted)
+    say(
+      root.some((it) => it.type === 'turn.finished'),
+      'the root did not finish',
+    )
+  return found
+}
+
+test.each(SEEDS)(
+  'H10: the tree of seed %i: no orphan, nothing lost or told twice, no more authority than was given',
+  { timeout: 180_000 },
+  async (seed) => {
+    const random = randomOf(seed * 7_919)
+    const plan = planOf(seed)
+    const directory = mkdtempSync(join(tmpdir(), 'oxbow-tree-'))
+    try {
+      const point = (): number => 1 + Math.floor(random() * 60)
+      const kills = Array.from({ length: Math.floor(random() * 4) }, point)
+      const interruptAt = random() < 0.35 ? point() : undefined
+      const given = { plan, directory, url: model.url, ...(interruptAt !== undefined && { interruptAt }) }
+      for (const killAt of kills) await live({ ...given, killAt })
+      await live(given)
+      const log = join(directory, 'effects.log')
+      const effects = existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []
+      const journals = await journalsIn(directory)
+      const interrupted = journals.get('s')!.some((it) => it.type === 'interrupt.requested')
+      expect(problems(journals, effects, interrupted)).toEqual([])
+      if (!interrupted && plan.steps.length > 0) expect(journals.size).toBeGreaterThan(1)
+      // What ended well below a root that went on was heard there.
+      const text = JSON.stringify([...journals.get('s')!])
+      for (const step of plan.steps)
+        if (!interrupted && 'spawn' in step && step.plan.end === 'done') expect(text).toContain(markOf(step.plan.id))
+    } finally {
+      rmSync(directory, { recursive: true })
+    }
+  },
+)
