@@ -5,7 +5,7 @@ import { Client, type ClientOptions, type Tool } from '@modelcontextprotocol/cli
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
 import { type JsonSchema, OxbowError, validatorFor } from '@oxbow/core'
 import { type Asking, answerTo, currentCall } from './elicitation.ts'
-import { mcpError, redactor, type Trouble, troubleOf, wordsFor } from './errors.ts'
+import { mcpError, type Trouble, troubleOf, wordsFor } from './errors.ts'
 import { type HttpTransport, httpTransport } from './http-transport.ts'
 import { authProvider } from './oauth.ts'
 import {
@@ -16,6 +16,7 @@ import {
   type McpState,
   type McpStatus,
 } from './options.ts'
+import { redactor } from './redact.ts'
 import { modernSchema } from './schema.ts'
 import { type StdioTransport, stdioTransport } from './stdio-transport.ts'
 

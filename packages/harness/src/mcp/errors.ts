@@ -1,35 +1,11 @@
 // What went wrong with a server, in words that hold no secret, and whether a call may have taken effect.
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
-import { isStdio, type McpServer } from './options.ts'
 
 /** The code of an answer that we put in place of one that never came: its stream ended before. */
 export const NO_ANSWER = -32_099
 
-const MIN_SECRET = 4
 const MAX_MESSAGE = 500
-
-/** Replaces what the configuration of the server has said in confidence. */
-export function redactor(server: McpServer): (text: string) => string {
-  const given = isStdio(server)
-    ? Object.values(server.env ?? {})
-    : [
-        ...Object.values(server.headers ?? {}),
-        ...(server.auth !== undefined && 'clientSecret' in server.auth ? [server.auth.clientSecret ?? ''] : []),
-        ...secretsOf(server.url),
-      ]
-  const secrets = given
-    .flatMap((it) => [it, ...it.split(/\s+/)])
-    .filter((it) => it.length >= MIN_SECRET)
-    .sort((a, b) => b.length - a.length)
-  return (text) => secrets.reduce((done, it) => done.replaceAll(it, '…'), text)
-}
-
-/** An address may hold a password, or a key in its query. */
-function secretsOf(url: string): string[] {
-  const { username, password, search, searchParams } = new URL(url)
-  return [username, password, search, ...searchParams.values()].flatMap((it) => [it, decodeURIComponent(it)])
-}
 
 /** The request never left: it may be sent again. */
 const NOT_SENT =
@@ -75,9 +51,11 @@ function codesOf(error: unknown): string[] {
 /** The innermost message says the most: `fetch failed` says nothing. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const { cause } = error
-  if (error.message === 'fetch failed' && cause instanceof Error) return cause.message || codesOf(cause).join(' ')
-  return error.message
+  if (!error.message.endsWith('fetch failed')) return error.message
+  const { cause, data } = error as { cause?: unknown; data?: { cause?: unknown } }
+  const inner = cause ?? data?.cause
+  if (!(inner instanceof Error)) return error.message
+  return inner.message.endsWith('fetch failed') ? wordsOf(inner) : inner.message || codesOf(inner).join(' ')
 }
 
 /** For people and models. The cause is not kept: it may hold headers. */

@@ -25,7 +25,7 @@ describe('Y12: which tools an agent has', () => {
     expect(names(servers.tools)).toEqual(['look'])
     const reason = 'it is not marked as read-only; name it in "tools" or "allow"'
     expect(servers.status()[0]!.skipped).toEqual([{ tool: 'change', reason }])
-    expect(notices).toEqual([{ level: 'warn', server: 'raw', message: `Left out: "change" (${reason}).` }])
+    expect(notices).toEqual([{ level: 'info', server: 'raw', message: `Left out: "change" (${reason}).` }])
   })
 
   test.each([

@@ -1,9 +1,9 @@
 // MCP servers as a capability of an agent.
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
-import { redactor } from './errors.ts'
 import { namesOf } from './names.ts'
 import { isStdio, type McpOptions, type McpServer, type McpStatus } from './options.ts'
-import { type Offered, offered } from './remote-tools.ts'
+import { redactor } from './redact.ts'
+import { NOT_MARKED, type Offered, offered } from './remote-tools.ts'
 
 export interface McpCapability extends Capability {
   /** Of the servers as they are now: an agent that is built later may have other tools. */
@@ -71,10 +71,11 @@ export async function mcp(
     throw error
   }
   all.forEach(({ name, server }, at) => {
-    const skipped = built.skipped[at]!
-    if (skipped.length === 0) return
-    const list = skipped.map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`).join(', ')
-    options.onNotice?.({ level: 'warn', server: name, message: redactor(server)(`Left out: ${list}.`) })
+    for (const level of ['info', 'warn'] as const) {
+      const skipped = built.skipped[at]!.filter((it) => (it.reason === NOT_MARKED) === (level === 'info'))
+      const list = skipped.map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`).join(', ')
+      if (list !== '') options.onNotice?.({ level, server: name, message: redactor(server)(`Left out: ${list}.`) })
+    }
   })
   return {
     name: 'mcp',

@@ -16,6 +16,8 @@ import { CALL_TIMEOUT_MS, type McpServer, matches } from './options.ts'
 
 const MAX_DESCRIPTION = 4_000
 const MAX_PROGRESS = 200
+/** Why most tools are skipped: it is no fault of theirs. */
+export const NOT_MARKED = 'it is not marked as read-only; name it in "tools" or "allow"'
 
 /** A tool of a server, before it has the name that the model calls. */
 export interface Offer {
@@ -42,8 +44,7 @@ export function offered(connection: Connection, server: McpServer): Offered {
     const allowed = matches(server.allow, it.name)
     const skip = (reason: string): void => void skipped.push({ tool: it.name, reason })
     if (seen.has(it.name)) skip('the server lists it twice')
-    else if (!allowed && it.annotations?.readOnlyHint !== true && !matches(server.tools, it.name))
-      skip('it is not marked as read-only; name it in "tools" or "allow"')
+    else if (!allowed && it.annotations?.readOnlyHint !== true && !matches(server.tools, it.name)) skip(NOT_MARKED)
     else if ('fault' in listed) skip(`its input schema cannot be used: ${listed.fault}`)
     else
       offers.push({
