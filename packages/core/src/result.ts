@@ -67,6 +67,8 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       const text = event.message.blocks.map((it) => (it.type === 'text' ? it.text : '')).join('')
       return { text, steps: event.step, usage: addUsage(result.usage, event.usage) }
     }
+    case 'context.compacted':
+      return event.usage === undefined ? {} : { usage: addUsage(result.usage, event.usage) }
     case 'external.requested': {
       const { callId, tool } = event
       return { pending: [...result.pending, { callId, tool, arguments: event.arguments }] }

@@ -81,6 +81,12 @@ export function transcript(style: Style): Transcript {
         const why = event.reason === undefined ? '' : `: ${printable(event.reason)}`
         return `${close()}${style.dim(`(${event.verdict}${by}${why})`)}\n`
       }
+      case 'context.compacted': {
+        if (event.messages === undefined) return ''
+        const { tokensBefore, tokensAfter, messagesBefore, messagesAfter } = event
+        const what = `${messagesBefore} to ${messagesAfter} messages, about ${tokensBefore} to ${tokensAfter} tokens`
+        return `${close()}${style.dim(`(the context was compacted: ${what})`)}\n`
+      }
       case 'turn.paused':
         return `${close()}${style.dim(`(waiting: ${reasonInWords(event.reason)})`)}\n`
       case 'turn.failed': {

@@ -20,6 +20,10 @@ describe('Y7: a session compacts itself', () => {
     const [event] = await compactions(session)
     expect(event).toMatchObject({ reason: 'messages', tier: 'summary', messagesBefore: 31, messagesAfter: 11 })
     expect(summaries()).toHaveLength(1)
+    // What the summary took is part of what the turn and the session took.
+    const { usage } = await session.state()
+    expect(usage.outputTokens).toBe(16 * 10 + event!.usage!.outputTokens)
+    expect((await session.result(event!.turnId))!.usage.outputTokens).toBe(10 + event!.usage!.outputTokens)
 
     const last = asked()
       .at(-1)!

@@ -95,6 +95,9 @@ export function runEncoder(run: {
       case 'model.finished':
         modelFinished(event)
         break
+      case 'context.compacted':
+        if (event.usage !== undefined) total = total === undefined ? event.usage : addUsage(total, event.usage)
+        break
       case 'external.requested':
         externals.add(event.callId)
         break

@@ -34,6 +34,14 @@ export function hintsOf(): { of(event: Event): Hint[] } {
           return []
         case 'output.rejected':
           return [{ source: 'output_rejected', text: event.message }]
+        case 'context.compacted':
+          if (event.messages === undefined) return []
+          return [
+            {
+              source: 'context_compacted',
+              text: `The conversation grew long: the model sees about ${event.tokensAfter} instead of ${event.tokensBefore} tokens of it from now on.`,
+            },
+          ]
         case 'call.finished': {
           const { callId, status, artifact } = event
           const tool = tools.get(callId) ?? 'the tool'
