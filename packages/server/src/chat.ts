@@ -7,7 +7,7 @@ import { approvalView, viewOf } from './approvals/view.ts'
 import { failureOf, failureOfStop } from './failures.ts'
 import { failureResponse, HttpError } from './http/errors.ts'
 import { type Route, route } from './http/route.ts'
-import { errorAnswer, given, messageText, optionalId, whose } from './http/schemas.ts'
+import { errorAnswer, given, messageText, only, optionalId, whose } from './http/schemas.ts'
 import type { TurnSlots } from './identity/turn-slots.ts'
 import { callerOf } from './principal.ts'
 import type { Audience } from './stream/audience.ts'
@@ -29,7 +29,7 @@ export function chatRoute(
     headers: z.object({
       'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key is the same turn.'),
     }),
-    body: z.object({
+    body: only({
       ...whose,
       userId: optionalId.describe('With identity on your own; else by default `default`.'),
       sessionId: optionalId.describe('Default: a new session.'),

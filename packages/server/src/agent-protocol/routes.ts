@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
-import { errorAnswer } from '../http/schemas.ts'
+import { errorAnswer, only } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { approvalOf } from '../tasks/acting.ts'
@@ -15,6 +15,9 @@ import { choose, type Submitting, submitTaskRoute } from './submit.ts'
 import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
 
 export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'rights'>
+
+const SECONDS_RULE = 'must be a number of seconds, from 0 to 86400'
+const seconds = z.coerce.number(SECONDS_RULE).min(0, SECONDS_RULE).max(86_400, SECONDS_RULE)
 
 const notFound = { description: 'There is no such task.', schema: errorAnswer }
 
@@ -52,7 +55,7 @@ function waitRoute({ engine }: AgentProtocol): Route {
     id: 'waitForProtocolTask',
     summary: 'Agent Protocol: answers when the task has ended, waits for a decision, or the time is over.',
     params: taskPath,
-    query: z.object({ timeout_seconds: z.coerce.number().min(0).max(86_400).default(7_200) }),
+    query: only({ timeout_seconds: seconds.default(7_200) }),
     answers: { 200: { description: 'The task, as it stands then.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId }, query }, c) {
       const { owner } = callerOf(c)
@@ -104,7 +107,7 @@ function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol)
     summary: 'Agent Protocol: streams what happens in a task, from its start or after `from_seq`.',
     params: taskPath,
     headers: z.object({ 'Last-Event-ID': z.string().optional().describe('Used when `from_seq` is left out.') }),
-    query: z.object({ from_seq: z.string().optional().describe('The `seq` of the last event that was received.') }),
+    query: only({ from_seq: z.string().optional().describe('The `seq` of the last event that was received.') }),
     answers: {
       200: { description: 'Events, as server-sent events.', contentType: 'text/event-stream' },
       404: notFound,
@@ -122,14 +125,13 @@ function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol)
   })
 }
 
-const decision = z
-  .looseObject({
-    toolCallId: z.string().optional(),
-    tool_call_id: z.string().optional(),
-    approved: z.union([z.boolean(), z.enum(['true', 'false']).transform((it) => it === 'true')]),
-    reason: z.string().max(2_000).optional().describe('For the model and for the record.'),
-  })
-  .refine((it) => it.toolCallId !== undefined || it.tool_call_id !== undefined, 'name the toolCallId')
+/** The protocol's decisions cannot edit: what somebody means by further fields must not be left out in silence. */
+const decision = only({
+  toolCallId: z.string().optional(),
+  tool_call_id: z.string().optional(),
+  approved: z.union([z.boolean(), z.enum(['true', 'false']).transform((it) => it === 'true')], 'must be true or false'),
+  reason: z.string().max(2_000).optional().describe('For the model and for the record.'),
+}).refine((it) => it.toolCallId !== undefined || it.tool_call_id !== undefined, 'name the toolCallId')
 
 function resumeRoute(deps: AgentProtocol): Route {
   const { engine, config } = deps
@@ -139,7 +141,7 @@ function resumeRoute(deps: AgentProtocol): Route {
     id: 'resumeProtocolTask',
     summary: 'Agent Protocol: decides on calls that wait; what is not named goes on waiting.',
     params: taskPath,
-    body: z.object({ decisions: z.array(decision).min(1, 'must not be empty').max(1_000) }),
+    body: only({ decisions: z.array(decision).min(1, 'must not be empty').max(1_000) }),
     answers: {
       200: {
         description: 'Decided; or `error`, when there is no agent for the task any more.',

@@ -3,7 +3,7 @@ import { type ApprovalDecision, type Engine, mayDecide, OxbowError } from '@oxbo
 import { z } from 'zod'
 import { errorBody, HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
-import { errorAnswer, whose } from '../http/schemas.ts'
+import { errorAnswer, only, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { approvalPath, type Visible, visible } from './reading.ts'
 import { checkScope, mayShareRules, rememberedRule } from './remember.ts'
@@ -19,7 +19,7 @@ export function decideRoute(engine: Engine): Route {
     id: 'decideApproval',
     summary: 'Approves or refuses a call, once.',
     params: approvalPath,
-    body: z.object({
+    body: only({
       ...whose,
       verdict: z.enum(['approved', 'denied']),
       reason: z.string().max(2_000).optional().describe('For the model and for the record.'),

@@ -3,7 +3,7 @@ import { type Engine, mayDecide, type Session, type SessionKey } from '@oxbow/co
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, optionalId, userQuery } from '../http/schemas.ts'
+import { errorAnswer, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
 import { type Found, findApproval, openApprovals, openFound, risesFrom } from './find.ts'
 import { placeOf } from './public-id.ts'
@@ -19,11 +19,14 @@ export function approvalList(engine: Engine): Route {
     summary:
       'Approvals that wait for you, in all sessions, also where other calls still run; those that were asked last come first.',
     query: userQuery.extend({
-      mine: z.stringbool().default(false).describe('Those that you asked for instead, whoever decides on them.'),
+      mine: z
+        .stringbool('must be true or false')
+        .default(false)
+        .describe('Those that you asked for instead, whoever decides on them.'),
       tool: z.string().max(128).optional(),
       askedBy: optionalId.describe('Of this user only.'),
-      limit: z.coerce.number().int().min(1).max(200).default(50),
-      before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+      limit: wholeNumber(1, 200).default(50),
+      before: pageBefore,
     }),
     answers: {
       200: {

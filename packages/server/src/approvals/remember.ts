@@ -2,9 +2,10 @@
 import { type ApprovalDecision, grants, OxbowError } from '@oxbow/core'
 import { z } from 'zod'
 import type { AppContext } from '../http/route.ts'
+import { only } from '../http/schemas.ts'
 import { ADMIN } from '../principal.ts'
 
-export const rememberedRule = z.object({
+export const rememberedRule = only({
   rule: z.string().min(1).max(500).describe('One of the suggestions, or a narrower one.'),
   scope: z.enum(['session', 'user', 'project']).describe('`project`: for everybody of the tenant.'),
   expiresAt: z.number().int().optional().describe('Milliseconds since 1970.'),

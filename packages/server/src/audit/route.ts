@@ -2,7 +2,7 @@
 import type { AuditQuery, AuditRecord, Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
-import { optionalId } from '../http/schemas.ts'
+import { only, optionalId, pageBefore, wholeNumber } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 
 const status = z.enum(['success', 'error', 'denied', 'timed_out', 'cancelled', 'unknown'])
@@ -39,7 +39,7 @@ export function auditRoute(engine: Engine): Route {
     id: 'readAudit',
     access: 'admin',
     summary: 'The audit log of all tool calls, oldest first; as JSON page by page, or whole as lines of JSON.',
-    query: z.object({
+    query: only({
       tenant: optionalId.describe('Default: your own.'),
       user: optionalId,
       session: optionalId,
@@ -47,8 +47,8 @@ export function auditRoute(engine: Engine): Route {
       status: status.optional().describe('Only ends of calls, with this outcome.'),
       from: time.describe('Inclusive: milliseconds since 1970, or ISO 8601.'),
       to: time.describe('Exclusive.'),
-      after: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
-      limit: z.coerce.number().int().min(1).max(1_000).default(100),
+      after: pageBefore,
+      limit: wholeNumber(1, 1_000).default(100),
       format: z.enum(['json', 'jsonl']).default('json').describe('`jsonl`: everything, one record a line.'),
     }),
     answers: {

@@ -159,12 +159,79 @@ describe('bodies', () => {
     for (const path of ['/api/chat', '/api/chat/stream']) expect((await post(path, body)).status).toBe(400)
   })
 
-  test('a body that names __proto__ changes nothing', async () => {
-    const { post } = await start({ replies: always })
-    expect((await post('/api/chat', '{"message":"Hi","__proto__":{"userId":"mallory"}}')).status).toBe(200)
+  test('a body that names __proto__ is a 400, and changes nothing', async () => {
+    const { post } = await start()
+    expect((await post('/api/chat', '{"message":"Hi","__proto__":{"userId":"mallory"}}')).status).toBe(400)
     expect(({} as { userId?: string }).userId).toBeUndefined()
   })
 })
+
+describe('names that nothing here has', () => {
+  test('in a query are a 400 on every route, which tells the known ones', async () => {
+    const { get, post, service } = await start()
+    for (const { method, path, query } of service.routes) {
+      const target = `${path.replace(/\{\w+\}/g, 'x')}?usr=ann`
+      const answer = await (method === 'get' ? get(target) : post(target, {}))
+      expect([path, answer.status]).toEqual([path, 400])
+      const { message } = (await json(answer)).error
+      expect(message).toContain('there is no "usr"')
+      for (const known of Object.keys(query?.shape ?? {})) expect(message).toContain(known)
+    }
+    const { error } = await json(get('/admin/api/audit?usr=ann'))
+    expect(error.message).toBe(
+      'the query: there is no "usr" (did you mean "user"?); taken are tenant, user, session, tool, status, from, to, after, limit, format',
+    )
+  })
+
+  test('in a body are a 400 on every route but those whose protocol lets clients say more', async () => {
+    const { get } = await start()
+    const { paths } = await json(get('/openapi.json'))
+    const bodies = Object.entries<{ post?: { requestBody?: { content: object } } }>(paths).flatMap(
+      ([path, { post }]) =>
+        post?.requestBody === undefined ? [] : [[path, JSON.stringify(openObjects(post.requestBody.content))] as const],
+    )
+    expect(bodies.length).toBeGreaterThan(8)
+    // AG-UI's RunAgentInput, and the Agent Protocol's submission, whose context is kept as it came.
+    expect(bodies.filter(([, open]) => open !== '[]').map(([path]) => path)).toEqual(['/api/chat/stream', '/tasks'])
+  })
+
+  test.each([
+    ['/api/approvals/x', { verdict: 'approved', argument: { days: 7 } }, 'did you mean "arguments"?'],
+    [
+      '/agent/task/x/resume',
+      { decisions: [{ callId: 'c', approved: true, argument: {} }] },
+      'did you mean "arguments"?',
+    ],
+    ['/tasks/x/resume', { decisions: [{ toolCallId: 'c', approved: true, arguments: {} }] }, 'there is no "arguments"'],
+    ['/agent/task', { message: 'Hi', max_steps: 3 }, 'did you mean "maxSteps"?'],
+    ['/api/chat', { message: 'Hi', session: 's1' }, 'there is no "session"'],
+  ])('%s does not take %j', async (path, body, message) => {
+    const { post, model } = await start()
+    const answer = await post(path, body)
+    expect(answer.status).toBe(400)
+    expect((await json(answer)).error.message).toContain(message)
+    expect(model.requests).toEqual([])
+  })
+
+  test.each([
+    ['/api/approvals?limit=x', 'limit: must be a whole number from 1 to 200'],
+    ['/api/approvals?mine=perhaps', 'mine: must be true or false'],
+    ['/api/sessions?before=x', 'before: must be a whole number, 0 or more'],
+    ['/admin/api/audit?limit=x', 'limit: must be a whole number from 1 to 1000'],
+    ['/admin/api/audit?after=-1', 'after: must be a whole number, 0 or more'],
+    ['/tasks/x/wait?timeout_seconds=x', 'timeout_seconds: must be a number of seconds, from 0 to 86400'],
+  ])('%s is refused in words', async (path, message) => {
+    const { get } = await start()
+    expect((await json(get(path))).error.message).toBe(message)
+  })
+})
+
+/** Objects with named fields that take others, too. */
+function openObjects(schema: unknown): object[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const open = 'properties' in schema && (schema as { additionalProperties?: unknown }).additionalProperties !== false
+  return [...(open ? [schema] : []), ...Object.values(schema).flatMap(openObjects)]
+}
 
 describe('routes', () => {
   test('an unknown one is a 404 in JSON', async () => {

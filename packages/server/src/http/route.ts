@@ -6,6 +6,7 @@ import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { type BodyLimits, readJson } from './body.ts'
 import { HttpError } from './errors.ts'
+import { only } from './schemas.ts'
 
 export interface AppEnv {
   readonly Bindings: HttpBindings
@@ -84,13 +85,15 @@ export function route<
 
 export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits, guard: Guard): void {
   for (const it of routes) {
+    // Also where a route has widened its query: what it does not know is refused by name.
+    const querySchema = only(it.query?.shape ?? {})
     app.on(it.method.toUpperCase(), it.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
       c.set('route', it.path)
       // First of all: strangers learn nothing from how their request is judged.
       await guard.enter(c, it)
       guard.checkNames(c, c.req.query())
       const params = it.params && parse(it.params, c.req.param(), 'path')
-      const query = it.query && parse(it.query, c.req.query(), 'query')
+      const query = parse(querySchema, c.req.query(), 'query')
       const given = it.body && (await bodyOf(c, it, limits))
       guard.checkNames(c, given)
       const body = it.body && parse(it.body, given, 'body')

@@ -1,4 +1,5 @@
 // Shapes that several routes share.
+import { nearest } from '@oxbow/core'
 import { z } from 'zod'
 
 const ID_RULE = 'use 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'
@@ -20,11 +21,35 @@ export const messageText = (maxLength: number) =>
     .max(maxLength, `must not be longer than ${maxLength} characters`)
     .refine((text) => text.trim() !== '', 'must not be blank')
 
-export const sequenceNumber = z.coerce
-  .number('must be a whole number, 0 or more')
-  .int('must be a whole number, 0 or more')
-  .min(0, 'must be a whole number, 0 or more')
-  .describe("A sequence number of the session's journal.")
+/**
+ * An object that takes these fields and no other: a misspelt one is refused, never left out. The message names what was meant.
+ *
+ * @example only({ limit: wholeNumber(1, 200).default(50) })
+ */
+export function only<S extends z.core.$ZodShape>(shape: S): z.ZodObject<S, z.core.$strict> {
+  const known = Object.keys(shape)
+  return z.strictObject(shape, {
+    error(issue) {
+      if (issue.code !== 'unrecognized_keys') return undefined
+      const unknown = issue.keys.slice(0, 5).map((it) => {
+        const meant = nearest(it, known)
+        return `${JSON.stringify(it.slice(0, 60))}${meant === undefined ? '' : ` (did you mean ${JSON.stringify(meant)}?)`}`
+      })
+      return `there is no ${unknown.join(', ')}; ${known.length === 0 ? 'nothing is taken here' : `taken are ${known.join(', ')}`}`
+    },
+  })
+}
+
+/** Of a query, where every value is a text. */
+export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {
+  const rule = `must be a whole number${max === Number.MAX_SAFE_INTEGER ? `, ${min} or more` : ` from ${min} to ${max}`}`
+  return z.coerce.number(rule).int(rule).min(min, rule).max(max, rule)
+}
+
+/** `next` of a list that is given page by page. */
+export const pageBefore = wholeNumber(0).optional().describe('`next` of the page before.')
+
+export const sequenceNumber = wholeNumber(0).describe("A sequence number of the session's journal.")
 
 export const errorAnswer = z.object({
   error: z.object({
@@ -37,4 +62,4 @@ export const errorAnswer = z.object({
 export const sessionPath = z.object({ sessionId: id })
 /** With identity on both are known from the credentials, and may be left out. */
 export const whose = { userId: optionalId, tenant: optionalId }
-export const userQuery = z.object(whose)
+export const userQuery = only(whose)

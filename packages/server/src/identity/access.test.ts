@@ -2,6 +2,7 @@
 import { externalTool } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import type { Route } from '../http/route.ts'
 import { json, type Rig, rigs, runInput } from '../test.fixture.ts'
 import { createApiKey } from './api-key.ts'
@@ -81,6 +82,10 @@ async function sessionsOfAHost(): Promise<Setting> {
 
 const SECRET_TEXT = 'The combination is 4711'
 
+/** Those of the fields that the schema has. */
+const known = (fields: Record<string, string>, schema: z.ZodType | undefined): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).filter(([name]) => schema instanceof z.ZodObject && name in schema.shape))
+
 /** A request that the route would accept from the owner of the session. */
 function requestOf(
   it: Route,
@@ -89,12 +94,12 @@ function requestOf(
   session = 'annas',
 ): [string, RequestInit] {
   const path = it.path.replace('{sessionId}', session).replace(/\{\w+\}/g, callId)
-  const query = new URLSearchParams(named)
+  const query = new URLSearchParams({ ...known({ q: 'word' }, it.query), ...named })
   if (it.body === undefined) return [`${path}?${query}`, { method: it.method.toUpperCase() }]
   const body =
     it.id === 'chatStream'
       ? runInput('Hi', { threadId: session, ...named })
-      : { message: 'Hi', sessionId: session, content: 'done', verdict: 'approved', ...named }
+      : { ...known({ message: 'Hi', sessionId: session, content: 'done', verdict: 'approved' }, it.body), ...named }
   return [
     path,
     { method: it.method.toUpperCase(), body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { sessionForRetry, WAY_OUT } from '../chat.ts'
 import { failureOfError, failureOfStop, sentence } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
-import { messageText } from '../http/schemas.ts'
+import { id, messageText } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/turn-slots.ts'
 import type { Caller } from '../principal.ts'
 import { existing, shown } from '../sessions/reading.ts'
@@ -37,19 +37,15 @@ export const nameOfCall = ({ owner, client }: McpCaller, requestId: string | num
 
 const PROGRESS_MS = 250
 const LISTED_SESSIONS = 50
-const optionalId = z
-  .string()
-  .regex(/^[A-Za-z0-9_.-]{1,128}$/)
-  .optional()
 
 export function agentServer(deps: AgentServing, caller: McpCaller & { readonly era: 'legacy' | 'modern' }): McpServer {
   const server = new McpServer({ name: 'oxbow', version: '0.1.0' })
   const inputSchema = z.object({
     message: messageText(deps.maxMessageLength).describe('What to tell the agent.'),
-    session_id: optionalId.describe(
-      'The conversation to go on with, as an earlier answer named it. Default: a new one.',
-    ),
-    turn_id: optionalId.describe('Makes a repetition safe: the same id is the same turn.'),
+    session_id: id
+      .optional()
+      .describe('The conversation to go on with, as an earlier answer named it. Default: a new one.'),
+    turn_id: id.optional().describe('Makes a repetition safe: the same id is the same turn.'),
   })
   for (const name of deps.engine.agents.keys())
     server.registerTool(

@@ -3,7 +3,7 @@ import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, given, id, optionalId, sessionPath, whose } from '../http/schemas.ts'
+import { errorAnswer, given, id, only, optionalId, sessionPath, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { existing, sessionOf } from './reading.ts'
 
@@ -14,7 +14,7 @@ export function interruptRoute(engine: Engine): Route {
     id: 'interruptTurn',
     summary: 'Stops a turn; without a turn id the one that runs.',
     params: sessionPath,
-    body: z.object({ ...whose, turnId: optionalId, reason: z.string().max(500).optional() }),
+    body: only({ ...whose, turnId: optionalId, reason: z.string().max(500).optional() }),
     bodyOptional: true,
     answers: {
       200: { description: 'The turn that was hit.', schema: z.object({ turnId: z.string() }) },
@@ -47,7 +47,7 @@ export function releaseRoute(engine: Engine): Route {
     id: 'releaseTurn',
     summary: 'Lets a turn go on that was paused by hand, or set aside after it had been broken off too often.',
     params: sessionPath,
-    body: z.object(whose),
+    body: only(whose),
     bodyOptional: true,
     answers: {
       200: { description: 'The turn that goes on.', schema: z.object({ turnId: z.string() }) },
@@ -67,8 +67,8 @@ const content = z.union(
     z.string(),
     z.array(
       z.discriminatedUnion('type', [
-        z.object({ type: z.literal('text'), text: z.string() }),
-        z.object({
+        only({ type: z.literal('text'), text: z.string() }),
+        only({
           type: z.literal('data'),
           mediaType: z.string(),
           data: z.string().optional().describe('Base64.'),
@@ -88,7 +88,7 @@ export function callResultRoute(engine: Engine): Route {
     id: 'bringCallResult',
     summary: 'Brings the result of an external call; the turn goes on.',
     params: sessionPath.extend({ callId: id }),
-    body: z.object({
+    body: only({
       ...whose,
       status: z.enum(['success', 'error'], 'must be "success" or "error"').default('success'),
       content,

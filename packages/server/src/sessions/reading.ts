@@ -5,12 +5,10 @@ import { openApprovals, openFound } from '../approvals/find.ts'
 import { approvalView, viewOf } from '../approvals/view.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, sequenceNumber, sessionPath, userQuery } from '../http/schemas.ts'
+import { errorAnswer, pageBefore, sequenceNumber, sessionPath, userQuery, wholeNumber } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
 
 const status = z.enum(['idle', 'running', 'waiting', 'parked'])
-
-const LIMIT_RULE = 'must be a whole number from 1 to 200'
 
 export function sessionList(engine: Engine): Route {
   return route({
@@ -19,8 +17,8 @@ export function sessionList(engine: Engine): Route {
     id: 'listSessions',
     summary: 'The sessions of a user, newest first.',
     query: userQuery.extend({
-      limit: z.coerce.number(LIMIT_RULE).int(LIMIT_RULE).min(1, LIMIT_RULE).max(200, LIMIT_RULE).default(50),
-      before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+      limit: wholeNumber(1, 200).default(50),
+      before: pageBefore,
     }),
     answers: {
       200: {

@@ -2,10 +2,9 @@
 import { type Engine, searchSessions } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
-import { given, optionalId, userQuery } from '../http/schemas.ts'
+import { given, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 
-const LIMIT_RULE = 'must be a whole number from 1 to 100'
 const QUERY_RULE = 'must hold 1 to 200 characters'
 
 export function sessionSearch(engine: Engine): Route {
@@ -22,8 +21,8 @@ export function sessionSearch(engine: Engine): Route {
         .max(200, QUERY_RULE)
         .describe('All of these words occur in one message, in any case.'),
       sessionId: optionalId,
-      limit: z.coerce.number(LIMIT_RULE).int(LIMIT_RULE).min(1, LIMIT_RULE).max(100, LIMIT_RULE).default(20),
-      before: z.coerce.number().int().min(0).optional().describe('`next` of the page before.'),
+      limit: wholeNumber(1, 100).default(20),
+      before: pageBefore,
     }),
     answers: {
       200: {

@@ -3,7 +3,7 @@ import type { ApprovalDecision, Engine, Principal } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, userQuery, whose } from '../http/schemas.ts'
+import { errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { existingTask, type Place, taskId } from './place.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
@@ -35,7 +35,7 @@ export function cancelTaskRoute(engine: Engine): Route {
     id: 'cancelTask',
     summary: 'Asks for a task to stop. One that has ended stays as it is.',
     params,
-    body: z.object({ ...whose, reason }),
+    body: only({ ...whose, reason }),
     bodyOptional: true,
     answers: { 200: { description: 'The task, as it stands now.', schema: taskSnapshot }, 404: notFound },
     async handle({ params: { taskId }, body }, c) {
@@ -54,7 +54,7 @@ export function pauseTaskRoute(engine: Engine): Route {
     id: 'pauseTask',
     summary: 'Lets a task stop at its next step, until it is resumed.',
     params,
-    body: z.object({ ...whose, reason }),
+    body: only({ ...whose, reason }),
     bodyOptional: true,
     answers: {
       202: { description: 'The task, as it stands now.', schema: taskSnapshot },
@@ -76,15 +76,13 @@ export function pauseTaskRoute(engine: Engine): Route {
   })
 }
 
-const decision = z
-  .object({
-    callId: z.string().optional(),
-    approvalId: z.string().optional(),
-    approved: z.boolean(),
-    reason: z.string().max(2_000).optional(),
-    arguments: z.record(z.string(), z.unknown()).optional().describe('Instead of the arguments that the model gave.'),
-  })
-  .refine((it) => it.callId !== undefined || it.approvalId !== undefined, 'name the callId or the approvalId')
+const decision = only({
+  callId: z.string().optional(),
+  approvalId: z.string().optional(),
+  approved: z.boolean('must be true or false'),
+  reason: z.string().max(2_000).optional(),
+  arguments: z.record(z.string(), z.unknown()).optional().describe('Instead of the arguments that the model gave.'),
+}).refine((it) => it.callId !== undefined || it.approvalId !== undefined, 'name the callId or the approvalId')
 
 export function resumeTaskRoute(engine: Engine): Route {
   return route({
@@ -93,7 +91,7 @@ export function resumeTaskRoute(engine: Engine): Route {
     id: 'resumeTask',
     summary: 'Lets a paused task go on, or decides on the calls that it waits for.',
     params,
-    body: z.object({ ...whose, decisions: z.array(decision).max(1_000).optional() }),
+    body: only({ ...whose, decisions: z.array(decision).max(1_000).optional() }),
     bodyOptional: true,
     answers: {
       202: { description: 'The task, as it stands now.', schema: taskSnapshot },

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { toId } from '../chat.ts'
 import { HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
-import { given, messageText, optionalId, whose } from '../http/schemas.ts'
+import { given, messageText, only, optionalId, wholeNumber, whose } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import { existingTask, taskIdOf } from './place.ts'
@@ -23,16 +23,12 @@ export function createTaskRoute(engine: Engine, limits: { maxMessageLength: numb
     id: 'createTask',
     summary: 'Accepts a task and answers with its id at once; with `wait` it answers with the result of a short one.',
     headers: z.object({ 'Idempotency-Key': z.string().optional().describe('Makes a retry safe, like `taskId`.') }),
-    query: z.object({
-      wait: z.coerce
-        .number()
-        .int()
-        .min(0)
-        .max(MAX_WAIT_SECONDS)
+    query: only({
+      wait: wholeNumber(0, MAX_WAIT_SECONDS)
         .default(0)
         .describe('Seconds to wait for the end, or for something that a person must decide.'),
     }),
-    body: z.object({
+    body: only({
       ...whose,
       message: messageText(limits.maxMessageLength),
       taskId: optionalId.describe('Makes a retry safe: the same id is the same task. Default: a new one.'),
