@@ -1,0 +1,72 @@
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { place } from '../cli.fixture.ts'
+
+const require = createRequire(import.meta.url)
+/** The directory of the test has no packages. */
+const library = (name: string): string => JSON.stringify(pathToFileURL(require.resolve(name)).href)
+
+/** A server of one tool that only reads and one that does not. */
+const PROGRAM = `
+import { McpServer } from ${library('@modelcontextprotocol/server')}
+import { serveStdio } from ${library('@modelcontextprotocol/server/stdio')}
+serveStdio(() => {
+  const server = new McpServer({ name: 'stock', version: '1.0.0' })
+  const content = [{ type: 'text', text: 'There are 12.' }]
+  const annotations = { readOnlyHint: true }
+  server.registerTool('stock_level', { description: 'Tells the stock level.', annotations }, () => ({ content }))
+  server.registerTool('order', { description: 'Orders.' }, () => ({ content }))
+  return server
+})`
+
+function configured(more = '') {
+  const it = place()
+  const args = JSON.stringify([join(it.directory, 'stock.mjs')])
+  writeFileSync(join(it.directory, 'stock.mjs'), PROGRAM)
+  const toml = `[mcp.stock]\ncommand = "${process.execPath}"\nargs = ${args}\ntrustReadOnly = true\n${more}`
+  writeFileSync(join(it.directory, 'oxbow.toml'), toml)
+  return it
+}
+
+describe('Y12: oxbow mcp', () => {
+  test('list shows what is configured, without what may be secret', async () => {
+    const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
+    const { stdout, code } = await it.run(['mcp', 'list'])
+    expect(code).toBe(0)
+    expect(stdout).toContain('http://127.0.0.1:9/mcp')
+    expect(stdout).toMatch(/^stock +\S*node/)
+    expect(stdout).not.toContain('hidden')
+  })
+
+  test('test connects, and shows the tools that the agent has and has not', async () => {
+    const { stdout, code } = await configured().run(['mcp', 'test'])
+    expect(stdout.trim().split('\n')).toEqual([
+      'stock: stock 1.0.0, MCP 2026-07-28',
+      '  ✓ stock_level',
+      '  – order: it is not marked as read-only; name it in "tools" or "allow"',
+    ])
+    expect(code).toBe(0)
+  })
+
+  test('the tools are those of the agent', async () => {
+    const { stdout } = await configured().run(['run', '-p', 'What is the stock level?'])
+    expect(stdout).toContain('The tool stock_level says: There are 12.')
+  })
+
+  test('test tells why a server is not there, and exits with 1', async () => {
+    const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
+    const { stdout, code } = await it.run(['mcp', 'test', 'far'])
+    expect(code).toBe(1)
+    expect(stdout).toContain('far: The MCP server far cannot be reached')
+    expect(stdout).not.toContain('hidden')
+  })
+
+  test('test of a name that is none says which there are, and exits with 2', async () => {
+    const { stderr, code } = await configured().run(['mcp', 'test', 'stok'])
+    expect(code).toBe(2)
+    expect(stderr).toContain('there are stock')
+  })
+})
