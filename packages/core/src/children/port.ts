@@ -190,15 +190,15 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
           return child.append((draft) => {
             if (draft.state.steered.some((it) => it.inputId === own.childTurnId)) return true
             const { turn } = draft.state
-            if (turn?.turnId !== last.childTurnId || turn.interrupt !== undefined) return false
+            // A task of an earlier turn has the authority of that turn, which may have been more than this one's.
+            if (last.turnId !== turnId || turn?.turnId !== last.childTurnId || turn.interrupt !== undefined)
+              return false
             const input = [{ type: 'text' as const, text: message }]
             draft.add({ type: 'turn.steered', turnId: turn.turnId, inputId: own.childTurnId, input, principal })
             return true
           })
         })
         if (joined) return { ...(await viewOf(last)), joined }
-        if (last.closed === undefined && recordOf(own.childTurnId) === undefined)
-          await seen(log, () => recordOf(last.childTurnId)?.closed, caller.signal)
         return { ...(await give(session, last.agent, message, options)), joined }
       }),
     async list() {

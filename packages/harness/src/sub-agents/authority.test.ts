@@ -1,6 +1,7 @@
 // What a child may do, as the engine judges it. The whole table is that of the gate, in core.
-import type { Agent, Mode, Tool } from '@oxbow/core'
-import { MODES } from '@oxbow/core'
+import type { Agent, Mode, OxbowError, Tool } from '@oxbow/core'
+import { MODES, tool } from '@oxbow/core'
+import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { subAgents } from '../index.ts'
 import { calls, childrenOf, handOff, ofType, sent, spawn, tree, worker } from './sub-agents.fixture.ts'
@@ -168,6 +169,65 @@ describe('H10: authority', () => {
     expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'deny:act' }])
   })
 
+  test('deny rules of every level go along to whatever the child starts elsewhere', async () => {
+    let seen: readonly string[] = []
+    const elsewhere = tool({
+      name: 'elsewhere',
+      description: 'Hands on.',
+      effects: ['delegate'],
+      input: {},
+      run: (_, { denyRules }) => {
+        seen = denyRules
+        return 'ok'
+      },
+    })
+    const it = await tree(
+      { lead: [spawn('child'), { text: 'Told.' }], child: [calls('elsewhere'), handOff('Done.')] },
+      (of) => {
+        const act = worker('act', ['write'])
+        const child = of('child', { tools: [act, elsewhere], mode: 'bypass', deny: ['act(b)'] })
+        const capabilities = [subAgents([{ description: 'Acts.', agent: child }])]
+        return of('lead', { mode: 'bypass', tools: [act], deny: ['act(a)'], capabilities })
+      },
+    )
+    await it.root.run('Go.')
+    expect([...seen].sort()).toEqual(['act(a)', 'act(b)'])
+  })
+
+  test('a message from a turn that may do less is a task of its own, with that turn’s authority', async () => {
+    const held = gate()
+    const ran: string[] = []
+    const send = ({ messages }: { messages: readonly { content?: unknown }[] }) =>
+      calls('agent_send', { id: /agent_\w{20}/.exec(JSON.stringify(messages))![0], message: 'Write now.' })
+    const it = await tree(
+      {
+        lead: [spawn('child', 'Act.', { background: true }), { text: 'Begun.' }, send, { text: 'Told.' }],
+        child: [
+          { ...handOff('Looked.'), hold: { atChunk: 1, gate: held } },
+          calls('act', { what: 'x' }),
+          handOff('Tried.'),
+        ],
+      },
+      (of) => {
+        const act = worker('act', ['write'], ran)
+        const child = of('child', { tools: [act], mode: 'bypass' })
+        return of('lead', {
+          mode: 'bypass',
+          tools: [act],
+          capabilities: [subAgents([{ description: 'x', agent: child }])],
+        })
+      },
+    )
+    await it.root.run('Go.')
+    const second = it.root.run('Go on.', { mode: 'explore' })
+    const [child] = await childrenOf(it.engine, it.root)
+    await until(async () => (await ofType(child!, 'turn.started')).length === 2)
+    held.open()
+    await second
+    expect(ran).toEqual([])
+    expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'mode:explore' }])
+  })
+
   test('a rule that is accepted in a child’s session lifts its own questions there, none of those above, and nowhere else', async () => {
     const send = ({ messages }: { messages: readonly { content?: unknown }[] }) =>
       calls('agent_send', { id: /agent_\w{20}/.exec(JSON.stringify(messages))![0], message: 'Again.' })
@@ -185,7 +245,12 @@ describe('H10: authority', () => {
       const remember = { rule: 'act(x)', scope: 'session' as const }
       for (let n = 0; result.status === 'paused'; n++) {
         const decision = { verdict: 'approved' as const, ...(n === 0 && { remember }) }
-        await it.root.decide(result.approvals[0]!.approvalId, decision)
+        const { approvalId } = result.approvals[0]!
+        // A rule that could let no such call run may be refused at once; the approval stands.
+        await it.root.decide(approvalId, decision).catch((error: OxbowError) => {
+          if (error.code !== 'rule_invalid') throw error
+          return it.root.decide(approvalId, { verdict: 'approved' })
+        })
         result = await it.root.wait('t1')
       }
       expect((await it.root.state()).rules).toEqual([])

@@ -172,6 +172,32 @@ describe('H10: a task for another agent', () => {
   })
 })
 
+test('B8: of workers that run side by side one that fails takes no other down, and its task is told as failed', async () => {
+  const held = gate()
+  const three = ['a', 'b', 'c'].map((name) => ({
+    name: 'agent_spawn',
+    arguments: { agent: name, task: `Do ${name}.`, background: true },
+  }))
+  const it = await tree(
+    {
+      lead: [{ calls: three }, calls('wait_async_results'), { text: 'Two of three.' }],
+      a: [{ ...handOff('A is done.'), hold: { atChunk: 1, gate: held } }],
+      b: [{ status: 401, body: {} }],
+      c: [{ ...handOff('C is done.'), hold: { atChunk: 1, gate: held } }],
+    },
+    (of) => of('lead', { capabilities: [subAgents(['a', 'b', 'c'].map((name) => helper(of(name))))] }),
+  )
+  const running = it.root.run('Go.')
+  // All three work at once: two are held while the third has failed already.
+  await until(async () => (await ofType(it.root, 'child.closed')).some((event) => event.status === 'failed'))
+  expect(it.model.requests.map((request) => request.model)).toEqual(expect.arrayContaining(['a', 'b', 'c']))
+  held.open()
+  expect((await running).text).toBe('Two of three.')
+  const told = sent(it.model, 'lead', 'user').join('\n')
+  for (const it of ['A is done.', 'C is done.', 'The agent b']) expect(told.split(it)).toHaveLength(2)
+  expect(told).toMatch(/The agent b \(agent_\w+\) has ended: failed\./)
+})
+
 describe('H10: stopping', () => {
   test('the root stops the whole tree, also what runs in other processes', async () => {
     const held = gate()

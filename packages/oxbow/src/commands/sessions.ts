@@ -46,9 +46,17 @@ export async function list(options: SessionsCommand & { all?: boolean; json?: bo
       for (const { key, status, title, updatedAt, head } of found)
         console.log(
           `${key.session.padEnd(36)}  ${options.all ? `${key.user.padEnd(12)}  ` : ''}${status.padEnd(7)}  ` +
-            `${new Date(updatedAt).toISOString().slice(0, 16)}Z  ${String(head).padStart(5)} events  ${printable(title)}`,
+            `${new Date(updatedAt).toISOString().slice(0, 16)}Z  ${String(head).padStart(5)} events  ${await parentOf(journal, key)}${printable(title)}`,
         )
   })
+}
+
+/** For a session that an agent has opened: in whose. */
+async function parentOf(journal: Backend['journal'], key: SessionKey): Promise<string> {
+  const [first] = await journal.read(key, 0, 1)
+  return first?.type === 'session.opened' && first.parent !== undefined
+    ? `(for ${printable(first.parent.session)}) `
+    : ''
 }
 
 export function show(session: string, options: SessionsCommand): Promise<void> {
