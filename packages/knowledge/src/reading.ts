@@ -99,11 +99,12 @@ export function reader(database: DatabaseSync) {
   function byVector({ embedder, vector }: NonNullable<ChannelsQuery['vector']>, query: ChannelsQuery): ChannelAnswer {
     const { condition, values } = conditionOf(query.filter)
     const distance = 'vec_distance_cosine(v.vector, ?) AS distance'
-    // Without a filter the vectors are read in the order in which they lie; some may belong to no passage any more.
+    // Without a filter the vectors are read in the order in which they lie (`+` keeps SQLite from its index, which is three times
+    // slower here); some may belong to no passage any more.
     const found =
       condition === ''
         ? `SELECT p.id, near.distance FROM (
-             SELECT v.content, ${distance} FROM vectors v WHERE v.embedder = ? ORDER BY 2, 1 LIMIT 2 * ?
+             SELECT v.content, ${distance} FROM vectors v WHERE +v.embedder = ? ORDER BY 2, 1 LIMIT 2 * ?
            ) near JOIN passages p ON p.content = near.content`
         : `SELECT p.id, ${distance} FROM documents d JOIN passages p ON p.document = d.id
              JOIN vectors v ON v.embedder = ? AND v.content = p.content WHERE true ${condition} ORDER BY 2, 1 LIMIT ?`
