@@ -4,6 +4,7 @@ import {
   type AgentDefinition,
   agent,
   type Backend,
+  type Capability,
   createEngine,
   type Engine,
   type Event,
@@ -56,6 +57,7 @@ export async function bench(
   notesScript: Script<ScriptedRequest>,
   options: Partial<CompactionOptions> = {},
   definition: Partial<AgentDefinition> = {},
+  more: readonly Capability[] = [],
 ): Promise<Bench> {
   const server = await scriptedModel({ scripts: { helper, notes: notesScript } })
   const driver = (model: string) => openaiChat({ provider: 'test', model, baseUrl: server.url })
@@ -68,7 +70,7 @@ export async function bench(
         model: driver('helper'),
         instructions: 'You help.',
         tools: [read],
-        capabilities: [compaction({ journal: backend.journal, model: driver('notes'), ...options })],
+        capabilities: [compaction({ journal: backend.journal, model: driver('notes'), ...options }), ...more],
         ...definition,
       }),
     ],

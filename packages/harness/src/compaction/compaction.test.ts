@@ -1,5 +1,6 @@
 // Long conversations, through the engine and over HTTP.
-import type { ScriptedRequest } from '@oxbow/testing'
+import { type Capability, slot, slotValue, tool } from '@oxbow/core'
+import { gate, type ScriptedRequest } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { bench, compactions, eventsOf, notes, read, saying, textOf, tooLong } from './compaction.fixture.ts'
 
@@ -317,4 +318,68 @@ test('by hand: a dry run tells what would go and stores nothing, a real one is a
   expect((await session.state()).messages).toHaveLength(11)
   expect(await session.compact()).toMatchObject({ tier: 'none' })
   expect((await session.run('And on.')).text).toBe('Yes, that is so.')
+})
+
+describe('while the summary is written', () => {
+  const held = async () => {
+    const writing = gate()
+    const it = await bench({ always: saying('Yes.', 100) }, [{ ...notes('A fact.'), beforeHeaders: writing }], {
+      trigger: 6,
+      keep: 2,
+    })
+    for (let n = 0; n < 3; n++) await it.session.run(`Request ${n}`)
+    const running = it.session.submit('And now?', { turnId: 'held' })
+    await writing.reached
+    await running
+    return { ...it, writing }
+  }
+
+  test('an interrupt stops the turn at once, and nothing is compacted', async () => {
+    const { session, asked } = await held()
+    await session.interrupt()
+    expect(await session.wait('held')).toMatchObject({ status: 'cancelled' })
+    expect(await compactions(session)).toHaveLength(0)
+    expect(asked()).toHaveLength(3)
+    expect((await session.state()).messages).toHaveLength(7)
+  })
+
+  test('what is said meanwhile, and turns that queue, are not lost', async () => {
+    const { session, writing, asked } = await held()
+    await session.submit('Be quick!', { whenBusy: 'steer' })
+    const next = session.submit('Then this.', { turnId: 'next' })
+    await next
+    writing.open()
+    await session.wait('next')
+    expect((await compactions(session))[0]).toMatchObject({ tier: 'summary' })
+    const texts = asked().map((it) => textOf(it.messages))
+    expect(texts.at(-2)).toContain('Be quick!')
+    expect(texts.at(-1)).toContain('Then this.')
+  })
+})
+
+test('what capabilities remember stands in the prompt as before', async () => {
+  const todos = slot({ name: 'todos', initial: [] as string[], reduce: (list, added: string) => [...list, added] })
+  const add = tool({
+    name: 'add_todo',
+    description: 'Adds a todo.',
+    effects: ['read'],
+    input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    run({ text }, { state }) {
+      state.change(todos, String(text))
+      return 'added'
+    },
+  })
+  const list: Capability = {
+    name: 'todos',
+    tools: [add],
+    prompt: [{ title: 'todos', text: ({ slots }) => `Open todos: ${slotValue(slots, todos).join('; ')}` }],
+  }
+  const server = (request: ScriptedRequest) =>
+    request.messages.length === 2
+      ? saying('', 100, { calls: [{ name: 'add_todo', arguments: { text: 'water the roses' } }] })
+      : saying('Yes.', 100)
+  const { session, asked } = await bench(server, () => notes('A fact.'), { trigger: 6, keep: 2 }, {}, [list])
+  for (let n = 0; n < 6; n++) await session.run(`Request ${n}`)
+  expect((await compactions(session)).length).toBeGreaterThan(0)
+  expect(String(asked().at(-1)!.messages[0]!.content)).toContain('Open todos: water the roses')
 })
