@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
 import type { SecretsOf } from './audit.ts'
+import { withChildren } from './children/known.ts'
 import { isWanted, tend, userOf } from './children/tend.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
@@ -383,21 +384,6 @@ export function createEngine(options: EngineOptions): Engine {
       return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
-}
-
-/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
-function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
-  const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
-  const add = (agent: Agent, from: string): void => {
-    const other = known.get(agent.name)
-    if (other?.agent === agent) return
-    if (other !== undefined)
-      throw new OxbowError('agent_invalid', `two agents are named ${agent.name}: one of ${other.from}, one of ${from}`)
-    known.set(agent.name, { agent, from })
-    for (const it of agent.agents) add(it, `agent ${agent.name}`)
-  }
-  for (const it of agents) add(it, 'the engine')
-  return new Map([...known].map(([name, it]) => [name, it.agent]))
 }
 
 /** A schema that cannot be compiled fails the start, not the first call. */
