@@ -63,7 +63,10 @@ function authOf(): McpAuth | undefined {
 const auth = authOf()
 // The suite wants the first answer to be a yes. That people are asked first is shown in the tests of the client.
 const onQuestion = scenario.startsWith('elicitation') ? () => ({ action: 'accept' as const, content: {} }) : 'ask'
-const servers = await mcp({ suite: { url, tools: ['*'], onQuestion, ...(auth !== undefined && { auth }) } }, { connectTimeoutMs: PATIENCE_MS })
+const servers = await mcp(
+  { suite: { url, tools: ['*'], onQuestion, ...(auth !== undefined && { auth }) } },
+  { connectTimeoutMs: PATIENCE_MS },
+)
 
 async function call(tool: Tool, input: Record<string, unknown>, decision?: ToolContext['decision']): Promise<unknown> {
   const context = { signal: AbortSignal.timeout(PATIENCE_MS), progress() {}, decision }

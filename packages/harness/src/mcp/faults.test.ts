@@ -197,6 +197,22 @@ describe('Y12: a server over HTTP', () => {
     expect(other.received).toEqual([])
   })
 
+  test('that has a stream for its client already (409) works all the same', async () => {
+    const server = await rawServer()
+    let streams = 0
+    server.intercept = (_message, request, response) => {
+      if (request.method !== 'GET') return false
+      streams++
+      response.writeHead(409).end()
+      return true
+    }
+    const it = await talking({ raw: { url: server.url } }, [callOf('look'), { text: 'Told.' }])
+    await it.session.run('Go.')
+    expect((await it.finished())[0]!.status).toBe('success')
+    expect(streams).toBe(1)
+    expect(it.servers.status()[0]!.state).toBe('connected')
+  })
+
   test('that wants a sign-in, which nobody has configured, fails the start and says so', async () => {
     const server = await rawServer()
     server.intercept = (_message, _request, response) => {

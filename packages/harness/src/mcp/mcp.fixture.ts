@@ -64,7 +64,8 @@ export async function rawServer(
   let port = 0
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = request.method === 'POST' ? await text(request) : ''
-    const message = (body === '' ? {} : JSON.parse(body)) as Message
+    // Forms go to an authorization server.
+    const message = (body.startsWith('{') ? JSON.parse(body) : {}) as Message
     if ((await it.intercept?.(message, request, response)) === true) return
     if (request.method !== 'POST') return void response.writeHead(405).end()
     const { id, method } = message

@@ -32,7 +32,7 @@ function configured(more = '') {
 }
 
 describe('Y12: oxbow mcp', () => {
-  test('list shows what is configured, without what may be secret', async () => {
+  test('`mcp list` shows what is configured, without what may be secret', async () => {
     const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
     const { stdout, code } = await it.run(['mcp', 'list'])
     expect(code).toBe(0)
@@ -41,7 +41,7 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test('test connects, and shows the tools that the agent has and has not', async () => {
+  test('`mcp test` connects, and shows the tools that the agent has and has not', async () => {
     const { stdout, code } = await configured().run(['mcp', 'test'])
     expect(stdout.trim().split('\n')).toEqual([
       'stock: stock 1.0.0, MCP 2026-07-28',
@@ -56,7 +56,7 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).toContain('The tool stock_level says: There are 12.')
   })
 
-  test('test tells why a server is not there, and exits with 1', async () => {
+  test('`mcp test` tells why a server is not there, and exits with 1', async () => {
     const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
     const { stdout, code } = await it.run(['mcp', 'test', 'far'])
     expect(code).toBe(1)
@@ -64,7 +64,7 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test('test of a name that is none says which there are, and exits with 2', async () => {
+  test('`mcp test` of a name that is none says which there are, and exits with 2', async () => {
     const { stderr, code } = await configured().run(['mcp', 'test', 'stok'])
     expect(code).toBe(2)
     expect(stderr).toContain('there are stock')

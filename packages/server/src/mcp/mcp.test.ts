@@ -77,7 +77,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     asking.catch(() => {})
     await held.reached
     stop.abort()
-    await expect(asking).rejects.toThrow()
+    await expect(asking).rejects.toThrow(/abort/i)
     const session = it.engine.session({ user: 'default', session: 's1' })
     expect((await session.wait('t1')).status).toBe('cancelled')
   })
@@ -117,7 +117,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect(resources.map((resource) => resource.uri)).toEqual(['oxbow://sessions/s1'])
     const { contents } = await client.readResource({ uri: 'oxbow://sessions/s1' })
     expect('text' in contents[0]! && contents[0].text).toContain('Hello Ann.')
-    await expect(client.readResource({ uri: 'oxbow://sessions/none' })).rejects.toThrow()
+    await expect(client.readResource({ uri: 'oxbow://sessions/none' })).rejects.toThrow('There is no session')
   })
 })
 
@@ -152,14 +152,14 @@ describe('X4: POST /mcp', () => {
       replies: [{ text: 'Hello.' }],
       overrides: { 'identity.mode': 'jwt', 'identity.jwt.secret': secret },
     })
-    await expect(connect(it)).rejects.toThrow()
+    await expect(connect(it)).rejects.toThrow('401')
     const ann = await connect(it, 'auto', { authorization: `Bearer ${await tokenOf('ann')}` })
     await ann.client.callTool({ name: 'ask_assistant', arguments: { message: 'Hi.', session_id: 's1' } })
     const [started] = await it.engine.session({ user: 'ann', session: 's1' }).events(0)
     expect(started).toMatchObject({ type: 'session.opened' })
     const bob = await connect(it, 'auto', { authorization: `Bearer ${await tokenOf('bob')}` })
     expect((await bob.client.listResources()).resources).toEqual([])
-    await expect(bob.client.readResource({ uri: 'oxbow://sessions/s1' })).rejects.toThrow()
+    await expect(bob.client.readResource({ uri: 'oxbow://sessions/s1' })).rejects.toThrow('There is no session')
   })
 
   test('a page of another site is refused', async () => {
@@ -204,5 +204,6 @@ describe('X4: POST /mcp', () => {
     await client.close()
     const session = it.engine.session({ user: 'default', session: 's1' })
     await until(async () => (await session.state()).turn === undefined)
+    expect((await session.events(0)).at(-1)).toMatchObject({ type: 'turn.cancelled', reason: 'the client left' })
   })
 })
