@@ -255,6 +255,18 @@ describe('H7: a provider refuses the request as too long', () => {
   })
 })
 
+test('a provider that takes no schema for the answer is asked without one', async () => {
+  const { session, summaries } = await bench(
+    { always: saying('Yes.', 100) },
+    ({ body }) =>
+      'response_format' in body ? { status: 400, body: { error: { message: 'no such field' } } } : notes('A fact.'),
+    { trigger: 6, keep: 2 },
+  )
+  for (let n = 0; n < 4; n++) await session.run(`Request ${n}`)
+  expect((await compactions(session))[0]).toMatchObject({ tier: 'summary' })
+  expect(summaries()).toHaveLength(2)
+})
+
 test('an agent without compaction fails as it did', async () => {
   const { session, asked } = await bench([tooLong], [], {}, { capabilities: [] })
   await expect(session.run('Go.')).rejects.toMatchObject({ code: 'context_overflow' })

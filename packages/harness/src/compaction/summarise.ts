@@ -25,19 +25,23 @@ export async function summarise(
   { tokens, call }: { readonly tokens: number; readonly call: ModelCallOptions },
 ): Promise<Summary> {
   const room = Math.floor((model.contextWindow ?? Infinity) * 0.6) - tokens
-  const first = await attempt(model, memory, materialOf(messages, room), tokens, call)
-  if (!('failure' in first) || first.failure.code !== 'context_overflow') return first
+  const whole = materialOf(messages, room)
+  const ask = (material: string, output = true): Promise<Summary> =>
+    attempt(model, memory, material, { tokens, call, output })
+  const first = await ask(whole)
+  const code = 'failure' in first ? first.failure.code : undefined
   // The provider counts otherwise than we do: once more with half of it.
-  const half = materialOf(messages, Math.floor(Math.min(room, estimateTokens(materialOf(messages, room))) / 2))
-  return attempt(model, memory, half, tokens, call)
+  if (code === 'context_overflow')
+    return ask(materialOf(messages, Math.floor(Math.min(room, estimateTokens(whole)) / 2)))
+  // Some do not take a schema for the answer; the instructions describe it, too.
+  return code === 'invalid_request' ? ask(whole, false) : first
 }
 
 async function attempt(
   model: Model,
   memory: Memory,
   material: string,
-  tokens: number,
-  call: ModelCallOptions,
+  { tokens, call, output }: { readonly tokens: number; readonly call: ModelCallOptions; readonly output: boolean },
 ): Promise<Summary> {
   try {
     const reply = await model.generate(
@@ -48,7 +52,7 @@ async function attempt(
         ],
         tools: [],
         maxOutputTokens: Math.max(4_096, tokens * 3),
-        output: { name: 'notes', schema: SCHEMA },
+        ...(output && { output: { name: 'notes', schema: SCHEMA } }),
       },
       call,
     )

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { people } from '../approvals/people.fixture.ts'
 import { json, rigs } from '../test.fixture.ts'
 
 const start = rigs()
@@ -38,6 +39,18 @@ describe('H7: GET /api/sessions/search', () => {
       next = page.next
     }
     expect(seen.toSorted()).toEqual(['s0', 's1', 's2', 's3', 's4', 's5', 's6'])
+  })
+
+  test('with identity everybody finds their own, administrators those of the user whom they name', async () => {
+    const { as } = await people(start, { agent: {}, replies: { always: { text: 'Fine.' } } })
+    const { ann, mia, root } = as
+    await ann.post('/api/chat', { sessionId: 's', message: 'My zinnias' })
+    await mia.post('/api/chat', { sessionId: 's', message: 'Other zinnias' })
+    const texts = async (answer: Promise<Response>) => (await json(answer)).hits.map((it: { text: string }) => it.text)
+    expect(await texts(ann.get('/api/sessions/search?q=zinnias'))).toEqual(['My zinnias'])
+    expect((await ann.get('/api/sessions/search?q=zinnias&userId=mia')).status).toBe(403)
+    expect(await texts(root.get('/api/sessions/search?q=zinnias&userId=mia'))).toEqual(['Other zinnias'])
+    expect(await texts(root.get('/api/sessions/search?q=zinnias'))).toEqual([])
   })
 
   test.each(['q=', 'q=x&limit=0', 'q=x&limit=101', `q=${'x'.repeat(201)}`, 'limit=1'])('%s is a 400', async (query) => {
