@@ -41,6 +41,7 @@ export type { Part } from './part.ts'
 export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
 export { mayDecide } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
+export { matchesWildcard } from './permissions/wildcard.ts'
 export type * from './ports.ts'
 export { bounded, type PromptContext, type PromptSection } from './prompt.ts'
 export {

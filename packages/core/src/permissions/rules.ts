@@ -1,6 +1,7 @@
 // Rules as people write them: `tool`, `prefix*`, `tool(argument pattern)`.
 import { OxbowError } from '../errors.ts'
 import type { RuleKind, Tool } from '../tool.ts'
+import { matchesWildcard } from './wildcard.ts'
 
 export interface Rule {
   /** As it was written. */
@@ -40,17 +41,7 @@ export function checkRule(rule: Rule, tools: readonly Tool[]): void {
   if (problem !== undefined) throw invalid(rule.text, problem)
 }
 
-export function namesTool({ tool }: Rule, name: string): boolean {
-  if (!tool.includes('*')) return tool === name
-  const parts = tool.split('*')
-  let at = 0
-  for (const [index, part] of parts.entries()) {
-    const found = index === 0 ? (name.startsWith(part) ? 0 : -1) : name.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
-  }
-  return parts.at(-1) === '' || name.endsWith(parts.at(-1)!)
-}
+export const namesTool = ({ tool }: Rule, name: string): boolean => matchesWildcard(tool, name)
 
 export const matchesCall = async (
   rule: Rule,

@@ -46,10 +46,8 @@ export function expandGlob(
         : whole
       continue
     }
-    // Many stars make matching slow, and nobody types them.
-    if (segment.filter((it) => isWild(it) && it.char === '*').length > 4) return undefined
-    const regex = segmentPattern(segment)
-    if (regex === undefined) return undefined
+    const pattern = segmentPattern(segment)
+    if (pattern === undefined) return undefined
     const next: string[] = []
     for (const base of found) {
       folders += 1
@@ -58,7 +56,7 @@ export function expandGlob(
       const names = read(folder)
       if (names === undefined) return undefined
       for (const name of names) {
-        if (!regex.test(name) || (name.startsWith('.') && text[0] !== '.')) continue
+        if (!matches(pattern, [...name]) || (name.startsWith('.') && text[0] !== '.')) continue
         if (!last && !isFolder(join(folder, name))) continue
         next.push(base + name + (last ? '' : '/'))
       }
@@ -69,27 +67,65 @@ export function expandGlob(
   return found
 }
 
+/** Any run of characters, or what one character has to be. */
+type Part = '*' | ((char: string) => boolean)
+
 /** The pattern of one segment; `undefined` for a bracket whose meaning depends on the locale or the shell. */
-function segmentPattern(segment: readonly PatternCharacter[]): RegExp | undefined {
-  let source = ''
+function segmentPattern(segment: readonly PatternCharacter[]): readonly Part[] | undefined {
+  const parts: Part[] = []
   for (let index = 0; index < segment.length; index += 1) {
     const it = segment[index]!
-    if (!isWild(it)) source += it.char.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
-    else if (it.char === '*') source += '.*'
-    else if (it.char === '?') source += '.'
+    if (!isWild(it)) parts.push((char) => char === it.char)
+    else if (it.char === '*') parts.push('*')
+    else if (it.char === '?') parts.push(() => true)
     else {
       const rest = segment.slice(index).map((later) => (later.quoted ? '\\' : later.char))
-      const bracket = /^\[(!?)((?:\d-\d|[\w.])+)\]/.exec(rest.join(''))
-      if (bracket === null) {
+      const [whole, not, set] = /^\[(!?)((?:\d-\d|[\w.])+)\]/.exec(rest.join('')) ?? []
+      if (whole === undefined) {
         if (rest.slice(1).some((char) => char === ']' || char === '\\')) return undefined
-        source += '\\['
+        parts.push((char) => char === '[')
         continue
       }
-      source += `[${bracket[1] === '!' ? '^' : ''}${bracket[2]}]`
-      index += bracket[0].length - 1
+      const among = members(set!)
+      if (among === undefined) return undefined
+      parts.push((char) => among.has(char) === (not === ''))
+      index += whole.length - 1
     }
   }
-  return new RegExp(`^${source}$`, 'su')
+  return parts
+}
+
+/** The characters of a bracket, in which only digits have ranges; `undefined` for a range that runs backwards. */
+function members(set: string): ReadonlySet<string> | undefined {
+  const found = new Set<string>()
+  for (const [it, from, to] of set.matchAll(/(\d)-(\d)|./g)) {
+    if (from === undefined || to === undefined) found.add(it)
+    else if (from > to) return undefined
+    else for (let digit = Number(from); digit <= Number(to); digit += 1) found.add(String(digit))
+  }
+  return found
+}
+
+/** With one step back, to the last star: an earlier one could do no better. */
+function matches(parts: readonly Part[], chars: readonly string[]): boolean {
+  let [part, char] = [0, 0]
+  let star: { part: number; char: number } | undefined
+  while (char < chars.length) {
+    const it = parts[part]
+    if (it === '*') {
+      part += 1
+      star = { part, char }
+    } else if (it?.(chars[char]!)) {
+      part += 1
+      char += 1
+    } else {
+      if (star === undefined) return false
+      star.char += 1
+      part = star.part
+      char = star.char
+    }
+  }
+  return parts.slice(part).every((it) => it === '*')
 }
 
 const read = (folder: string): readonly string[] | undefined => {

@@ -1,32 +1,46 @@
 // Rules that name commands: what they match, and which ones to offer.
+import { matchesPieces } from '../wildcard.ts'
 import type { CommandRule } from './rule.ts'
 import { harmlessSurroundings } from './surroundings.ts'
 import type { Analysis, Argument, SimpleCommand } from './types.ts'
 import { afterOptions, nameOf, OPAQUE } from './wrappers.ts'
 
-/** The indexes of the words that the rule names letter by letter, or `undefined` if it does not match. */
-function match(rule: CommandRule, words: readonly Argument[], loose: boolean): readonly number[] | undefined {
-  const named: number[] = []
-  const from = (pattern: number, word: number): boolean => {
-    const it = rule.words[pattern]
-    if (it === undefined) return word === words.length
-    if (it.type === 'any') {
-      for (let next = word; next <= words.length; next += 1) if (from(pattern + 1, next)) return true
-      return false
+/** How a rule is read. */
+interface Reading {
+  /** Options in front of what is forbidden do not make it another command. */
+  readonly loose?: boolean
+  /** The command may begin at any of the words. */
+  readonly anywhere?: boolean
+  /** The index of a word that the rule has to name letter by letter. */
+  readonly named?: number | undefined
+}
+
+/**
+ * Whether the rule matches the words. All ways to read it are followed side by side, word by word: the time grows with the
+ * length of the rule and of the command, however many wildcards there are.
+ */
+function matches(rule: CommandRule, words: readonly Argument[], { loose, anywhere, named }: Reading = {}): boolean {
+  // Which words of the rule may come next; the first one is always the program.
+  let [here, next, afterNext] = [new Set([0]), new Set<number>(), new Set<number>()]
+  for (const [index, given] of words.entries()) {
+    if (anywhere) here.add(0)
+    for (const at of here) {
+      const it = rule.words[at]
+      if (it?.type === 'any') {
+        here.add(at + 1)
+        if (index !== named) next.add(at)
+      }
+      if (it?.type !== 'word') continue
+      const name = at === 0 ? nameOf([given]) : undefined
+      if ((index !== named || it.pieces.length === 1) && matchesWord(it.pieces, given, name)) next.add(at + 1)
+      if (!loose || at === 0 || !(given.value ?? given.prefix).startsWith('-')) continue
+      next.add(at)
+      afterNext.add(at)
     }
-    const given = words[word]
-    if (given === undefined) return false
-    if (matchesWord(it.pieces, given, word === 0 ? nameOf(words) : undefined)) {
-      const length = named.length
-      if (it.pieces.length === 1) named.push(word)
-      if (from(pattern + 1, word + 1)) return true
-      named.length = length
-    }
-    // Options in front of what is forbidden do not make it another command.
-    const skips = loose && word > 0 && (given.value ?? given.prefix).startsWith('-')
-    return skips && (from(pattern, word + 1) || from(pattern, word + 2))
+    ;[here, next, afterNext] = [next, afterNext, new Set()]
   }
-  return from(0, 0) ? named : undefined
+  for (const at of here) if (rule.words[at]?.type === 'any') here.add(at + 1)
+  return here.has(rule.words.length)
 }
 
 function matchesWord(
@@ -39,26 +53,19 @@ function matchesWord(
     return !splits && pieces.length === 2 && pieces[1] === '' && pieces[0] !== '' && prefix.startsWith(pieces[0]!)
   // A wildcard for names of files does not climb out of their folder.
   if (value.split('/').includes('..') && !pieces.join('').split('/').includes('..')) return false
-  const pattern = pieces.map((it) => it.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('[^]*')
-  return new RegExp(`^${pattern}$`, 'u').test(value)
+  return matchesPieces(pieces, value)
 }
 
 /**
  * Whether the rule allows this one command. Of a command in a wrapper it must name the inner program: `timeout 5 make *`
  * or `make *`, but `xargs *` says nothing about what xargs runs.
  */
-export function ruleCovers(rule: CommandRule, command: SimpleCommand): boolean {
-  const { written, words, start } = command
+export function ruleCovers(rule: CommandRule, { written, words, start }: SimpleCommand): boolean {
   if (words.length === 0) return false
-  const named = match(rule, written, false)
-  const inner = innerIndex(written, start)
-  if (named !== undefined && (rule.exact || inner === undefined || named.includes(inner))) return true
-  return start > 0 && match(rule, words, false) !== undefined && ruleReaches(rule, words)
-}
-
-const ruleReaches = (rule: CommandRule, words: readonly Argument[]): boolean => {
-  const inner = innerIndex(words, 0)
-  return inner === undefined || rule.exact || (match(rule, words, false)?.includes(inner) ?? false)
+  const naming = (given: readonly Argument[], from: number): Reading => ({
+    named: rule.exact ? undefined : innerIndex(given, from),
+  })
+  return matches(rule, written, naming(written, start)) || (start > 0 && matches(rule, words, naming(words, 0)))
 }
 
 /** Where the program in a wrapper stands, if there is one. */
@@ -70,12 +77,10 @@ function innerIndex(written: readonly Argument[], start: number): number | undef
 }
 
 /** Whether a rule that forbids, or asks, means this command: also in a wrapper, also behind other options. */
-export function ruleMeans(rule: CommandRule, command: SimpleCommand): boolean {
-  const name = nameOf(command.words)
-  const suffixes = [command.written, command.words]
-  if (name !== undefined && Object.hasOwn(OPAQUE, name))
-    for (let index = 1; index < command.words.length; index += 1) suffixes.push(command.words.slice(index))
-  return suffixes.some((it) => match(rule, it, true) !== undefined)
+export function ruleMeans(rule: CommandRule, { written, words }: SimpleCommand): boolean {
+  const name = nameOf(words)
+  const anywhere = name !== undefined && Object.hasOwn(OPAQUE, name)
+  return matches(rule, written, { loose: true }) || matches(rule, words, { loose: true, anywhere })
 }
 
 /** Sub-commands that are worth a rule of their own: they do the same kind of thing whatever follows. */

@@ -1,4 +1,5 @@
 // Matches a path against the list of dangerous files.
+import { matchesPieces } from '../wildcard.ts'
 import { DANGEROUS_FILES, type DangerousFiles } from './dangerous-files.ts'
 
 export interface Danger {
@@ -22,34 +23,34 @@ const comparable = (segment: string): string =>
 interface Compiled {
   readonly rooted: boolean
   readonly below: boolean
-  readonly segments: readonly RegExp[]
-  readonly except: readonly RegExp[]
+  /** Each as its pieces between wildcards. */
+  readonly segments: readonly (readonly string[])[]
+  readonly except: readonly (readonly string[])[]
   readonly files: DangerousFiles
 }
 
-const wildcard = (pattern: string): RegExp =>
-  new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '.*')}$`)
+const piecesOf = (pattern: string): readonly string[] => pattern.split('*')
 
 let compiled: readonly Compiled[] | undefined
 
 const compile = (): readonly Compiled[] =>
   DANGEROUS_FILES.flatMap((files) => {
-    const except = (files.except ?? []).map(wildcard)
+    const except = (files.except ?? []).map(piecesOf)
     return files.patterns.map((pattern) => {
       const rooted = pattern.startsWith('/')
       const below = pattern.endsWith('/**')
       const body = pattern.slice(rooted ? 1 : 0, below ? -3 : undefined)
-      return { rooted, below, segments: body.split('/').map(wildcard), except, files }
+      return { rooted, below, segments: body.split('/').map(piecesOf), except, files }
     })
   })
 
 const matches = ({ rooted, below, segments, except }: Compiled, path: readonly string[], from: number): boolean => {
-  if (except.some((it) => it.test(path.at(-1) ?? ''))) return false
+  if (except.some((it) => matchesPieces(it, path.at(-1) ?? ''))) return false
   const last = path.length - segments.length
   for (let start = rooted || below ? 0 : last; start <= (rooted ? 0 : last); start += 1) {
-    if (start < 0 || start + segments.length <= from) continue
+    if (start < 0 || start > last || start + segments.length <= from) continue
     if (rooted && !below && path.length !== segments.length) return false
-    if (segments.every((segment, index) => segment.test(path[start + index]!))) return true
+    if (segments.every((segment, index) => matchesPieces(segment, path[start + index]!))) return true
   }
   return false
 }
