@@ -157,7 +157,7 @@ export function createService(options: ServiceOptions): Service {
   const { ambient } = identity
   if (identity.mode === 'none') app.use(checkLocalHost(settings.host, origins))
   else app.use(checkConfiguredHost({ allowedHosts: settings.allowedHosts, origins, ambient }))
-  if (origins.length > 0) app.use(cors(settings.cors))
+  app.use(cors(settings.cors))
   for (const path of ['/api/*', '/agent/*', '/tasks/*', '/mcp'])
     app.use(path, async (c, next) => {
       if (phase !== 'stopping') return next()

@@ -138,6 +138,28 @@ describe('AG-UI approvals', () => {
     expect(endOf(await thread.say('Thanks.'))).toMatchObject({ type: 'RUN_ERROR' })
   })
 
+  test('2: a client that kept no history answers with an empty list of messages', async () => {
+    const { definition, sent } = sender()
+    const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
+    const thread = client(rig)
+    await thread.say('Send it.')
+    const resume = [{ interruptId: thread.open()[0]!.id, status: 'resolved', payload: yes }]
+    const frames = await thread.raw(rig.post, { runId: 'run-2', messages: [], resume })
+    expect([textOf(frames), endOf(frames).type, sent]).toEqual(['Done.', 'RUN_FINISHED', ['a']])
+    const nothing = await rig.post('/api/chat/stream', runInput('x', { runId: 'run-3', messages: [] }))
+    expect([nothing.status, (await json(nothing)).error.message]).toEqual([400, 'messages: must not be empty'])
+  })
+
+  test('1: an interrupt tells the id that the approvals API takes', async () => {
+    const { definition, sent } = sender()
+    const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
+    const thread = client(rig)
+    await thread.say('Send it.')
+    const [{ metadata }] = thread.open() as unknown as [{ metadata: { id: string } }]
+    expect((await rig.post(`/api/approvals/${metadata.id}`, { verdict: 'approved' })).status).toBe(200)
+    await until(() => sent.length === 1)
+  })
+
   test('2: an answer that leaves an interrupt out, or answers one twice, is an error and decides nothing', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a'), send('b')] }] })

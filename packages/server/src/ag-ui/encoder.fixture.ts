@@ -4,6 +4,7 @@ import { type Frame, framesOf } from '../test.fixture.ts'
 import { type RunEncoder, runEncoder } from './encoder.ts'
 
 export const turnId = 't'
+export const key = { tenant: 'default', user: 'ann', session: 'thread' }
 export function encoder(onRepair = () => {}): RunEncoder {
   const it = runEncoder({ threadId: 'thread', runId: 'run', onRepair, report: () => 'ref-new' })
   it.follows(turnId)

@@ -11,6 +11,7 @@ import {
   claimed,
   encoder,
   finished,
+  key,
   stepStarted,
   stored,
   turnId,
@@ -93,7 +94,7 @@ describe('whatever it is given', () => {
           it.start() +
           items.map((one) => it.encode(one)).join('') +
           (pauses
-            ? it.pause()
+            ? it.pause(key)
             : it.fail({ runError: 'INTERNAL_ERROR', status: 500, code: 'x', message: 'x', reference: undefined }))
         const frames = framesOf(wire)
         await accepted(frames)

@@ -12,6 +12,7 @@ import {
   encoder,
   finished,
   hints,
+  key,
   run,
   stepStarted,
   stored,
@@ -288,7 +289,7 @@ describe('Y5 the end', () => {
       ],
       it,
     )
-    const frames = [...started, ...framesOf(it.pause())]
+    const frames = [...started, ...framesOf(it.pause(key))]
     expect(frames.at(-1)).toMatchObject({
       type: 'RUN_FINISHED',
       outcome: { type: 'success', pendingToolCallIds: ['a', 'b'] },
@@ -299,13 +300,13 @@ describe('Y5 the end', () => {
   test('a turn that was paused by hand is an INTERRUPTED_ERROR', () => {
     const it = encoder()
     run([stored({ type: 'turn.paused', turnId, reason: 'manual' })], it)
-    expect(framesOf(it.pause())).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERRUPTED_ERROR' }])
+    expect(framesOf(it.pause(key))).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERRUPTED_ERROR' }])
   })
 
   test('a parked turn is an error, not silence', () => {
     const it = encoder()
     run([stored({ type: 'turn.paused', turnId, reason: 'recovery_limit' })], it)
-    expect(framesOf(it.pause())).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERNAL_ERROR' }])
+    expect(framesOf(it.pause(key))).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERNAL_ERROR' }])
   })
 })
 

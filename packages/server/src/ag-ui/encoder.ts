@@ -1,6 +1,15 @@
 // From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
 // and first, every start closed, no result before its call, one terminal frame and nothing after it.
-import { addUsage, type Event, isEvent, OxbowError, type SessionItem, tokensOf, type Usage } from '@oxbow/core'
+import {
+  addUsage,
+  type Event,
+  isEvent,
+  OxbowError,
+  type SessionItem,
+  type SessionKey,
+  tokensOf,
+  type Usage,
+} from '@oxbow/core'
 import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
 import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
@@ -18,7 +27,7 @@ export interface RunEncoder {
   seen(event: Event): void
   encode(item: SessionItem): string
   /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
-  pause(schemaOf?: SchemaOf): string
+  pause(key: SessionKey, schemaOf?: SchemaOf): string
   /** This server can tell no more. */
   fail(failure: Failure): string
   hint(source: string, text: string): string
@@ -199,7 +208,7 @@ export function runEncoder(run: {
       encode(item)
       return out.take()
     },
-    pause(schemaOf) {
+    pause(key, schemaOf) {
       if (ended) return ''
       const wire = (callId: string): string => wireIds.get(callId) ?? callId
       const finish = (outcome: Outcome): void =>
@@ -211,7 +220,7 @@ export function runEncoder(run: {
         finish({
           type: 'interrupt',
           interrupts: [...approvals.values()].map((it) =>
-            interruptOf(it, wire(it.callId), it.origin === undefined ? schemaOf?.(it.tool) : undefined),
+            interruptOf(key, it, wire(it.callId), it.origin === undefined ? schemaOf?.(it.tool) : undefined),
           ),
         })
       // Who runs a call elsewhere has been told all of it: the run is complete, and its result begins another.

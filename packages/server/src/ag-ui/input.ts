@@ -43,19 +43,20 @@ export const runAgentInput = (maxMessageLength: number) =>
     .looseObject({
       threadId: id,
       runId: nonBlank,
-      messages: z
-        .array(z.looseObject({ id: nonBlank, role: nonBlank, content: z.unknown().optional() }))
-        .min(1, 'must not be empty'),
+      messages: z.array(z.looseObject({ id: nonBlank, role: nonBlank, content: z.unknown().optional() })),
       resume: z.array(resumeEntry).max(100).nullish(),
     })
     .transform(({ threadId, runId, messages, resume, userId, tenant }, context): RunCommand => {
       const at = messages.length - 1
-      const { role, content } = messages[at]!
+      // A client that kept no history has only its answers.
+      const { role, content } = messages[at] ?? {}
       const refuse = (field: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['messages', at, field], message })
       const resumes = (resume ?? []).length > 0
+      if (messages.length === 0 && !resumes)
+        context.addIssue({ code: 'custom', path: ['messages'], message: 'must not be empty' })
       // A run that only answers brings no new message: its last one is of the run before, whatever that was.
-      if (role !== 'user' && role !== 'tool' && !resumes) refuse('role', LAST_IS_USER)
+      else if (role !== 'user' && role !== 'tool' && !resumes) refuse('role', LAST_IS_USER)
       let text: string | undefined
       if (role === 'user') {
         const parsed = messageText(maxMessageLength).safeParse(content)

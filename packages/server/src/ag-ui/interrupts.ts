@@ -1,11 +1,13 @@
 // Approvals in AG-UI's terms: an interrupt that a run ends with, and the entry of the next run that answers it.
 import type { Interrupt } from '@ag-ui/core'
-import type { ApprovalDecision, Event } from '@oxbow/core'
+import type { ApprovalDecision, Event, SessionKey } from '@oxbow/core'
 import { z } from 'zod'
+import { publicApprovalId } from '../approvals/public-id.ts'
 import { rememberedRule } from '../approvals/remember.ts'
 
-/** `schema`: of the tool's arguments, for whoever builds a form. */
+/** `key`: of the session that asks. `schema`: of the tool's arguments, for whoever builds a form. */
 export function interruptOf(
+  key: SessionKey,
   {
     approvalId,
     tool,
@@ -27,7 +29,16 @@ export function interruptOf(
     toolCallId,
     responseSchema: responseSchema(suggestions, schema),
     expiresAt: new Date(expiresAt).toISOString(),
-    metadata: { tool, arguments: given, rule, suggestions, digest, ...(approver !== undefined && { approver }) },
+    metadata: {
+      // For /api/approvals/{id}; the interrupt's own id is known inside its thread only.
+      id: publicApprovalId(key, approvalId),
+      tool,
+      arguments: given,
+      rule,
+      suggestions,
+      digest,
+      ...(approver !== undefined && { approver }),
+    },
   }
 }
 

@@ -75,6 +75,18 @@ describe('P8: deny rules of the parent', () => {
     },
   )
 
+  test('a rule with many wildcards takes no longer than others', async () => {
+    const { deploy } = deployTool()
+    const rig = await start({ replies: { always: { text: 'Done.' } }, agent: { tools: [deploy] } })
+    const began = performance.now()
+    const answer = await protocol(rig).submit('t1', {
+      context: { deny_rules: [{ tool_name: `${'*'.repeat(100)}z(x)` }, { tool_name: `${'*y'.repeat(60)}*` }] },
+    })
+    expect(performance.now() - began).toBeLessThan(5_000)
+    expect(answer.status).toBe(400)
+    expect((await json(answer)).error).toMatchObject({ code: 'rule_invalid', message: expect.stringContaining('z(x)') })
+  })
+
   test('the session of the parent is recorded', async () => {
     const rig = await start({ replies: [{ text: 'Done.' }] })
     const { submit, wait } = protocol(rig)

@@ -1,5 +1,5 @@
 // POST /tasks: a client that names its task itself can send it again as often as it likes.
-import type { Agent, Engine, Principal, RunOptions } from '@oxbow/core'
+import { type Agent, type Engine, matchesWildcard, type Principal, type RunOptions } from '@oxbow/core'
 import { z } from 'zod'
 import { toId } from '../chat.ts'
 import { HttpError } from '../http/errors.ts'
@@ -121,13 +121,13 @@ const defaultFactory =
   ({ agentId }) =>
     agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
 
-/** A pattern that no tool here could read would deny nothing: then the whole tool is denied. */
+/** A pattern that no tool here could read would deny nothing: then the whole tool is denied. What names no tool is refused. */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
   return (context?.deny_rules ?? []).flatMap(({ tool_name: rule }) => {
     const [, named, pattern] = /^([\w*-]+)(\(.+\))$/s.exec(rule) ?? []
     if (named === undefined) return [rule]
-    const names = new RegExp(`^${named.replaceAll('*', '.*')}$`)
-    const meant = [...tools.values()].filter((it) => names.test(it.name))
+    const meant = [...tools.values()].filter((it) => matchesWildcard(named, it.name))
+    if (meant.length === 0) return [rule]
     return meant.map((it) => (it.matches === undefined ? it.name : `${it.name}${pattern}`))
   })
 }

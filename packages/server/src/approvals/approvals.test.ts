@@ -144,6 +144,35 @@ describe('X5: the inbox', () => {
     for (const it of ids) expect((await post(`/api/approvals/${it}`, { verdict: 'approved' })).status).toBe(409)
   })
 
+  test('of an administrator is empty: with a userId they see what somebody asks for, and can stop it, but not decide', async () => {
+    const ran: unknown[] = []
+    const rig = await people(start, { agent: { tools: [ticketTool(ran, APPROVER)] }, replies: always })
+    const { ann, root, mia } = rig.as
+    const id = await ask(ann, 's1')
+    const inbox = async (query = '') => (await json(root.get(`/api/approvals${query}`))).approvals
+    expect(await inbox()).toEqual([])
+    expect(await inbox('?userId=ann')).toMatchObject([{ id, userId: 'ann', mayDecide: false }])
+    expect(await inbox('?userId=bob')).toEqual([])
+    expect((await mia.get('/api/approvals?userId=ann')).status).toBe(403)
+    expect(await json(root.get(`/api/approvals/${id}?userId=ann`))).toMatchObject({ id, status: 'open' })
+    const decision = await root.post(`/api/approvals/${id}`, { verdict: 'approved', userId: 'ann' })
+    expect([decision.status, (await json(decision)).error.code]).toEqual([403, 'approval_forbidden'])
+    expect((await root.post('/api/sessions/s1/interrupt', { userId: 'ann' })).status).toBe(200)
+    await rig.engine.session({ user: 'ann', session: 's1' }).wait('t-s1')
+    expect(await json(ann.get(`/api/approvals/${id}`))).toMatchObject({ status: 'cancelled' })
+    expect(ran).toEqual([])
+  })
+
+  test('the id inside a session is none here, and the answer says which one is', async () => {
+    const { post, get } = await start({ agent: { tools: [ticketTool([])] }, replies: [asks, done] })
+    const { approvals } = await json(post('/agent/task?wait=30', { message: 'Go.' }))
+    expect((await json(get('/api/approvals'))).approvals.map((it: { id: string }) => it.id)).toEqual([approvals[0].id])
+    const answer = await post(`/api/approvals/${approvals[0].approvalId}`, { verdict: 'approved' })
+    expect(answer.status).toBe(404)
+    expect((await json(answer)).error.message).toContain('Take the `id` that stands beside it')
+    expect((await post(`/api/approvals/${approvals[0].id}`, { verdict: 'approved' })).status).toBe(200)
+  })
+
   test('naming somebody else is refused', async () => {
     const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies: always })
     const id = await ask(rig.as.ann, 's1')

@@ -19,6 +19,7 @@ export function approvalList(engine: Engine): Route {
     summary:
       'Approvals that wait for you, in all sessions, also where other calls still run; those that were asked last come first.',
     query: userQuery.extend({
+      userId: optionalId.describe('Those that this user asked for, whoever decides; needs oxbow:admin.'),
       mine: z
         .stringbool('must be true or false')
         .default(false)
@@ -39,7 +40,9 @@ export function approvalList(engine: Engine): Route {
     },
     async handle({ query }, c) {
       const { owner, principal } = callerOf(c, query)
-      const { mine, tool, askedBy, limit } = query
+      const { tool, askedBy, limit } = query
+      // Who looks into the inbox of somebody else looks at what they have asked for.
+      const mine = query.mine || owner.user !== principal.user || owner.tenant !== principal.tenant
       // Who holds no permissions decides on nothing but their own.
       const own = mine || (principal.permissions ?? []).length === 0
       const filter = { tenant: owner.tenant, ...(own && { user: owner.user }), status: 'open' as const, limit }
@@ -109,5 +112,11 @@ export async function visible(engine: Engine, id: string, { owner, principal }: 
     const found = await findApproval(session, await session.state(), approvalId)
     if (found !== undefined && (own || mayDecide(found.requested, principal, key))) return { key, session, found }
   }
-  throw new HttpError(404, 'unknown_approval', 'There is no approval with this id.')
+  throw new HttpError(
+    404,
+    'unknown_approval',
+    /^approval_/.test(id)
+      ? 'There is no approval with this id: it is one inside a session. Take the `id` that stands beside it.'
+      : 'There is no approval with this id.',
+  )
 }

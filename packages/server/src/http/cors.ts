@@ -2,6 +2,7 @@
 import type { MiddlewareHandler } from 'hono'
 import type { CorsConfig } from '../config/config.ts'
 import type { AppEnv } from './route.ts'
+import { foreignPage } from './security.ts'
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const EXPOSED = 'x-request-id, retry-after, www-authenticate'
@@ -20,7 +21,9 @@ export function cors({ origins, credentials }: CorsConfig): MiddlewareHandler<Ap
       }),
     }
     c.set('corsHeaders', headers)
-    if (allowed && c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined) {
+    const asks = c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
+    if (asks && origin !== undefined && !allowed) throw foreignPage()
+    if (asks && allowed) {
       const wanted = c.req.header('access-control-request-headers') ?? ''
       return c.body(null, 204, {
         ...headers,

@@ -79,7 +79,11 @@ export const checkConfiguredHost =
     await next()
   }
 
-const foreignPage = (): HttpError =>
-  new HttpError(403, 'origin_not_allowed', 'Pages of other sites may not use this service.')
+export const foreignPage = (): HttpError =>
+  new HttpError(
+    403,
+    'origin_not_allowed',
+    'Pages of this origin may not use this service. Those that may are in server.cors.origins.',
+  )
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)

@@ -23,13 +23,18 @@ interface Setting {
 
 const ADMIN = ['oxbow:admin']
 
+function expiredKey(): ReturnType<typeof createApiKey> {
+  const { toml, ...key } = createApiKey({ user: 'ann' })
+  return { ...key, toml: `${toml}expires = "2020-01-01"\n` }
+}
+
 async function apiKeys(): Promise<Setting> {
   const { parse } = await import('smol-toml')
   const made = {
     ann: createApiKey({ user: 'ann' }),
     bob: createApiKey({ user: 'bob' }),
     root: createApiKey({ user: 'root', permissions: ADMIN }),
-    expired: createApiKey({ user: 'ann', expires: '2020-01-01' }),
+    expired: expiredKey(),
   }
   const keys = Object.values(made).flatMap(({ toml }) => parse(toml).keys as unknown[])
   return {
@@ -274,6 +279,8 @@ describe.each([
   test('/readyz tells details to those who are known only', async () => {
     const { rig, setting } = await rigWithSession()
     expect(await json(rig.get('/readyz'))).toEqual({ status: 'ready' })
+    // A probe without credentials was refused nothing.
+    expect(rig.logged.findLast((it) => it.path === '/readyz')).not.toHaveProperty('refusal')
     const known = await json(rig.get('/readyz', { headers: { authorization: setting.bob } }))
     expect(known.capabilities.store.ok).toBe(true)
   })

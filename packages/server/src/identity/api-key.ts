@@ -40,6 +40,8 @@ export function createApiKey(
   if (tenant !== undefined) assertId(tenant, 'tenant')
   if (expires !== undefined && timeOf(expires) === undefined)
     throw new OxbowError('invalid_expiry', `expires must be ${DATE_FORM}; got ${JSON.stringify(expires.slice(0, 60))}`)
+  if (expires !== undefined && timeOf(expires)! <= Date.now())
+    throw new OxbowError('invalid_expiry', `expires is in the past: ${expires}. The key would never be valid.`)
   const id = randomBytes(6).toString('hex')
   const key = `oxb_${id}_${randomBytes(32).toString('base64url')}`
   const lines = [

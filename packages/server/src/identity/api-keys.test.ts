@@ -48,6 +48,7 @@ describe('API keys', () => {
     expect(createApiKey({ user: 'ann' }).key).not.toBe(createApiKey({ user: 'ann' }).key)
     expect(() => createApiKey({ user: 'a/b' })).toThrow(/user must be/)
     expect(() => createApiKey({ user: 'ann', expires: 'tomorrow' })).toThrow(/expires must be a date/)
+    expect(() => createApiKey({ user: 'ann', expires: '2020-01-01' })).toThrow(/expires is in the past: 2020-01-01/)
   })
 
   test('it comes as a bearer token or as X-API-Key, once', async () => {
@@ -79,17 +80,35 @@ describe('API keys', () => {
       expect(await codeOf('Authorization', `Bearer ${wrong}`)).toBe('credentials_invalid')
   })
 
+  test('a file without a key that is valid is told at the start and when it changes: everybody is refused', async () => {
+    const told = expect.stringMatching(/no API key that is valid: .*oxbow keys create --user NAME.*keys\.toml/)
+    expect((await identityOf('')).problems).toEqual([told])
+    const { toml } = createApiKey({ user: 'ann' })
+    expect((await identityOf(`${toml}expires = 2020-01-01`)).problems).toEqual([told])
+    const { problems, write, codeOf } = await identityOf(toml)
+    expect(problems).toEqual([])
+    await write('')
+    await until(
+      async () => {
+        await codeOf('X-API-Key', 'oxb_')
+        return problems.length > 0
+      },
+      { deadlineMs: 10_000 },
+    )
+    expect(problems).toEqual([told])
+  })
+
   test('one whose time is over is told so, and its holder only', async () => {
-    const { key, toml } = createApiKey({ user: 'ann', expires: '2020-01-01T00:00:00Z' })
-    const { codeOf, refresh } = await identityOf(toml)
+    const { key, toml } = createApiKey({ user: 'ann' })
+    const { codeOf, refresh } = await identityOf(`${toml}expires = "2020-01-01T00:00:00Z"`)
     expect(await codeOf('X-API-Key', key)).toBe('credentials_expired')
     expect(await codeOf('X-API-Key', `${key.slice(0, -4)}AAAA`)).toBe('credentials_invalid')
     expect(await refresh({ user: 'ann', tenant: 'default' })).toBeUndefined()
   })
 
   test('expiry may be a date of TOML', async () => {
-    const { key, toml } = createApiKey({ user: 'ann', expires: '2020-01-01' })
-    const { codeOf } = await identityOf(toml.replace('"2020-01-01"', '2020-01-01'))
+    const { key, toml } = createApiKey({ user: 'ann' })
+    const { codeOf } = await identityOf(`${toml}expires = 2020-01-01`)
     expect(await codeOf('X-API-Key', key)).toBe('credentials_expired')
   })
 

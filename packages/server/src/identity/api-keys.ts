@@ -22,6 +22,17 @@ export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProble
     seen = await stampOf(keysFile)
     lookedAt = performance.now()
   }
+  tellIfNobody()
+
+  /** Everybody would be refused, and only the log can say why. */
+  function tellIfNobody(): void {
+    if ([...all.values()].every(isExpired))
+      onProblem({
+        message:
+          'There is no API key that is valid: everybody is refused. Make one with "oxbow keys create --user NAME", and put ' +
+          `its record into ${keysFile ?? 'the file that identity.keysFile names'}.`,
+      })
+  }
 
   /** A file that is broken leaves the keys as they are: a slip of the pen must not lock everybody out. */
   async function look(file: string): Promise<void> {
@@ -31,6 +42,7 @@ export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProble
     seen = stamp
     try {
       all = byId(keys, await recordsOf(file))
+      tellIfNobody()
     } catch (cause) {
       onProblem({ message: `${(cause as Error).message} The keys stay as they were.`, cause })
     }

@@ -19,14 +19,15 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     if (wait > 0) throw tooMany(wait, 'You have sent too many requests.')
   }
 
-  async function authenticate(c: AppContext): Promise<Accepted> {
+  async function authenticate(c: AppContext, access: Route['access']): Promise<Accepted> {
     const { rawHeaders, socket } = c.env.incoming
     const address = networkOf(socket?.remoteAddress ?? '')
     // Who shares an address with somebody who tries keys still comes in, as far as that costs nothing.
     const cachedOnly = failures.wait(address) > 0
     const result = await identity.authenticate({ rawHeaders }, { cachedOnly })
     if (result.accepted) return result
-    c.set('refusal', result.code)
+    // Where strangers may come, nobody was refused who brought nothing.
+    if (access !== 'optional' || result.code !== 'credentials_missing') c.set('refusal', result.code)
     if (result.status === 401 && result.code !== 'credentials_missing') {
       const wait = failures.take(address)
       if (wait > 0) throw tooMany(wait, 'Too many wrong credentials have come from your address.')
@@ -43,7 +44,7 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     if (access === 'open') return
     let result: Authentication
     try {
-      result = await authenticate(c)
+      result = await authenticate(c, access)
     } catch (error) {
       if (access === 'optional' && error instanceof HttpError) return
       throw error

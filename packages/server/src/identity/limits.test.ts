@@ -178,8 +178,14 @@ describe('pages of other origins', () => {
       method: 'OPTIONS',
       headers: { origin: page, 'access-control-request-method': 'POST' },
     })
-    expect(preflight.status).toBe(405)
+    expect([preflight.status, (await json(preflight)).error.code]).toEqual([403, 'origin_not_allowed'])
     expect(preflight.headers.get('access-control-allow-origin')).toBeNull()
+    const other = await start(withKeys({ 'server.cors.origins': ['https://other.example.com'] }))
+    const refused = await other.get('/api/chat', {
+      method: 'OPTIONS',
+      headers: { origin: page, 'access-control-request-method': 'POST' },
+    })
+    expect([refused.status, (await json(refused)).error.code]).toEqual([403, 'origin_not_allowed'])
   })
 
   test('configured ones may read every answer, streams and refusals included', async () => {

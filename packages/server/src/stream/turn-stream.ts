@@ -130,7 +130,7 @@ async function follow(
       // A pause of the past has been ended by what follows it.
       const { turn, agent } = await session.state()
       if (turn?.paused?.seq === item.seq) {
-        sse.write(encoder.pause((tool) => schemaOf(agent, tool)))
+        sse.write(encoder.pause(session.key, (tool) => schemaOf(agent, tool)))
         return
       }
     }

@@ -1,9 +1,11 @@
 // The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and at the end `done` or `error`.
-import type { Moments } from './moments.ts'
+import type { SessionKey } from '@oxbow/core'
+import type { Moment, Moments } from './moments.ts'
 import type { Encode, Frame } from './reading.ts'
+import { approvalsOf } from './snapshot.ts'
 
 export const taskFrames =
-  (taskId: string): Encode =>
+  (taskId: string, key: SessionKey): Encode =>
   (moment, so): Frame[] => {
     const frame = (event: string, data: object): Frame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
     switch (moment.type) {
@@ -19,7 +21,7 @@ export const taskFrames =
       }
       case 'started':
       case 'state':
-        return frame('state', stateOf(so))
+        return frame('state', stateOf(moment, so, key))
       case 'ended':
         return so.result.status === 'failed' ? frame('error', endOf(so)) : frame('done', endOf(so))
       default:
@@ -27,12 +29,14 @@ export const taskFrames =
     }
   }
 
-function stateOf({ task, result }: Moments): object {
+function stateOf({ source }: Moment, { task, result }: Moments, key: SessionKey): object {
   return {
     state: task?.state,
     since: task?.since,
+    // From the second worker on: text of an answer that was not complete comes again, from its beginning.
+    ...(source.type === 'turn.claimed' && { epoch: source.epoch }),
     ...(result.status === 'paused' && { reason: result.reason }),
-    ...(result.approvals.length > 0 && { approvals: result.approvals }),
+    ...(result.approvals.length > 0 && { approvals: approvalsOf(key, result) }),
     ...(result.pending.length > 0 && { pending: result.pending }),
   }
 }

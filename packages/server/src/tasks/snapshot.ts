@@ -1,6 +1,7 @@
 // What a task has come to, for whoever asks without a stream.
-import { dwellTimes, type Event, type Task, taskOf, turnResult } from '@oxbow/core'
+import { dwellTimes, type Event, type SessionKey, type Task, type TurnResult, taskOf, turnResult } from '@oxbow/core'
 import { z } from 'zod'
+import { publicApprovalId } from '../approvals/public-id.ts'
 import { eventsOf, type Place } from './place.ts'
 
 const state = z.enum(['CREATED', 'RUNNING', 'WAITING_TOOL', 'WAITING_USER', 'COMPLETED', 'FAILED', 'CANCELLED'])
@@ -19,7 +20,13 @@ export const taskSnapshot = z.object({
   output: z.unknown().optional().describe('The structured answer, when one was asked for.'),
   error: z.object({ code: z.string(), message: z.string(), reference: z.string().optional() }).optional(),
   approvals: z
-    .array(call.extend({ approvalId: z.string(), expiresAt: z.number() }))
+    .array(
+      call.extend({
+        id: z.string().describe('For /api/approvals/{id}.'),
+        approvalId: z.string().describe('Within its session.'),
+        expiresAt: z.number(),
+      }),
+    )
     .describe('What waits for a person.'),
   pending: z.array(call).describe('External calls whose results the caller brings.'),
   rounds: z
@@ -53,12 +60,16 @@ export async function snapshotOf(taskId: string, place: Place): Promise<TaskSnap
     ...(result.status === 'finished' && { result: result.text }),
     ...(result.output !== undefined && { output: result.output }),
     ...(result.error !== undefined && { error: result.error }),
-    approvals: result.approvals.map((it) => ({ ...it })),
+    approvals: approvalsOf(place.session.key, result),
     pending: result.pending.map((it) => ({ ...it })),
     rounds: events.filter((it) => it.type === 'model.finished').map(roundOf),
     usage: result.usage,
   }
 }
+
+/** What waits, with the ids that the approvals API takes. */
+export const approvalsOf = (key: SessionKey, { approvals }: TurnResult) =>
+  approvals.map((it) => ({ id: publicApprovalId(key, it.approvalId), ...it }))
 
 const roundOf = ({ step, model, finishReason, timing, usage: tokens, message }: Event<'model.finished'>) => ({
   step,

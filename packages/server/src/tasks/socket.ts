@@ -76,7 +76,8 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
         server.handleUpgrade(c.env.incoming, upgrade.socket, upgrade.head, (socket) => {
           void serve(socket, caller, async (wire, signal) => {
             try {
-              return await readTask(place, { after, encode: taskFrames(taskId), format: message, wire, signal })
+              const encode = taskFrames(taskId, place.session.key)
+              return await readTask(place, { after, encode, format: message, wire, signal })
             } catch (error) {
               deps.report(error, place)
               return false

@@ -42,7 +42,7 @@ export function taskStreamRoute(engine: Engine, deps: TaskStreams): Route {
       const after = lastEventId(c, query.after) ?? 0
       const caller = callerOf(c, query)
       const place = await existingTask(engine, caller.owner, taskId)
-      return streamTask(deps, c, caller, place, after, taskFrames(taskId))
+      return streamTask(deps, c, caller, place, after, taskFrames(taskId, place.session.key))
     },
   })
 }

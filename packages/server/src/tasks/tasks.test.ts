@@ -1,6 +1,7 @@
+import { memory } from '@oxbow/backends/memory'
 import { externalTool, tool } from '@oxbow/core'
-import { gate, until } from '@oxbow/testing'
-import { describe, expect, test } from 'vitest'
+import { gate, scriptedModel, until } from '@oxbow/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { deployTool, messagesOf, readMessages } from '../agent-protocol/protocol.fixture.ts'
 import { json, type Rig, rigs } from '../test.fixture.ts'
 
@@ -8,6 +9,35 @@ const start = rigs()
 const call = (name: string, given: object = { version: '1' }) => ({ calls: [{ name, arguments: given }] })
 const stream = async ({ get }: Rig, id: string, query = '') =>
   messagesOf(await (await get(`/agent/stream/${id}${query}`)).text())
+
+test('B9 a stream says when an answer begins again: the state has a higher epoch, and the text comes from its beginning', async () => {
+  const backend = memory()
+  const shared = { ...backend, close: async () => {} }
+  const model = await scriptedModel({
+    scripts: { '*': [{ text: 'half an answer', silentAfterChunks: 1 }, { text: 'the whole answer' }] },
+  })
+  onTestFinished(() => model.close())
+  const first = await start({ backend: shared, model, overrides: { 'server.shutdownGrace': '0ms' } })
+  await first.post('/agent/task', { taskId: 't1', message: 'Go.' })
+  const reader = (await first.get('/agent/stream/t1')).body!.pipeThrough(new TextDecoderStream())
+  let seen = ''
+  for await (const part of reader) {
+    seen += part
+    if (/"text":"half.*\n\n/s.test(seen)) break
+  }
+  const had = messagesOf(seen)
+  await first.close()
+
+  const second = await start({ backend: shared, model })
+  const told = await stream(second, 't1', `?after=${had.at(-1)!.id}`)
+  expect(had.find((it) => it.data.epoch !== undefined)?.data.epoch).toBe(1)
+  expect(told[0]).toMatchObject({ event: 'state', data: { epoch: 2 } })
+  const text = told.filter((it) => it.event === 'message').map((it) => it.data.text)
+  expect(text.join('')).toBe('the whole answer')
+  // What is void has the number of the step that begins again.
+  const steps = [...had, ...told].filter((it) => it.event === 'message').map((it) => it.data.step)
+  expect(new Set(steps)).toEqual(new Set([1]))
+})
 
 describe('B9: POST /agent/task', () => {
   test('answers with an id at once, and the task is found by it', async () => {
