@@ -43,6 +43,7 @@ export function auditOf(
     rule: event.type === 'approval.resolved' ? approval?.requested.rule : decided?.rule,
     reason: event.type === 'approval.resolved' ? event.reason : decided?.reason,
     approver: resolved?.principal?.user,
+    ...(event.type === 'approval.resolved' && event.remember !== undefined && { remember: event.remember }),
     operationId: call.started?.operationId,
     status: event.type === 'call.finished' ? event.status : undefined,
   }

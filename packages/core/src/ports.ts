@@ -47,6 +47,8 @@ export interface AuditRecord {
   readonly reason: string | undefined
   /** Who decided on the approval. */
   readonly approver: string | undefined
+  /** The rule that was accepted with it. Missing in records that are older than the field. */
+  readonly remember?: Event<'approval.resolved'>['remember']
   readonly operationId: string | undefined
   /** Of `call.finished`. */
   readonly status: CallStatus | undefined

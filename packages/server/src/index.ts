@@ -6,7 +6,7 @@ export {
   promoteAttributes,
 } from './agent-protocol/factory.ts'
 export type { AgentProtocolHost } from './agent-protocol/options.ts'
-export { publicApprovalId } from './approvals/public-id.ts'
+export { placeOfApproval, publicApprovalId } from './approvals/public-id.ts'
 export { sessionForRetry } from './chat.ts'
 export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'
 export { describeConfig, describeMcp, describeModels, type SettingRow } from './config/describe.ts'

@@ -12,6 +12,7 @@ import type { AgentProtocolHost } from './agent-protocol/options.ts'
 import { agentProtocolRoutes } from './agent-protocol/routes.ts'
 import { decideRoute } from './approvals/deciding.ts'
 import { approvalList, approvalRoute } from './approvals/reading.ts'
+import { removeRuleRoute, ruleList } from './approvals/rules.ts'
 import { auditRoute } from './audit/route.ts'
 import { chatRoute } from './chat.ts'
 import type { Config } from './config/config.ts'
@@ -130,6 +131,8 @@ export function createService(options: ServiceOptions): Service {
     approvalList(engine),
     approvalRoute(engine),
     decideRoute(engine),
+    ruleList(engine),
+    removeRuleRoute(engine),
     auditRoute(engine),
     modelsRoute(engine, options.models),
     ...taskRoutes(engine, watching, settings, slots),

@@ -1,7 +1,8 @@
 // Rules that people accepted beyond one session: kept per user and per project (tenant), with author and expiry.
+import { hash } from 'node:crypto'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
-import type { Files, SessionKey } from '../ports.ts'
+import type { Backend, Files, SessionKey } from '../ports.ts'
 import type { SessionRule } from '../state.ts'
 import { parseRule, type Rule } from './rules.ts'
 
@@ -27,9 +28,7 @@ export async function rulesFor(
     load(files, ownerOf(tenant, principal.user)),
     load(files, ownerOf(tenant, EVERYBODY)),
   ])
-  const now = Date.now()
-  const valid = (rules: readonly SessionRule[]): Rule[] =>
-    rules.filter((it) => it.expiresAt === undefined || it.expiresAt > now).map((it) => parseRule(it.rule))
+  const valid = (rules: readonly SessionRule[]): Rule[] => rules.filter(isValid).map((it) => parseRule(it.rule))
   return { session: valid(session), shared: valid([...own.rules, ...shared.rules]) }
 }
 
@@ -41,16 +40,92 @@ export async function remember(
   user: string,
   rule: SessionRule,
 ): Promise<void> {
-  const owner = ownerOf(tenant, scope === 'user' ? user : EVERYBODY)
+  await change(files, ownerOf(tenant, scope === 'user' ? user : EVERYBODY), (rules) =>
+    rules.some((it) => it.rule === rule.rule && it.expiresAt === rule.expiresAt) ? rules : [...rules, rule],
+  )
+}
+
+export interface RememberedRule extends SessionRule {
+  readonly id: string
+  /** `user`: in all sessions of one user. `project`: for everybody of the tenant. */
+  readonly scope: 'user' | 'project'
+}
+
+/** Whose rules. */
+interface RuleOwner {
+  /** Default `default`. */
+  readonly tenant?: string
+  readonly user: string
+}
+
+export interface RememberedRulesStore {
+  /** Those that hold for a user: their own, then those of everybody. What has expired is left out. */
+  list(owner: RuleOwner): Promise<RememberedRule[]>
+  /**
+   * Takes a rule back: calls like it ask again, also in turns that run. Resolves with the rule, or with undefined when there is
+   * none with this id. Whether somebody may do that is for the caller to check; a rule of the project is everybody's.
+   */
+  remove(owner: RuleOwner, id: string): Promise<RememberedRule | undefined>
+}
+
+/**
+ * The rules that people accepted together with an approval, for one user or for everybody. Those of one session are in its
+ * state (`rules`), and end with it.
+ *
+ * @throws (by its functions) OxbowError `storage_busy`
+ * @example for (const { id, rule } of await rememberedRules(engine.backend).list({ user: 'ann' })) console.log(id, rule)
+ */
+export function rememberedRules({ files }: Pick<Backend, 'files'>): RememberedRulesStore {
+  const scopes = ({ tenant = 'default', user }: RuleOwner) =>
+    [
+      { scope: 'user', owner: ownerOf(tenant, user) },
+      { scope: 'project', owner: ownerOf(tenant, EVERYBODY) },
+    ] as const
+  return {
+    async list(whose) {
+      const all = scopes(whose).map(async ({ scope, owner }) =>
+        (await load(files, owner)).rules.filter(isValid).map((it) => ({ ...it, id: idOf(scope, it), scope })),
+      )
+      return (await Promise.all(all)).flat()
+    },
+    async remove(whose, id) {
+      for (const { scope, owner } of scopes(whose)) {
+        let removed: SessionRule | undefined
+        await change(files, owner, (rules) => {
+          removed = rules.find((it) => idOf(scope, it) === id)
+          return removed === undefined ? rules : rules.filter((it) => it !== removed)
+        })
+        if (removed !== undefined) return { ...removed, id, scope }
+      }
+      return undefined
+    },
+  }
+}
+
+const isValid = ({ expiresAt }: SessionRule): boolean => expiresAt === undefined || expiresAt > Date.now()
+
+const idOf = (scope: string, { rule, expiresAt }: SessionRule): string =>
+  `rule_${hash('sha256', JSON.stringify([scope, rule, expiresAt ?? null])).slice(0, 16)}`
+
+/** `next` gives the same list when there is nothing to change. */
+async function change(
+  files: Files,
+  owner: SessionKey,
+  next: (rules: readonly SessionRule[]) => readonly SessionRule[],
+): Promise<void> {
   for (let attempt = 0; attempt < 10; attempt++) {
     const { rules, version } = await load(files, owner)
-    if (rules.some((it) => it.rule === rule.rule && it.expiresAt === rule.expiresAt)) return
-    const data = Buffer.from(JSON.stringify([...rules, rule]))
-    if ((await files.put(owner, PATH, data, version)) !== undefined) return
+    const changed = next(rules)
+    if (changed === rules) return
+    if ((await files.put(owner, PATH, Buffer.from(JSON.stringify(changed)), version)) !== undefined) return
   }
-  throw new OxbowError('storage_busy', 'The rule could not be stored: too many people are changing rules. Try again.', {
-    retryable: true,
-  })
+  throw new OxbowError(
+    'storage_busy',
+    'The rules could not be changed: too many people are changing rules. Try again.',
+    {
+      retryable: true,
+    },
+  )
 }
 
 async function load(files: Files, owner: SessionKey): Promise<{ rules: SessionRule[]; version: number }> {

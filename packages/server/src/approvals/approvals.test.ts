@@ -255,6 +255,54 @@ describe('X5: a decision', () => {
     expect((await rig.as.ann.post(`/api/approvals/${id}`, shared)).status).toBe(403)
   })
 
+  test('with a rule is seen afterwards, in the list of rules and in the audit log, and the rule can be taken back', async () => {
+    const { post, get, path, ran, session } = await one()
+    await post(path, { verdict: 'approved', remember: { rule: 'submit', scope: 'user' } })
+    await session.wait('t1')
+    const { rules } = await json(get('/api/rules'))
+    expect(rules).toEqual([{ id: expect.stringMatching(/^rule_/), rule: 'submit', scope: 'user', author: 'default' }])
+    const { records } = await json(get('/admin/api/audit'))
+    expect(records.filter((it: object) => 'remember' in it)).toMatchObject([
+      { event: 'approval.resolved', remember: { rule: 'submit', scope: 'user' } },
+    ])
+    expect((await post('/api/chat', { sessionId: 's2', message: 'Again.' })).status).toBe(200)
+    const removed = await get(`/api/rules/${rules[0].id}`, { method: 'DELETE' })
+    expect([removed.status, await json(removed)]).toEqual([200, { removed: rules[0] }])
+    expect((await json(get('/api/rules'))).rules).toEqual([])
+    expect((await get(`/api/rules/${rules[0].id}`, { method: 'DELETE' })).status).toBe(404)
+    expect((await post('/api/chat', { sessionId: 's3', message: 'And again.' })).status).toBe(202)
+    expect(ran).toHaveLength(2)
+  })
+
+  test('with a rule for the session shows it with that session', async () => {
+    const { post, get, path } = await one()
+    await post(path, { verdict: 'approved', remember: { rule: 'submit', scope: 'session' } })
+    expect((await json(get('/api/rules'))).rules).toEqual([])
+    expect((await json(get('/api/rules?sessionId=s1'))).rules).toEqual([
+      { rule: 'submit', scope: 'session', author: 'default' },
+    ])
+  })
+
+  test('with a rule for everybody can be taken back by an administrator only, and rules of others are not seen', async () => {
+    const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies: always })
+    const { ann, bob, root } = rig.as
+    const remember = (scope: string) => ({ verdict: 'approved', remember: { rule: 'submit', scope } })
+    const id = await ask(root, 's0')
+    expect((await root.post(`/api/approvals/${id}`, remember('project'))).status).toBe(200)
+    const rulesOf = async (person: typeof ann, query = '') => (await json(person.get(`/api/rules${query}`))).rules
+    const [shared] = await rulesOf(bob)
+    expect(shared).toMatchObject({ scope: 'project', author: 'root' })
+    const remove = (person: typeof ann, query = '') => person.delete(`/api/rules/${shared.id}${query}`)
+    expect((await remove(bob)).status).toBe(403)
+    expect((await remove(bob, '?userId=ann')).status).toBe(403)
+    expect((await remove(root)).status).toBe(200)
+    expect((await ann.post(`/api/approvals/${await ask(ann, 's1')}`, remember('user'))).status).toBe(200)
+    const [own] = await rulesOf(ann)
+    expect(await rulesOf(bob)).toEqual([])
+    expect((await bob.delete(`/api/rules/${own.id}`)).status).toBe(404)
+    expect(await rulesOf(root, '?userId=ann')).toEqual([own])
+  })
+
   test('after the time is over is a 409', async () => {
     const { post, get, path, ran, session } = await one({ approvalTimeoutMs: 1 })
     await until(async () => (await json(get(path))).status === 'expired')

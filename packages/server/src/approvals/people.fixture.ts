@@ -8,7 +8,14 @@ type Person = 'ann' | 'bob' | 'mia' | 'root'
 
 export interface People extends Rig {
   readonly as: Readonly<
-    Record<Person, { get(path: string): Promise<Response>; post(path: string, body: object): Promise<Response> }>
+    Record<
+      Person,
+      {
+        get(path: string): Promise<Response>
+        post(path: string, body: object): Promise<Response>
+        delete(path: string): Promise<Response>
+      }
+    >
   >
 }
 
@@ -31,6 +38,7 @@ export async function people(
     return {
       get: (path: string) => rig.get(path, { headers }),
       post: (path: string, body: object) => rig.post(path, body, { headers }),
+      delete: (path: string) => rig.get(path, { method: 'DELETE', headers }),
     }
   }
   return { ...rig, as: { ann: as('ann'), bob: as('bob'), mia: as('mia'), root: as('root') } }

@@ -6,7 +6,7 @@ import { type Route, route } from '../http/route.ts'
 import { errorAnswer, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
 import { type Found, findApproval, openApprovals, openFound, risesFrom } from './find.ts'
-import { placeOf } from './public-id.ts'
+import { placeOfApproval } from './public-id.ts'
 import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
 
 export const approvalPath = z.object({ approvalId: z.string().min(1).max(600) })
@@ -103,7 +103,7 @@ export interface Visible {
  * @throws HttpError 404, the same for what does not exist and for what is not theirs
  */
 export async function visible(engine: Engine, id: string, { owner, principal }: Caller): Promise<Visible> {
-  const place = placeOf(id)
+  const place = placeOfApproval(id)
   const own = place?.key.tenant === owner.tenant && place.key.user === owner.user
   const may = own || (place?.key.tenant === owner.tenant && (principal.permissions ?? []).length > 0)
   if (place !== undefined && may) {

@@ -34,7 +34,7 @@ export interface Answer {
 }
 
 export interface Route {
-  readonly method: 'get' | 'post'
+  readonly method: 'get' | 'post' | 'delete'
   /** With OpenAPI's placeholders: `/api/sessions/{sessionId}`. */
   readonly path: string
   readonly id: string
