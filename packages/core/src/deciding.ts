@@ -98,7 +98,7 @@ export async function checkDecision(
       'arguments_denied',
       `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing has been decided.`,
     )
-  return { decision: { ...decision, arguments: parsed.arguments }, late }
+  return { decision: { ...decision, arguments: parsed.given }, late }
 }
 
 /**

@@ -1,7 +1,7 @@
 // The calls of one step: those that only read run side by side, the rest in the model's order.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArguments } from '../arguments.ts'
+import { parseAgain } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { NeedsApproval, type ToolDecision } from '../asking.ts'
 import { overBudgetForCall } from '../budget.ts'
@@ -227,10 +227,12 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined, be
   const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
   // The tool is gone, or its schema has changed since: what has been stored can no longer be given to it.
   if (tool === undefined) return unknown
-  const parsed = await parseArguments(JSON.stringify(call.decided!.arguments), tool)
+  const { approval } = call
+  const edited = approval?.attempt === undefined ? approval?.resolved?.arguments : undefined
+  const raw = edited === undefined ? call.arguments : JSON.stringify(edited)
+  const parsed = await parseAgain(raw, call.decided!.arguments, tool)
   if (!parsed.ok) return unknown
 
-  const { approval } = call
   const { principal: asked } = run.turn()
   const now = approval?.resolved === undefined ? asked : await run.currentPrincipal(asked)
   // Who may not act any more may still be told what has become of what they did.

@@ -1,6 +1,6 @@
 // What may become of one call: it runs, it waits for a person, or it is refused.
 import { hash } from 'node:crypto'
-import { type Arguments, parseArguments } from '../arguments.ts'
+import { type Arguments, parseAgain, parseArguments } from '../arguments.ts'
 import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
@@ -53,7 +53,10 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   if (verdict === 'denied') return refuse(`Refused by ${approver?.user ?? 'a person'}${reason ? `: ${reason}` : '.'}`)
   if (edited === undefined && digestOf(tool.name, requested.arguments) !== requested.digest)
     return refuse('The approval does not belong to these arguments.')
-  const parsed = await parseArguments(JSON.stringify(edited ?? requested.arguments), tool)
+  const parsed =
+    edited === undefined
+      ? await parseAgain(call.arguments, requested.arguments, tool)
+      : await parseArguments(JSON.stringify(edited), tool)
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
   const turn = run.turn()
