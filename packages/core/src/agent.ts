@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto'
+import { AGENT } from './agent-fields.ts'
 import type { Agent, AgentLimits, AgentParts } from './agent-type.ts'
 import { readArtifact } from './artifacts.ts'
 import type { Capability } from './capability.ts'
 import { OxbowError } from './errors.ts'
+import { checkFields } from './fields.ts'
 import { assertId } from './ids.ts'
 import { compose, type Middleware } from './middleware.ts'
 import type { Model } from './model.ts'
 import { partsOf } from './part.ts'
-import { MODES, type Mode, type Policy } from './permissions/gate.ts'
+import type { Mode, Policy } from './permissions/gate.ts'
 import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
 import { prompt } from './prompt.ts'
 import type { Tool } from './tool.ts'
@@ -52,18 +54,19 @@ export interface AgentDefinition {
 /**
  * Defines an agent. An agent with tools also gets `read_artifact`, for pages of results that were too long to show.
  *
- * @throws OxbowError `agent_invalid`, naming the field
+ * @throws OxbowError `agent_invalid`, naming the field; `rule_invalid` for a rule that could match nothing
  */
 export function agent(definition: AgentDefinition): Agent {
   const { name, model, instructions, mode = 'default', capabilities = [] } = definition
   assertId(name, 'agent name')
+  checkFields(definition, AGENT, (what) => invalid(name, what))
   // For callers without a compiler.
   if (typeof model?.generate !== 'function')
     throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')
   if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
-  const given = partsOf(definition.tools, capabilities, (it) => it.tools)
+  const own = partsOf(definition.tools, capabilities, (it) => it.tools)
   const parts: AgentParts = {
-    tools: given.length > 0 ? [...given, { from: undefined, it: readArtifact }] : given,
+    tools: own.length > 0 ? [...own, { from: undefined, it: readArtifact }] : own,
     prompt: partsOf(undefined, capabilities, (it) => it.prompt),
     allow: partsOf(definition.allow, capabilities, (it) => it.allow),
     middleware: partsOf(definition.middleware, capabilities, (it) => it.middleware),
@@ -78,7 +81,6 @@ export function agent(definition: AgentDefinition): Agent {
     }
     tools.set(tool.name, tool)
   }
-  if (!MODES.includes(mode)) throw invalid(name, `mode must be one of ${MODES.join(', ')}`)
   const rules = (texts: readonly string[] = []): Rule[] =>
     texts.map((text) => {
       const rule = parseRule(text)
@@ -89,11 +91,8 @@ export function agent(definition: AgentDefinition): Agent {
   const allow = parts.allow.map((it) => it.it)
   const policy: Policy = { mode, allow: rules(allow), ask: rules(ask), deny: rules(deny) }
 
-  const { budget = {}, whenDenied = 'tell', stateTimeoutsMs = {}, ...numbers } = definition.limits ?? {}
-  for (const [key, value] of Object.entries({ ...numbers, ...budget, ...stateTimeoutsMs, price: undefined }))
-    if (value !== undefined && !(typeof value === 'number' && value > 0))
-      throw invalid(name, `limits.${key} must be a number above 0`)
-  const limits = { ...DEFAULT_LIMITS, ...numbers, budget, whenDenied, stateTimeoutsMs }
+  const given = Object.entries(definition.limits ?? {}).filter(([, it]) => it !== undefined)
+  const limits: AgentLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }
 
   const specs = [...tools.values()].map((tool) => ({
     name: tool.name,

@@ -40,7 +40,7 @@ describe('H2: a call that nothing allows', () => {
     await session.decide(approval!.approvalId, { verdict: 'approved', reason: 'fine' })
     expect((await session.wait('t1')).text).toBe('Done.')
     expect(done).toHaveLength(1)
-    expect(resultsSent(server.requests[1]!)).toEqual(['submitted'])
+    expect(resultsSent(server.requests[1]!)).toEqual(['[Approved by ann. Reason: fine]\nsubmitted'])
     const decisions = ofType(await eventsOf(session), 'call.decided')
     expect(decisions.map((it) => it.rule)).toEqual(['default:ask', `approval:${approval!.approvalId}`])
     assertWhole(await eventsOf(session))
@@ -213,12 +213,14 @@ describe('H2: an accepted rule', () => {
     expect((await engine.session({ user: 'ann' }).run('Go.')).status).toBe('finished')
     const ben = engine.session({ user: 'ben', session: 's1' })
     const waiting = await ben.run('Go.', { turnId: 't1' })
+    const expiresAt = Date.now() + 1_000
     expect(waiting.status).toBe('paused')
     await ben.decide(waiting.approvals[0]!.approvalId, {
       verdict: 'approved',
-      remember: { rule: 'submit', scope: 'user', expiresAt: Date.now() - 1 },
+      remember: { rule: 'submit', scope: 'user', expiresAt },
     })
     await ben.wait('t1')
+    await until(() => Date.now() > expiresAt)
     expect((await ben.run('Go.')).status).toBe('paused')
   })
 

@@ -42,7 +42,7 @@ describe('a tool that asks while it works', () => {
       { operationId, attempt: 1, denyRules: ['bash'] },
       { operationId, attempt: 2, denyRules: ['bash'], decision },
     ])
-    expect(resultsSent(server.requests[1]!)).toEqual(['approved'])
+    expect(resultsSent(server.requests[1]!)).toEqual(['[Approved by ann. Reason: fine]\napproved'])
     const events = await eventsOf(there)
     assertWhole(events)
     // A decision ends the pause, also before a worker has come to it.

@@ -1,6 +1,8 @@
 // A tool that finds out while it works that a person has to decide: it stops, the turn waits in the journal, and the tool
 // runs again with the decision.
+import { OxbowError } from './errors.ts'
 import type { Event } from './events/types.ts'
+import { anything, checkFields, type Fields, listOf, object, permissionId, positive, text } from './fields.ts'
 
 export interface ApprovalRequest {
   /** What the person decides on, shown as it is. */
@@ -10,7 +12,7 @@ export interface ApprovalRequest {
   readonly origin?: NonNullable<Event<'approval.requested'>['origin']>
   /** Whose arguments they are. Default: the tool that asks. */
   readonly tool?: string
-  /** Rules that would let calls like it run. Default: none. */
+  /** Of another agent: rules that would let calls like it run there. Default: none. */
   readonly suggestions?: readonly string[]
   /** Instead of the tool's own. */
   readonly approver?: string
@@ -37,5 +39,20 @@ export class NeedsApproval {
 /**
  * Returned by a tool instead of a result. It must have left nothing that runs on: the same call begins again, with the same
  * operation id and with `decision` in its context, perhaps days later and in another process.
+ *
+ * @throws OxbowError `approval_invalid`, naming the field
  */
-export const needsApproval = (request: ApprovalRequest): NeedsApproval => new NeedsApproval(request)
+export function needsApproval(request: ApprovalRequest): NeedsApproval {
+  checkFields(request, FIELDS, (what) => new OxbowError('approval_invalid', `needsApproval(): ${what}`))
+  return new NeedsApproval(request)
+}
+
+const FIELDS: Fields<ApprovalRequest> = {
+  arguments: object,
+  reason: text,
+  origin: anything,
+  tool: text,
+  suggestions: listOf(text),
+  approver: permissionId,
+  expiresAt: positive,
+}

@@ -1,6 +1,6 @@
 // The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the same
 // transaction as the event, so that it cannot be missing.
-import type { Event } from './events/types.ts'
+import type { Event, Principal } from './events/types.ts'
 import type { AuditRecord, SessionKey } from './ports.ts'
 import type { CallState, SessionState } from './state.ts'
 
@@ -37,7 +37,7 @@ export function auditOf(
     turnId: turn.turnId,
     callId: call.callId,
     tool,
-    principal: turn.principal,
+    principal: withoutCredential(turn.principal),
     arguments: withoutSecrets(argumentsOf(call, event), secretsOf(agent, tool)),
     decision: event.type === 'approval.resolved' ? event.verdict : decided?.decision,
     rule: event.type === 'approval.resolved' ? approval?.requested.rule : decided?.rule,
@@ -49,10 +49,15 @@ export function auditOf(
   }
 }
 
+const withoutCredential = ({ credential: _, ...principal }: Principal): Principal => principal
+
 const argumentsOf = ({ decided, approval }: CallState, event: Event): Record<string, unknown> =>
   (event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments) ?? {}
 
-const withoutSecrets = (given: Record<string, unknown>, secrets: readonly string[]): Record<string, unknown> =>
+export const withoutSecrets = (
+  given: Readonly<Record<string, unknown>>,
+  secrets: readonly string[],
+): Readonly<Record<string, unknown>> =>
   secrets.length === 0
     ? given
     : Object.fromEntries(Object.entries(given).map(([name, it]) => [name, secrets.includes(name) ? '[redacted]' : it]))

@@ -59,29 +59,33 @@ export function decide(turn: TurnState, limits: Limits, due?: () => CompactionRe
     if (reason !== undefined) return { type: 'compact', step: turn.step, reason }
     return { type: 'think', step: turn.step, toolsOffered: turn.toolsOffered, begun: true }
   }
-  const next: Action = { type: 'think', step: turn.step + 1, toolsOffered: turn.step < maxSteps, begun: false }
-  if (reply === undefined) return next
+  const next = (toolsOffered = turn.step < maxSteps): Action => {
+    const spent = overBudget(turn, limits.budget)
+    if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
+    return { type: 'think', step: turn.step + 1, toolsOffered, begun: false }
+  }
+  if (reply === undefined) return next()
 
   if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
     return finish({ type: 'turn.finished', reason: reply.finishReason })
-  const spent = turn.calls.length > 0 ? overBudget(turn, limits.budget) : undefined
-  if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
   // What was shown cannot be taken back: such an answer is not made again.
   if (reply.error?.code === 'context_overflow' && reply.empty && due !== undefined) {
     const { step, overflow } = turn
-    if (overflow?.step === step) return { ...next, toolsOffered: turn.toolsOffered }
+    if (overflow?.step === step) return next(turn.toolsOffered)
     if (overflow?.step === step - 1)
       return finish({ type: 'turn.failed', error: stillTooLong(reply.error, overflow.parts) })
     return { type: 'compact', step, reason: 'overflow' }
   }
   if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
-  if (turn.calls.length > 0 && turn.toolsOffered) return next
-  if (turn.steers.length > 0) return next
+  if (turn.calls.length > 0 && turn.toolsOffered) return next()
+  if (turn.steers.length > 0) return next()
   if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
-    return turn.emptyReplies < 2 ? next : finish({ type: 'turn.failed', error: emptyReply })
+    return turn.emptyReplies < 2 ? next() : finish({ type: 'turn.failed', error: emptyReply })
   if (turn.options.output !== undefined) {
     if (reply.rejected === undefined) return { type: 'check' }
-    return turn.rejections < limits.outputAttempts ? next : finish({ type: 'turn.failed', error: outputInvalid(turn) })
+    return turn.rejections < limits.outputAttempts
+      ? next()
+      : finish({ type: 'turn.failed', error: outputInvalid(turn) })
   }
   if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })

@@ -3,12 +3,15 @@ import type { Agent } from './agent.ts'
 import { parseArguments } from './arguments.ts'
 import { OxbowError } from './errors.ts'
 import type { Event, Principal } from './events/types.ts'
-import { denialOf, policyOf } from './permissions/gate.ts'
-import { mayDecide } from './permissions/may-decide.ts'
-import { matchesCall, parseRule } from './permissions/rules.ts'
+import { checkFields } from './fields.ts'
+import { DECISION } from './option-fields.ts'
+import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from './permissions/gate.ts'
+import { ADMIN, mayDecide, mayShareRules } from './permissions/may-decide.ts'
+import { matchesCall, parseRule, type Rule } from './permissions/rules.ts'
 import type { SessionKey } from './ports.ts'
 import type { Draft } from './session-log.ts'
 import type { SessionState, TurnState } from './state.ts'
+import type { Tool } from './tool.ts'
 
 export interface ApprovalDecision {
   readonly verdict: 'approved' | 'denied'
@@ -18,15 +21,61 @@ export interface ApprovalDecision {
   /** Accept a rule (one of the suggestions, or a narrower one) for calls like this one from now on. */
   readonly remember?: {
     readonly rule: string
+    /** `project`: for everybody of the tenant. A principal with permissions needs `oxbow:admin` among them. */
     readonly scope: 'session' | 'user' | 'project'
-    readonly expiresAt?: number
+    /** Milliseconds since 1970, or a time as ISO 8601 writes it; in the future. Default: for good. */
+    readonly expiresAt?: number | string
   }
+}
+
+type Remember = Omit<NonNullable<ApprovalDecision['remember']>, 'expiresAt'> & { readonly expiresAt?: number }
+
+/** A decision that has been read: with all that is in it known, and times as numbers. */
+export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
+  readonly remember?: Remember
+}
+
+/**
+ * What somebody has decided. Whatever cannot be understood decides nothing: it must never count as a yes.
+ *
+ * @throws OxbowError `decision_invalid`, `rule_invalid`
+ */
+export function readDecision(given: ApprovalDecision): ReadDecision {
+  checkFields(given, DECISION, unclear)
+  const { verdict, reason, arguments: edited, remember } = given
+  if (verdict !== 'approved' && verdict !== 'denied')
+    throw unclear(`verdict must be "approved" or "denied"; got ${JSON.stringify(verdict) ?? 'nothing'}`)
+  if (verdict === 'denied' && edited !== undefined) throw unclear('a refusal has no arguments: nothing would run')
+  if (verdict === 'denied' && remember !== undefined)
+    throw unclear('a refusal remembers nothing: a remembered rule lets calls run')
+  return {
+    verdict,
+    ...(reason !== undefined && { reason }),
+    ...(edited !== undefined && { arguments: edited }),
+    ...(remember !== undefined && { remember: readRule(remember) }),
+  }
+}
+
+const unclear = (what: string) => new OxbowError('decision_invalid', `${what}. Nothing has been decided.`)
+
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+
+function readRule({ rule, scope, expiresAt }: NonNullable<ApprovalDecision['remember']>): Remember {
+  if (rule === undefined || scope === undefined) throw unclear('remember needs a rule and a scope')
+  if (expiresAt === undefined) return { rule, scope }
+  const at = typeof expiresAt === 'string' && ISO.test(expiresAt) ? Date.parse(expiresAt) : expiresAt
+  if (typeof at !== 'number' || !Number.isSafeInteger(at) || at <= Date.now())
+    throw new OxbowError(
+      'rule_invalid',
+      `remember.expiresAt must be a time to come, in milliseconds since 1970 or as ISO 8601 (2030-01-31T12:00:00Z); got ${JSON.stringify(expiresAt)}. Nothing has been decided.`,
+    )
+  return { rule, scope, expiresAt: at }
 }
 
 export interface Deciding {
   readonly key: SessionKey
   readonly approvalId: string
-  readonly decision: ApprovalDecision
+  readonly decision: ReadDecision
   readonly principal: Principal
   /** The session's agent. @throws OxbowError when it is not known here */
   agent(): Agent
@@ -56,6 +105,11 @@ function openApproval(
     )
   if (requested.expiresAt <= Date.now()) return { turn, requested, late: true }
   const { arguments: edited, remember: rule } = decision
+  if (rule?.scope === 'project' && !mayShareRules(principal))
+    throw new OxbowError(
+      'approval_forbidden',
+      `A rule for the whole project needs the permission ${ADMIN}. Accept it for the session or the user.`,
+    )
   if (attempt !== undefined && (rule !== undefined || edited !== undefined))
     throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
   return { turn, requested, late: false }
@@ -70,35 +124,34 @@ function openApproval(
 export async function checkDecision(
   state: SessionState,
   deciding: Deciding,
-): Promise<{ decision: ApprovalDecision; late: boolean }> {
+): Promise<{ decision: ReadDecision; late: boolean }> {
   const { turn, requested, late } = openApproval(state, deciding)
   const { decision } = deciding
-  const { verdict, arguments: edited, remember: rule } = decision
-  if (late) return { decision, late }
-  if (rule !== undefined) await checkRemembered(rule.rule, requested, deciding.agent())
-  if (edited === undefined || verdict !== 'approved') return { decision, late }
+  const { arguments: edited, remember: rule } = decision
+  if (late || (edited === undefined && rule === undefined)) return { decision, late }
   const agent = deciding.agent()
   const tool = agent.tools.get(requested.tool)
   if (tool === undefined)
     throw new OxbowError('decision_invalid', `${requested.tool} does not exist any more: the call can only be refused.`)
-  const parsed = await parseArguments(JSON.stringify(edited), tool)
-  if (!parsed.ok)
-    throw new OxbowError(
-      'arguments_invalid',
-      `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing has been decided.`,
-    )
-  const denied = await denialOf({
-    tool,
-    arguments: parsed.arguments,
-    principal: turn.principal,
-    policy: policyOf(agent.policy, turn),
-  })
+  const parsed = edited === undefined ? requested : await checkEdited(edited, tool)
+  const call = { tool, arguments: parsed.arguments, principal: turn.principal, policy: policyOf(agent.policy, turn) }
+  const denied = edited === undefined ? undefined : await denialOf(call)
   if (denied !== undefined)
     throw new OxbowError(
       'arguments_denied',
       `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing has been decided.`,
     )
-  return { decision: { ...decision, arguments: parsed.given }, late }
+  if (rule !== undefined) await checkRemembered(rule, call)
+  return { decision: 'given' in parsed ? { ...decision, arguments: parsed.given } : decision, late }
+}
+
+async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool) {
+  const parsed = await parseArguments(JSON.stringify(edited), tool)
+  if (parsed.ok) return parsed
+  throw new OxbowError(
+    'arguments_invalid',
+    `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing has been decided.`,
+  )
 }
 
 /**
@@ -131,15 +184,17 @@ export function resolveApproval(draft: Draft, deciding: Deciding): string | unde
 export const expired = (): OxbowError =>
   new OxbowError('approval_expired', 'The time to decide on this has run out.', { details: { verdict: 'expired' } })
 
-/** A rule may be accepted only if it covers the call at hand, and no more tools than its own. */
-async function checkRemembered(text: string, requested: Event<'approval.requested'>, agent: Agent): Promise<void> {
+/** A rule may be accepted only if it covers what is approved, no more tools than its own, and will let such calls run. */
+async function checkRemembered({ rule: text, scope }: Remember, call: GateRequest): Promise<void> {
+  const invalid = (what: string) =>
+    new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}. Nothing has been decided.`)
+  const { tool, policy } = call
   const rule = parseRule(text)
-  const tool = agent.tools.get(requested.tool)
-  if (tool === undefined || rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, requested.arguments)))
-    throw new OxbowError(
-      'rule_invalid',
-      `permission rule ${JSON.stringify(text)}: it does not cover this call of ${requested.tool}`,
-    )
-  if (tool.approval === 'always')
-    throw new OxbowError('rule_invalid', `${tool.name} needs an approval each time; no rule can take its place`)
+  if (rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, call.arguments)))
+    throw invalid(`it does not cover this call of ${tool.name}`)
+  const { decision, rule: stronger } = await authorise({ ...call, policy: withRemembered(policy, ...as(scope, rule)) })
+  if (decision !== 'allow') throw invalid(`it could not let such a call run, because ${stronger} is stronger`)
 }
+
+const as = (scope: Remember['scope'], rule: Rule): [Rule[], Rule[]] =>
+  scope === 'session' ? [[rule], []] : [[], [rule]]

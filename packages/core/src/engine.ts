@@ -7,8 +7,10 @@ import { isWanted, tend, userOf } from './children/tend.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
+import { checkFields } from './fields.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
+import { checkOption, ENGINE, QUERY, SESSION } from './option-fields.ts'
 import type { Backend, SessionKey, SessionSummary } from './ports.ts'
 import { openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
@@ -75,7 +77,9 @@ const SWEEP_MS = 5_000
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
 
+/** @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name */
 export function createEngine(options: EngineOptions): Engine {
+  checkFields(options, ENGINE, (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`))
   const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
   if (backend?.journal === undefined)
     throw new OxbowError(
@@ -336,13 +340,17 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     backend,
     agents,
-    session(key, { agent } = {}) {
+    session(key, { agent, ...others } = {}) {
+      checkOption('session()', { ...key, ...others }, SESSION)
       const name = agent ?? options.agents[0]!.name
       inside.agent(name)
       const { tenant, user, session = randomUUID() } = key
       return openSession(inside, sessionKey({ tenant, user, session }), name)
     },
-    sessions: (query) => backend.journal.list(query),
+    sessions(query) {
+      checkOption('sessions()', query, QUERY)
+      return backend.journal.list(query)
+    },
     recover,
     async start() {
       await announce()

@@ -1,4 +1,6 @@
 // The fold. `evolve` is the only place where the state of a session changes; it is pure and total over stored events.
+
+import { approvedWith } from './approved.ts'
 import { type FamilyEvent, familyAfter, withFamily } from './children/evolve.ts'
 import { OxbowError } from './errors.ts'
 import type { Event, InputBlock, Message, ResultBlock } from './events/types.ts'
@@ -302,12 +304,14 @@ function callFinished(state: SessionState, turn: TurnState, event: Event<'call.f
   const finishing = turn.calls.find((call) => call.callId === event.callId)
   if (finishing === undefined || finishing.finished !== undefined) return state
   const { tool } = finishing
+  const approval = event.status === 'denied' ? undefined : approvedWith(finishing)
   const result: ResultBlock = {
     type: 'result',
     callId: event.callId,
     tool,
     status: event.status,
     content: event.content,
+    ...(approval && { approval }),
   }
   const calls = turn.calls.map((call) => (call === finishing ? { ...call, finished: event.status, result } : call))
   const failed = event.status !== 'success' && event.status !== 'cancelled'

@@ -2,7 +2,7 @@
 import { OxbowError } from './errors.ts'
 import type { Failure, InputBlock, Principal, TurnOptions } from './events/types.ts'
 import { type JsonSchema, type Schema, toJsonSchema } from './json-schema.ts'
-import { MODES, type Mode } from './permissions/gate.ts'
+import type { Mode } from './permissions/gate.ts'
 import { parseRule } from './permissions/rules.ts'
 
 /** Text, or text with images and files. */
@@ -11,7 +11,10 @@ export type Input = string | readonly InputBlock[]
 export interface RunOptions {
   /** Makes a retry safe: the same id is the same turn, whatever has become of it. Default: a new one. */
   readonly turnId?: string
-  /** When a turn runs already: run after it (default), join it at its next step, or refuse with `session_busy`. */
+  /**
+   * When a turn is open already: run after it (default), join it at its next step, or refuse with `session_busy`. What joins
+   * or follows a turn that waits for an approval or a result waits until that has come; `refuse` says what for.
+   */
   readonly whenBusy?: 'queue' | 'steer' | 'refuse'
   /** Who asks. Default: the session's user, without roles. */
   readonly principal?: Principal
@@ -24,7 +27,7 @@ export interface RunOptions {
   readonly idleTimeoutMs?: number
   /** Another mode than the agent's, for this turn. */
   readonly mode?: Mode
-  /** Further deny rules for this turn. */
+  /** Further deny rules for this turn. @throws OxbowError `rule_invalid` for one that could match nothing */
   readonly deny?: readonly string[]
   /** For tools and middleware, as `attributes`; they never enter the prompt. */
   readonly attributes?: Readonly<Record<string, unknown>>
@@ -42,11 +45,6 @@ export function toInput(input: Input): InputBlock[] {
 
 export function toTurnOptions(options: RunOptions): TurnOptions {
   const { output, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
-  for (const [name, value] of Object.entries({ maxSteps, totalTimeoutMs, idleTimeoutMs }))
-    if (value !== undefined && !(value > 0))
-      throw new OxbowError('invalid_option', `${name} must be a number above 0; got ${String(value)}`)
-  if (mode !== undefined && !MODES.includes(mode))
-    throw new OxbowError('invalid_option', `mode must be one of ${MODES.join(', ')}; got ${String(mode)}`)
   return {
     ...(output !== undefined && {
       output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },

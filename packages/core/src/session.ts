@@ -3,7 +3,15 @@ import type { Agent } from './agent.ts'
 import { type Answer, answerAbove } from './children/rise.ts'
 import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
-import { type ApprovalDecision, checkDecision, type Deciding, expired, resolveApproval } from './deciding.ts'
+import {
+  type ApprovalDecision,
+  checkDecision,
+  type Deciding,
+  expired,
+  type ReadDecision,
+  readDecision,
+  resolveApproval,
+} from './deciding.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import {
@@ -18,12 +26,14 @@ import {
 import { assertId, newId } from './ids.ts'
 import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from './json-schema.ts'
+import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
 import { compactBetweenTurns } from './perform/compact.ts'
 import { remember } from './permissions/remembered.ts'
+import { checkRule, namesTool, parseRule } from './permissions/rules.ts'
 import type { SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
 import type { Build, Draft, SessionLog } from './session-log.ts'
-import { findTurn, SCHEMA_VERSION, type SessionState } from './state.ts'
+import { findTurn, SCHEMA_VERSION, type SessionState, type TurnState } from './state.ts'
 
 export interface Submitted {
   /** The turn that will answer: for a steering input, the one that runs. */
@@ -44,6 +54,7 @@ export interface Session {
   readonly agent: string
   /**
    * Runs one turn to its end or pause. Resolves with `finished`, `paused` or `cancelled`.
+   * Behind a turn that waits for somebody it waits, too, for as long as it takes: see `whenBusy`.
    * @throws OxbowError with the failure's code when the turn failed; `details.turnId` names it
    */
   run<const S extends Schema>(
@@ -126,6 +137,7 @@ export function openSession(
     })
 
   async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+    checkOption('the options of a turn', options, RUN)
     const blocks = toInput(input)
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
     const principal = self(options.principal)
@@ -139,9 +151,9 @@ export function openSession(
       if (draft.state.seq === 0) draft.add(opened(key, agent, delegation))
       const known = findTurn(draft.state, turnId)
       if (known !== undefined) return { turnId: known.turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
+      checkDenied(turnOptions.deny, agent)
       const busy = draft.state.turn
-      if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined))
-        throw new OxbowError('session_busy', `Turn ${busy.turnId} is running in this session.`, { retryable: true })
+      if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined)) throw busyWith(busy)
       if (busy !== undefined && options.whenBusy === 'steer') {
         draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
@@ -239,6 +251,7 @@ export function openSession(
   async function interrupt(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
+    checkOption('interrupt()', options, STOP)
     return bring((draft) => {
       const turnId = options.turnId ?? draft.state.turn?.turnId
       const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
@@ -256,15 +269,11 @@ export function openSession(
   const deciding = (
     { agent }: SessionState,
     approvalId: string,
-    decision: ApprovalDecision,
+    decision: ReadDecision,
     principal: Principal,
   ): Deciding => ({ key, approvalId, decision, principal, agent: () => engine.agent(agent) })
 
-  async function decideApproval(
-    approvalId: string,
-    decision: ApprovalDecision,
-    principal: Principal,
-  ): Promise<Submitted> {
+  async function decideApproval(approvalId: string, decision: ReadDecision, principal: Principal): Promise<Submitted> {
     const { requested, delegation: from } = await current(({ state: { turn } }) => ({
       requested: turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested,
       delegation: turn?.delegation,
@@ -300,7 +309,7 @@ export function openSession(
   /** The child decides, with all that can be said there; what was asked on its behalf is answered with it. */
   async function decideOrigin(
     { session, approvalId }: NonNullable<Event<'approval.requested'>['origin']>,
-    decision: ApprovalDecision,
+    decision: ReadDecision,
     principal: Principal,
   ): Promise<Submitted> {
     const here = await current(({ state }) => ({
@@ -344,7 +353,10 @@ export function openSession(
         {},
       ),
     interrupt,
-    async resolve(callId, { status = 'success', content }, options = {}) {
+    async resolve(callId, result, options = {}) {
+      checkOption('resolve()', result, RESULT)
+      checkOption('resolve()', options, BY)
+      const { status = 'success', content } = result
       const blocks = toInput(content)
       const principal = self(options.principal)
       return bring((draft): Submitted => {
@@ -359,9 +371,14 @@ export function openSession(
         return { turnId, accepted: 'started', after: seq }
       })
     },
-    decide: (approvalId, decision, options = {}) => decideApproval(approvalId, decision, self(options.principal)),
-    checkDecision: (approvalId, decision, options = {}) =>
-      current(async ({ state }) => {
+    async decide(approvalId, decision, options = {}) {
+      checkOption('decide()', options, BY)
+      return decideApproval(approvalId, readDecision(decision), self(options.principal))
+    },
+    async checkDecision(approvalId, given, options = {}) {
+      checkOption('checkDecision()', options, BY)
+      const decision = readDecision(given)
+      return current(async ({ state }) => {
         const origin = state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval
           ?.requested.origin
         if (origin !== undefined) {
@@ -370,7 +387,8 @@ export function openSession(
         }
         const checked = await checkDecision(state, deciding(state, approvalId, decision, self(options.principal)))
         if (checked.late) throw expired()
-      }),
+      })
+    },
     fail: (turnId, error) =>
       bring((draft) => {
         const { turn } = draft.state
@@ -378,8 +396,9 @@ export function openSession(
         draft.add(...consequence(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
         return true
       }),
-    pause: (options = {}) =>
-      bring((draft) => {
+    async pause(options = {}) {
+      checkOption('pause()', options, STOP)
+      return bring((draft) => {
         const { turn } = draft.state
         if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
         if (turn.pauseRequested) return turn.turnId
@@ -392,20 +411,59 @@ export function openSession(
           ...(reason !== undefined && { reason }),
         })
         return turnId
-      }),
-    release: (options = {}) =>
-      bring((draft) => {
+      })
+    },
+    async release(options = {}) {
+      checkOption('release()', options, BY)
+      return bring((draft) => {
         const { turn } = draft.state
         if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
           throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
-      }),
-    compact: (options = {}) =>
-      current((log) => compactBetweenTurns(log, engine.agent(log.state.agent || agentName), self(undefined), options)),
-    follow: (options = {}) => follow(options.after, options.signal),
+      })
+    },
+    async compact(options = {}) {
+      checkOption('compact()', options, COMPACT)
+      return current((log) =>
+        compactBetweenTurns(log, engine.agent(log.state.agent || agentName), self(undefined), options),
+      )
+    },
+    follow(options = {}) {
+      checkOption('follow()', options, FOLLOW)
+      return follow(options.after, options.signal)
+    },
     events: (after = 0) => current((log) => log.read(after)),
     state: () => current((log) => log.state),
   }
+}
+
+/** A denial that can match nothing denies nothing. What agents elsewhere have, to which it hands tasks, is not known here. */
+function checkDenied(deny: readonly string[] = [], { tools }: Agent): void {
+  const all = [...tools.values()]
+  const handsOn = all.some((it) => it.effects.includes('delegate'))
+  for (const rule of deny.map(parseRule))
+    if (!handsOn || all.some((it) => namesTool(rule, it.name))) checkRule(rule, all)
+}
+
+/** Whoever is refused should know whether waiting helps, and what for. */
+function busyWith({ turnId, paused, calls }: TurnState): OxbowError {
+  if (paused === undefined)
+    return new OxbowError('session_busy', `Turn ${turnId} is running in this session.`, { retryable: true })
+  const waits = calls.filter((it) => it.finished === undefined)
+  const approvals = waits.flatMap(({ approval }) =>
+    approval === undefined || approval.resolved !== undefined ? [] : [approval.requested],
+  )
+  const externals = waits.filter((it) => it.external === true && it.resolved === undefined)
+  const what = [
+    ...approvals.map((it) => `the approval ${it.approvalId} of ${it.tool} (decide)`),
+    ...externals.map((it) => `the result of the call ${it.callId} of ${it.tool} (resolve)`),
+  ]
+  const until = what.length > 0 ? what.join(' and ') : 'its release (release)'
+  return new OxbowError(
+    'session_busy',
+    `Turn ${turnId} of this session waits for ${until}: what is queued behind it waits, too. Answer it, or interrupt it.`,
+    { details: { turnId, waiting: paused.reason } },
+  )
 }
 
 const opened = (key: SessionKey, agent: Agent, delegation: Delegation | undefined): EventBody => ({

@@ -1,5 +1,6 @@
 // What a capability remembers of a session, beside the conversation: todos, a plan, files that were read.
 import { OxbowError } from './errors.ts'
+import { anything, checkFields } from './fields.ts'
 
 /**
  * A typed place in the state of a session. Its value is JSON, kept in the journal by `state.changed` and so on every
@@ -38,6 +39,11 @@ export function slot<Value, Change>(definition: Slot<Value, Change>): Slot<Value
   const { name, reduce } = definition
   if (!NAME.test(name))
     throw new OxbowError('slot_invalid', `A slot's name is up to 64 of a-z 0-9 -, not ${JSON.stringify(name)}.`)
+  checkFields(
+    definition,
+    { name: anything, initial: anything, reduce: anything },
+    (what) => new OxbowError('slot_invalid', `slot ${name}: ${what}`),
+  )
   if (typeof reduce !== 'function') throw new OxbowError('slot_invalid', `slot ${name}: reduce must be a function`)
   return definition
 }

@@ -17,7 +17,7 @@ import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 8
+export const STATE_VERSION = 9
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 

@@ -3,6 +3,23 @@ import type { Children } from './children/children.ts'
 import { EFFECTS, type Effect } from './effect.ts'
 import { OxbowError } from './errors.ts'
 import type { InputBlock, Principal } from './events/types.ts'
+import {
+  anything,
+  type Check,
+  callable,
+  checkFields,
+  countOrNone,
+  type Fields,
+  fieldsOf,
+  flag,
+  isObject,
+  listOf,
+  object,
+  oneOf,
+  permissionId,
+  positive,
+  text,
+} from './fields.ts'
 import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from './json-schema.ts'
 import type { SessionKey } from './ports.ts'
 import type { SlotAccess } from './slots.ts'
@@ -152,14 +169,13 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
  */
 export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
   const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
-  const shared = common(definition as Common)
+  const shared = common(definition as Common, TOOL_FIELDS)
   const { effects } = shared
   if (typeof definition.run !== 'function')
     throw new OxbowError(
       'tool_invalid',
       `tool ${name}: run must be a function; a tool that runs elsewhere is an externalTool()`,
     )
-  if (!(timeoutMs > 0)) throw new OxbowError('tool_invalid', `tool ${name}: timeoutMs must be above 0`)
   const { idempotent = effects.every((it) => it === 'read'), retries = 0 } = definition
   if (retries > 0 && !idempotent)
     throw new OxbowError(
@@ -181,7 +197,7 @@ export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
 /** Defines a tool that the caller runs: the turn pauses, and the result comes back by call id. */
 export function externalTool(definition: Common): Tool {
   return {
-    ...common(definition),
+    ...common(definition, COMMON_FIELDS),
     timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
     idempotent: false,
     retries: 0,
@@ -192,17 +208,53 @@ export function externalTool(definition: Common): Tool {
   }
 }
 
-type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'reconcile' | 'tests' | 'run'>
+type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'reconcile' | 'withdraw' | 'tests' | 'run'>
 
-function common(definition: Common) {
+/** Some libraries' schemas are functions. */
+const isSchema = (it: unknown): boolean =>
+  (typeof it === 'object' && it !== null && !Array.isArray(it)) || (typeof it === 'function' && '~standard' in it)
+
+const schema: Check = (it, path) => (isSchema(it) ? undefined : `${path} must be a schema`)
+
+const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
+  // A tool may be made from another: this is made anew from its input.
+  jsonSchema: anything,
+  name: anything,
+  description: anything,
+  input: anything,
+  output: schema,
+  effects: anything,
+  permission: permissionId,
+  approval: oneOf('always'),
+  approver: permissionId,
+  edits: flag,
+  check: callable,
+  matches: callable,
+  checkPattern: callable,
+  suggest: callable,
+  secrets: listOf(text),
+}
+
+const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
+  ...COMMON_FIELDS,
+  timeoutMs: positive,
+  idempotent: flag,
+  retries: countOrNone,
+  reconcile: callable,
+  withdraw: callable,
+  tests: listOf(fieldsOf({ name: text, input: object, expect: anything })),
+  run: anything,
+}
+
+function common(definition: Common, fields: Fields<Common>) {
   const { name, description, input, output, effects } = definition
-  if (!NAME.test(name))
+  if (typeof name !== 'string' || !NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
   const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
+  checkFields(definition, fields, fault)
   if (typeof description !== 'string' || description.trim() === '')
     throw fault('describe for the model what it does and when to use it')
-  if (typeof input !== 'object' || input === null)
-    throw fault('input must be a schema; {} for a tool without parameters')
+  if (!isSchema(input)) throw fault('input must be a schema; {} for a tool without parameters')
   if (!Array.isArray(effects) || effects.length === 0)
     throw fault("effects must be a list with at least one effect (a tool that only looks has ['read'])")
   for (const it of effects)
@@ -223,8 +275,19 @@ function common(definition: Common) {
     suggest,
     secrets = [],
   } = definition
+  const leak = secrets.find((it) => !mayHave(jsonSchema, it))
+  if (leak !== undefined)
+    throw fault(
+      `secrets names ${leak}, which is none of its arguments (${Object.keys(jsonSchema.properties!).join(', ')})`,
+    )
   const judged = { permission, approval, approver, edits, check, matches, checkPattern, suggest, secrets }
   return { name, description, input, output, effects, jsonSchema, ...judged }
+}
+
+/** Whether arguments of this schema may have a field of that name. */
+function mayHave({ properties, additionalProperties, ...rest }: JsonSchema, name: string): boolean {
+  const closed = isObject(properties) && additionalProperties !== true && !isObject(additionalProperties)
+  return !closed || Object.hasOwn(properties, name) || ['allOf', 'anyOf', 'oneOf', '$ref'].some((it) => it in rest)
 }
 
 export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')

@@ -42,6 +42,14 @@ const result = z
     tool: z.string(),
     status: callStatus,
     content: z.array(z.union([text, data])),
+    approval: z
+      .object({
+        by: z.string(),
+        reason: z.string().optional(),
+        arguments: z.record(z.string(), z.unknown()).optional(),
+      })
+      .optional()
+      .describe('Somebody approved the call, with a reason or with other arguments than the model had given.'),
   })
   .describe('What a call came to, as the model reads it.')
 
@@ -114,6 +122,12 @@ export const principal = z
       .array(dataScope)
       .optional()
       .describe('Rows that tools may show to them, joined by OR. Default: their own. An empty list: none.'),
+    credential: z
+      .string()
+      .optional()
+      .describe(
+        'Names what they have proven themselves with, so that it can be asked later what that is still good for. No secret.',
+      ),
   })
   .describe('Who acts. Comes from the server, never from a body, a model or a prompt.')
 

@@ -1,6 +1,7 @@
 // The calls of one step: those that only read run side by side, the rest in the model's order.
 
 import { setTimeout as delay } from 'node:timers/promises'
+import { approvalNote, approvedWith } from '../approved.ts'
 import { parseAgain } from '../arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../artifacts.ts'
 import { NeedsApproval, type ToolDecision } from '../asking.ts'
@@ -93,7 +94,12 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
     if (isFinished(turn, callId)) return []
     const failures = failuresOf(turn, call.tool) + 1
     const givenUp = failed(outcome.status) && failures >= MAX_FAILURES && tool !== undefined
-    const content = givenUp ? [...shown.content, givenUpNotice(call.tool, failures)] : shown.content
+    const approved = outcome.status === 'denied' ? undefined : approvedWith(call)
+    const content = [
+      ...(approved ? [approvalNote(approved, tool?.secrets ?? [])] : []),
+      ...shown.content,
+      ...(givenUp ? [givenUpNotice(call.tool, failures)] : []),
+    ]
     const changed = outcome.status === 'success' ? reduceAll(slots, beside.changes) : {}
     return [
       ...beside.before,

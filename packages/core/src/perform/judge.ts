@@ -5,6 +5,7 @@ import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
+import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
 import type { ApprovalState, CallState } from '../state.ts'
 import type { Tool } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
@@ -120,7 +121,8 @@ export function asksMeanwhile(
     digest: digestOf(name, given),
     rule: `asks:${tool.name}`,
     reason: request.reason,
-    suggestions: [...(request.suggestions ?? [])],
+    // A rule is a choice only where the asking agent's gate can make use of it.
+    suggestions: request.origin === undefined ? [] : [...(request.suggestions ?? [])],
     ...(approver !== undefined && { approver }),
     ...(request.origin && { origin: request.origin }),
     expiresAt: request.expiresAt ?? Date.now() + agent.limits.approvalTimeoutMs,
@@ -128,7 +130,6 @@ export function asksMeanwhile(
 }
 
 async function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Arguments, verdict: Verdict): Promise<Asks> {
-  const patterns = (await tool.suggest?.(given)) ?? []
   return {
     type: 'approval.requested',
     turnId: run.turnId,
@@ -139,17 +140,33 @@ async function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Argumen
     digest: digestOf(tool.name, given),
     rule: verdict.rule,
     reason: verdict.reason,
-    // A tool that cannot read patterns can only be allowed as a whole; one that must always ask cannot be allowed at all.
-    suggestions:
-      tool.approval === 'always'
-        ? []
-        : tool.matches === undefined
-          ? [tool.name]
-          : patterns.map((it) => `${tool.name}(${it})`),
+    suggestions: await suggestionsFor(run, tool, given),
     ...(tool.approver !== undefined && { approver: tool.approver }),
     expiresAt: Date.now() + run.agent.limits.approvalTimeoutMs,
   }
 }
+
+/** Rules that would let such calls run. None where something stronger than any rule has asked. */
+async function suggestionsFor(run: TurnRun, tool: Tool, given: Arguments): Promise<string[]> {
+  const turn = run.turn()
+  const policy = policyOf(run.agent.policy, turn)
+  const whole = parseRule(tool.name)
+  const allowed = withRemembered(policy, [whole], [whole])
+  const { decision } = await authorise({ tool, arguments: given, principal: turn.principal, policy: allowed })
+  if (decision !== 'allow') return []
+  // A tool that cannot read patterns can only be allowed as a whole.
+  if (tool.matches === undefined) return [tool.name]
+  const suggested: string[] = []
+  for (const it of (await tool.suggest?.(given)) ?? []) {
+    const rule = asRule(tool, it)
+    if (await matchesCall(rule, 'allow', tool, given)) suggested.push(rule.text)
+  }
+  return suggested
+}
+
+/** `suggest` returns patterns; a whole rule of its own tool is understood, too. */
+const asRule = ({ name }: Tool, text: string): Rule =>
+  parseRule(text === name || (text.startsWith(`${name}(`) && text.endsWith(')')) ? text : `${name}(${text})`)
 
 const decidedOf = (run: TurnRun, call: CallState, verdict: Verdict, given: Arguments): Decided => ({
   type: 'call.decided',

@@ -20,7 +20,8 @@ import { MAX_FAILURES } from './act.ts'
 export async function think(run: TurnRun): Promise<void> {
   const turn = run.turn()
   const tree = await sharedBudget(run)
-  const spent = tree && overBudget(tree.turn, tree.budget)
+  // What compaction has used since the step began counts, too.
+  const spent = overBudget(turn, run.agent.limits.budget) ?? (tree && overBudget(tree.turn, tree.budget))
   if (spent !== undefined) return run.stop('failure', spent)
   const { step } = turn
   const { log, agent } = run

@@ -30,7 +30,8 @@ describe('H2: the truth table of the gate', () => {
   /** The order of the design, written down once more and independently: the strongest word that anything says. */
   function expected(mode: Mode, kind: string, effect: readonly Effect[], feature: string, caller: Principal): string {
     const reads = effect.every((it) => it === 'read')
-    const asked = (decision: string): string => (decision === 'ask' && mode === 'dont-ask' ? 'deny' : decision)
+    const asked = (decision: string): string =>
+      decision === 'ask' && (mode === 'dont-ask' || (mode === 'explore' && !reads)) ? 'deny' : decision
     if (feature === 'permission' && caller.permissions === undefined) return 'deny'
     if (kind.includes('deny')) return 'deny'
     if (kind.includes('ask')) return asked('ask')
@@ -109,6 +110,30 @@ describe('H2: the truth table of the gate', () => {
     }
     expect([await judge('Paris'), await judge('Rome'), await judge('Oslo')]).toEqual(['allow', 'deny', 'ask'])
     expect(seen).toContain('deny Rome')
+  })
+
+  test.each([
+    ['deny', 'deny'],
+    ['ask', 'ask'],
+    ['allow', 'ask'],
+  ] as const)(
+    'a pattern of %s whose tool answers neither true nor false counts for the stricter: %s',
+    async (kind, decision) => {
+      const subject = make(['write'], { matches: (() => 'yes') as never })
+      const request = {
+        tool: subject,
+        arguments: {},
+        principal: { user: 'a' },
+        policy: policyOf('default', { [kind]: ['subject(x)'] }),
+      }
+      expect((await authorise(request)).decision).toBe(decision)
+    },
+  )
+
+  test('a check that gives no decision denies, also where nothing else holds a call back', async () => {
+    const subject = make(['write'], { check: (() => ({ decision: 'alow', reason: 'typo' })) as never })
+    const request = { tool: subject, arguments: {}, principal: { user: 'a' }, policy: policyOf('bypass') }
+    expect(await authorise(request)).toMatchObject({ decision: 'deny', rule: 'check:subject' })
   })
 })
 

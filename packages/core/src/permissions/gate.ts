@@ -5,14 +5,14 @@
 import type { Effect } from '../effect.ts'
 import type { Delegation, Principal } from '../events/types.ts'
 import type { TurnState } from '../state.ts'
-import { onlyReads, type RuleKind, type Tool } from '../tool.ts'
+import { onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tool.ts'
 import { grants } from './permission-ids.ts'
 import { matchesCall, parseRule, type Rule } from './rules.ts'
 
 /**
  * - `default`: what only reads runs, the rest asks.
  * - `accept-edits`: tools that edit files of the workspace run too.
- * - `explore`: nothing but reading runs.
+ * - `explore`: nothing but reading runs, and no approval changes that; only the tool's own check may say that a call reads.
  * - `bypass`: everything runs that no rule and no tool holds back.
  * - `dont-ask`: what would ask is denied.
  */
@@ -77,13 +77,15 @@ const DONT_ASK = 'mode:dont-ask'
 
 async function authoriseUnder(request: GateRequest): Promise<Verdict> {
   const verdict = await judge(request)
-  if (verdict.decision !== 'ask' || request.policy.mode !== 'dont-ask') return verdict
-  return {
-    decision: 'deny',
-    rule: DONT_ASK,
-    reason: `It would have to ask (${verdict.rule}), and nobody is there.`,
-  }
+  const { tool, policy } = request
+  if (verdict.decision !== 'ask') return verdict
+  if (policy.mode === 'explore' && !onlyReads(tool)) return unexplored(tool)
+  if (policy.mode === 'dont-ask') return deny(DONT_ASK, `It would have to ask (${verdict.rule}), and nobody is there.`)
+  return verdict
 }
+
+const unexplored = (tool: Tool): Verdict =>
+  deny('mode:explore', `Only reading is allowed, and the tool can ${beyondReading(tool)}.`)
 
 /** Why a call must not run although a person has approved it; undefined when it may. */
 export async function denialOf(request: GateRequest): Promise<Verdict | undefined> {
@@ -144,17 +146,22 @@ async function judge({ tool, arguments: input, principal, policy }: GateRequest)
   if (asked !== undefined) return ask(`ask:${asked.text}`, 'A rule asks for approval.')
   if (tool.approval === 'always') return ask(`tool:${tool.name}`, 'This tool always needs an approval.')
   const own = await tool.check?.(input)
-  if (own !== undefined) return { decision: own.decision, rule: `check:${tool.name}`, reason: own.reason }
+  if (own !== undefined) return checked(own, tool)
 
   const reads = onlyReads(tool)
   if (policy.mode === 'bypass') return allow('mode:bypass', 'Nothing holds it back.')
-  if (policy.mode === 'explore' && !reads)
-    return deny('mode:explore', `Only reading is allowed, and the tool can ${beyondReading(tool)}.`)
+  if (policy.mode === 'explore' && !reads) return unexplored(tool)
   if (policy.mode === 'accept-edits' && tool.edits) return allow('mode:accept-edits', 'Edits are accepted.')
   const allowed = await find('allow')
   if (allowed !== undefined) return allow(`allow:${allowed.text}`, 'A rule allows it.')
   if (reads) return allow('default:read', 'The tool only reads.')
   return ask('default:ask', `The tool can ${beyondReading(tool)}, and no rule allows it.`)
+}
+
+function checked({ decision, reason }: ToolVerdict, { name }: Tool): Verdict {
+  const rule = `check:${name}`
+  if (decision === 'allow' || decision === 'ask' || decision === 'deny') return { decision, rule, reason }
+  return deny(rule, `The check of ${name} gave no decision: ${JSON.stringify(decision)}.`)
 }
 
 const beyondReading = (tool: Tool): string => tool.effects.filter((it) => it !== 'read').join(', ')

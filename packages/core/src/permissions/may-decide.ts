@@ -12,3 +12,13 @@ export function mayDecide(
   if ((principal.tenant ?? 'default') !== key.tenant) return false
   return approver === undefined ? principal.user === key.user : grants(principal.permissions ?? [], approver)
 }
+
+/** The permission of whoever looks after the service. */
+export const ADMIN = 'oxbow:admin'
+
+/**
+ * What everybody of the tenant is allowed from now on is not for one user to say. Somebody whose permissions are not known
+ * comes from a program that has none: there the program decides who may.
+ */
+export const mayShareRules = ({ permissions }: Principal): boolean =>
+  permissions === undefined || grants(permissions, ADMIN)

@@ -43,14 +43,18 @@ export function checkRule(rule: Rule, tools: readonly Tool[]): void {
 
 export const namesTool = ({ tool }: Rule, name: string): boolean => matchesWildcard(tool, name)
 
-export const matchesCall = async (
+/** What a tool answers that is neither yes nor no counts for the stricter: it is no match for `allow`, and one for the others. */
+export async function matchesCall(
   rule: Rule,
   kind: RuleKind,
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
-): Promise<boolean> =>
-  namesTool(rule, tool.name) &&
-  (rule.pattern === undefined || (await tool.matches?.(rule.pattern, input, kind)) === true)
+): Promise<boolean> {
+  if (!namesTool(rule, tool.name)) return false
+  if (rule.pattern === undefined) return true
+  const answer: unknown = await tool.matches?.(rule.pattern, input, kind)
+  return kind === 'allow' ? answer === true : Boolean(answer)
+}
 
 const invalid = (text: string, what: string) =>
   new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}`)

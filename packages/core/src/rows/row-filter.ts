@@ -3,6 +3,7 @@
 import type { MongoAbility, MongoQuery } from '@casl/ability'
 import { OxbowError } from '../errors.ts'
 import type { DataScope, Principal } from '../events/types.ts'
+import { callable, checkFields, type Fields, listOf, text } from '../fields.ts'
 import { grants } from '../permissions/permission-ids.ts'
 import type { ToolContext } from '../tool.ts'
 import type { Sql, SqlOptions } from './sql.ts'
@@ -58,6 +59,7 @@ export async function rowFilter(
   { principal, permission }: Pick<ToolContext, 'principal' | 'permission'>,
   columns: RowColumns,
 ): Promise<RowFilter> {
+  checkFields(columns, COLUMNS, (what) => new OxbowError('row_columns_invalid', `rowFilter(): ${what}.`))
   const names = checkedNames(columns)
   const applying = (principal.dataScope ?? OWN).filter(
     ({ permissions }) => permission === undefined || permissions === undefined || grants(permissions, permission),
@@ -91,6 +93,14 @@ export async function rowFilter(
     }
   }
   return filterOf(rules)
+}
+
+const COLUMNS: Fields<RowColumns> = {
+  owner: text,
+  department: text,
+  tenant: text,
+  others: listOf(text),
+  departments: callable,
 }
 
 type Conditions = Readonly<Record<string, unknown>>

@@ -1,6 +1,7 @@
 // Conditions of casl as SQL: columns quoted, every value a parameter.
 import type { rulesToAST } from '@casl/ability/extra'
 import { OxbowError } from '../errors.ts'
+import { callable, checkFields, type Fields, oneOf, text } from '../fields.ts'
 
 export interface Sql {
   /** In parentheses. */
@@ -17,12 +18,15 @@ export interface SqlOptions {
   readonly placeholder?: (n: number) => string
 }
 
+const OPTIONS: Fields<SqlOptions> = { table: text, quote: oneOf('"', '`'), placeholder: callable }
+
 type Condition = NonNullable<ReturnType<typeof rulesToAST>>
 
 const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' }
 
 /** `null` is what no rule allows: no rows. */
 export function sqlOf(condition: Condition | null, options: SqlOptions = {}): Sql {
+  checkFields(options, OPTIONS, (what) => new OxbowError('row_columns_invalid', `toSql(): ${what}.`))
   const { table, quote = '"', placeholder = () => '?' } = options
   const params: (string | number)[] = []
   const name = (text: string): string => quote + text.replaceAll(quote, quote + quote) + quote

@@ -1,0 +1,96 @@
+// What a program may write into the objects that it hands over. A misspelt guard guards nothing: no name and no value is
+// passed over in silence, also for callers without a compiler.
+import { nearest } from './nearest.ts'
+
+/** What is wrong with the value of the field `path`, as a sentence; undefined when nothing is. */
+export type Check = (value: unknown, path: string) => string | undefined
+/** All fields that there are. Each may be left out here: what must be there is said where it is used. */
+export type Fields<T> = { readonly [Name in keyof Required<T>]: Check }
+
+/**
+ * Refuses what is no object, fields that do not exist, and values that do not fit.
+ *
+ * @throws what `invalid` makes of the problem
+ * @example
+ * checkFields(definition, { name: text, retries: count }, (what) => new OxbowError('tool_invalid', what))
+ */
+export function checkFields(
+  value: unknown,
+  fields: Readonly<Record<string, Check>>,
+  invalid: (what: string) => Error,
+): void {
+  const problem = fieldsOf(fields)(value, '')
+  if (problem !== undefined) throw invalid(problem)
+}
+
+/** An object with these fields and no others. */
+export const fieldsOf =
+  (fields: Readonly<Record<string, Check>>): Check =>
+  (value, path) => {
+    if (!isObject(value)) return `${path || 'it'} must be an object; got ${shown(value)}`
+    const prefix = path === '' ? '' : `${path}.`
+    for (const [name, it] of Object.entries(value)) {
+      if (it === undefined) continue
+      if (!Object.hasOwn(fields, name)) return unknownField(prefix, name, Object.keys(fields))
+      const problem = fields[name]!(it, prefix + name)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+
+export function unknownField(prefix: string, name: string, known: readonly string[]): string {
+  const meant = nearest(name, known)
+  const hint = meant === undefined ? `there are ${known.join(', ')}` : `did you mean ${prefix}${meant}?`
+  return `there is no field ${prefix}${name}; ${hint}`
+}
+
+/** Each of a list. */
+export const listOf =
+  (check: Check): Check =>
+  (value, path) => {
+    if (!Array.isArray(value)) return `${path} must be a list; got ${shown(value)}`
+    for (const [index, it] of value.entries()) {
+      const problem = check(it, `${path}[${index}]`)
+      if (problem !== undefined) return problem
+    }
+    return undefined
+  }
+
+const must =
+  (fits: (value: unknown) => boolean, what: string): Check =>
+  (value, path) =>
+    fits(value) ? undefined : `${path} must be ${what}; got ${shown(value)}`
+
+function shown(value: unknown): string {
+  if (typeof value === 'function') return 'a function'
+  if (typeof value !== 'object' && typeof value !== 'string') return String(value)
+  try {
+    return JSON.stringify(value).slice(0, 60)
+  } catch {
+    return 'an object'
+  }
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const anything: Check = () => undefined
+export const text = must((it) => typeof it === 'string' && it.trim() !== '', 'a text that is not empty')
+export const anyText = must((it) => typeof it === 'string', 'a text')
+export const flag = must((it) => typeof it === 'boolean', 'true or false')
+export const callable = must((it) => typeof it === 'function', 'a function')
+export const object = must(isObject, 'an object')
+export const positive = must((it) => typeof it === 'number' && it > 0, 'a number above 0')
+export const notNegative = must((it) => Number.isFinite(it) && (it as number) >= 0, 'a number, 0 or above')
+/** Whole, or Infinity for no limit. */
+export const count = must(
+  (it) => (Number.isInteger(it) && (it as number) > 0) || it === Number.POSITIVE_INFINITY,
+  'a whole number above 0',
+)
+export const countOrNone = must((it) => Number.isInteger(it) && (it as number) >= 0, 'a whole number, 0 or above')
+export const permissionId = must(
+  (it) => typeof it === 'string' && /^[^\s:]+(:[^\s:]+)*$/.test(it),
+  'a permission id such as biz:order:query',
+)
+export const oneOf = (...values: readonly string[]): Check =>
+  must((it) => values.includes(it as string), values.length > 1 ? `one of ${values.join(', ')}` : `"${values[0]}"`)
