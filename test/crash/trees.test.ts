@@ -56,6 +56,22 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
   const found: string[] = []
   const say = (condition: boolean, what: string): void => void (condition || found.push(what))
   const started = new Map<string, number>()
+  const everythingTold = [...journals.values()].flat().flatMap((it) => {
+    if (it.type === 'call.finished') return [textOf(it.content)]
+    return it.type === 'child.closed' && it.input !== undefined ? [textOf(it.input)] : []
+  })
+  /** Whether a turn, or one above it, was stopped: then nobody waits. */
+  const wasStopped = (session: string, turnId: string): boolean => {
+    const events = journals.get(session)!
+    const stops = events.some(
+      (it) => (it.type === 'turn.failed' || it.type === 'turn.cancelled') && it.turnId === turnId,
+    )
+    const from = events.find((it) => it.type === 'turn.started' && it.turnId === turnId) as
+      | Event<'turn.started'>
+      | undefined
+    const above = from?.delegation?.ancestors.at(-1)
+    return stops || (above !== undefined && wasStopped(above.session, above.turnId))
+  }
   for (const [session, events] of journals) {
     const of = <T extends Event['type']>(type: T): Event<T>[] => events.filter((it): it is Event<T> => it.type === type)
     for (const { turnId, input } of of('turn.started')) {
@@ -83,14 +99,9 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
       const [first] = below
       const names = first?.type === 'session.opened' ? first.parent?.session : session
       say(names === session, `${child} names ${names} as its parent, not ${session}`)
-      // Where the parent went on, it was told once, by its call or by a message.
-      const stopped = [...of('turn.failed'), ...of('turn.cancelled')].some((it) => it.turnId === turnId)
-      const calls = of('call.finished').map((it) => textOf(it.content))
-      const messages = of('child.closed').map((it) => textOf(it.input ?? []))
-      const told = [...calls, ...messages].filter((it) => it.includes(`(${child}) has ended`)).length
-      const parentIsChild = events[0]?.type === 'session.opened' && events[0].parent !== undefined
-      const mayMiss = stopped || (parentIsChild && closed[0]?.status === 'cancelled')
-      say(told === 1 || (told === 0 && mayMiss), `the result of ${child} was told ${told} times`)
+      // Somebody was told, once: by a call or a message, of the parent or, when that had ended, of one above it.
+      const told = everythingTold.filter((it) => it.includes(`(${child}) has ended`)).length
+      say(told === 1 || (told === 0 && wasStopped(session, turnId)), `the result of ${child} was told ${told} times`)
     }
     for (const { status, text, session: child } of of('child.closed')) {
       const end = (journals.get(child) ?? []).findLast((it) =>

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Agent } from './agent.ts'
 import type { SecretsOf } from './audit.ts'
 import { withChildren } from './children/known.ts'
-import { isWanted, tend, userOf } from './children/tend.ts'
+import { isWanted, settleAbove, tend, userOf } from './children/tend.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
@@ -204,6 +204,7 @@ export function createEngine(options: EngineOptions): Engine {
       epoch ??= await claim(log)
       if (epoch === undefined) return
       if (!(await isWanted(inside, log.key, turn))) await giveUp(log, turn.turnId)
+      else await settleAbove(inside, log.key, turn)
       let run: TurnRun
       try {
         run = turnRun({

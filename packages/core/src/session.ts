@@ -1,6 +1,6 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
-import { type Answer, answerAbove } from './children/rise.ts'
+import { type Answer, answerAbove, answerLate } from './children/rise.ts'
 import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
 import {
@@ -317,7 +317,13 @@ export function openSession(
       after: state.seq,
       accepted: 'started' as const,
     }))
-    await openSession(engine, { ...key, session }, agentName).decide(approvalId, decision, { principal })
+    await openSession(engine, { ...key, session }, agentName)
+      .decide(approvalId, decision, { principal })
+      .catch(async (error: unknown) => {
+        // It may have been decided there already, and the answer not have come here.
+        await current((log) => answerLate(engine, log))
+        throw error
+      })
     return here
   }
 

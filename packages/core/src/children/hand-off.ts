@@ -2,7 +2,7 @@
 import type { Event } from '../events/types.ts'
 import type { JsonSchema } from '../json-schema.ts'
 import { bounded } from '../prompt.ts'
-import { turnResult } from '../result.ts'
+import { isEnd, turnResult } from '../result.ts'
 import type { ChildEnd, ChildStatus } from './children.ts'
 
 interface HandOff {
@@ -40,14 +40,19 @@ const MAX_LEFT = 1_200
 /** The end of a child's turn, from that turn's events. */
 export function endOf(agent: string, session: string, turnId: string, events: readonly Event[]): ChildEnd {
   const { status, why, body } = read(turnId, events)
-  const stopped = events.flatMap((it) =>
-    it.type === 'child.closed' && it.turnId === turnId && it.status === 'cancelled' ? [it.agent] : [],
-  )
+  // What ended below after its own end, it could not read: whoever reads this is told.
+  const end = events.find(isEnd)?.seq ?? Number.POSITIVE_INFINITY
+  const late = events.filter((it): it is Event<'child.closed'> => it.type === 'child.closed' && it.seq > end)
+  const stopped = late.filter((it) => it.status === 'cancelled').map((it) => it.agent)
+  const unread = late.filter((it) => it.status !== 'cancelled').map((it) => `\nIt has not read this: ${it.text}`)
   const head = `The agent ${agent} (${session}) has ended: ${status}.${why === '' ? '' : ` ${why}`}`
   const below = stopped.length === 0 ? '' : ` Stopped before they had ended: ${stopped.join(', ')}.`
   const limit = why === '' ? MAX_LENGTH : MAX_LEFT
   const shown = body.length > limit ? `${body.slice(0, limit)} …` : body
-  const text = shown === '' ? `${head}${below}` : `${head}${below}\n${bounded(`from ${agent}`, shown)}`
+  const text =
+    shown === ''
+      ? `${head}${below}${unread.join('')}`
+      : `${head}${below}${unread.join('')}\n${bounded(`from ${agent}`, shown)}`
   return { status, text }
 }
 

@@ -3,6 +3,7 @@ import type { ApprovalRequest } from '../asking.ts'
 import type { EngineInside } from '../engine-inside.ts'
 import type { Delegation, Event } from '../events/types.ts'
 import type { SessionKey } from '../ports.ts'
+import type { SessionLog } from '../session-log.ts'
 import type { TurnState } from '../state.ts'
 
 type Origin = NonNullable<Event<'approval.requested'>['origin']>
@@ -53,3 +54,48 @@ export async function answerAbove(
       engine.attend(log)
     })
 }
+
+/**
+ * A call may ask on behalf of a child just after that was decided, and a process may die between the two: what is open here
+ * and answered there is answered here, too.
+ */
+export async function answerLate(engine: EngineInside, log: SessionLog): Promise<void> {
+  for (const { approval, finished } of log.state.turn?.calls ?? []) {
+    const asked = approval?.requested.origin
+    if (asked === undefined || approval?.resolved !== undefined || finished !== undefined) continue
+    const answer = await answerIn(engine, { ...log.key, session: asked.session }, asked.approvalId)
+    if (answer === undefined) continue
+    const { turnId, approvalId } = approval!.requested
+    await log.append((draft) => {
+      const call = draft.state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+      if (call === undefined || call.approval?.resolved !== undefined || call.finished !== undefined) return
+      draft.add({ type: 'approval.resolved', turnId, approvalId, ...answer })
+    })
+    engine.attend(log)
+  }
+}
+
+/** Undefined while it is open. What has ended without an answer gets none. */
+const answerIn = (engine: EngineInside, key: SessionKey, approvalId: string): Promise<Answer | undefined> =>
+  engine.using(key, async (log) => {
+    await log.catchUp()
+    const call = log.state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+    if (call !== undefined && call.finished === undefined && call.approval?.resolved === undefined) return undefined
+    let found: Answer = { verdict: 'expired' }
+    for (let seq = 0; seq < log.state.seq; ) {
+      const page = await log.read(seq)
+      if (page.length === 0) break
+      for (const it of page)
+        if (it.type === 'approval.resolved' && it.approvalId === approvalId) {
+          const { verdict, principal, reason, arguments: edited } = it
+          found = {
+            verdict,
+            ...(principal && { principal }),
+            ...(reason !== undefined && { reason }),
+            ...(edited && { arguments: edited }),
+          }
+        }
+      seq = page.at(-1)!.seq
+    }
+    return found
+  })

@@ -8,8 +8,10 @@ import type { SessionKey } from '../ports.ts'
 import type { SessionLog } from '../session-log.ts'
 import { type ChildRecord, findTurn, nothingSpent, type TurnState, type Undelivered } from '../state.ts'
 import { endOf } from './hand-off.ts'
+import { answerLate } from './rise.ts'
 
 export async function tend(engine: EngineInside, log: SessionLog): Promise<void> {
+  await answerLate(engine, log)
   for (const it of log.state.children) if (mustStop(it)) await stopChild(engine, log, it)
   // A child ends after all below it, so that its end tells all and nothing comes after it.
   for (const it of log.state.undelivered)
@@ -81,6 +83,15 @@ const closeUnborn = (log: SessionLog, { childTurnId }: ChildRecord): Promise<voi
     draft.add({ type: 'child.closed', ...facts, status: 'cancelled', spent: nothingSpent })
   })
 
+/** Answers questions of those above that came just when what they ask for was answered. */
+export async function settleAbove(engine: EngineInside, key: SessionKey, turn: TurnState): Promise<void> {
+  for (const { session } of (turn.delegation?.ancestors ?? []).toReversed())
+    await engine.using({ ...key, session }, async (log) => {
+      await log.catchUp()
+      await answerLate(engine, log)
+    })
+}
+
 /** Whether the parent still wants what this turn works for. */
 export async function isWanted(engine: EngineInside, key: SessionKey, turn: TurnState): Promise<boolean> {
   const parent = turn.delegation?.ancestors.at(-1)
@@ -96,7 +107,8 @@ export async function turnEvents(log: SessionLog, turnId: string): Promise<Event
   const known = findTurn(log.state, turnId)
   if (known === undefined) return []
   const events: Event[] = []
-  for (let seq = known.startedSeq - 1; seq < known.endedSeq; ) {
+  // Children may end after the turn that has started them.
+  for (let seq = known.startedSeq - 1; seq < log.state.seq; ) {
     const page = await log.read(seq)
     if (page.length === 0) break
     events.push(...page)
