@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Principal } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { parse } from 'smol-toml'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -43,7 +44,14 @@ describe('API keys', () => {
     expect(await ask('Authorization', `Bearer ${key}`)).toEqual({
       accepted: true,
       keyId: id,
-      principal: { tenant: 'acme', user: 'ann', department: '103', roles: ['clerk'], permissions: ['biz:order:*'] },
+      principal: {
+        tenant: 'acme',
+        user: 'ann',
+        department: '103',
+        roles: ['clerk'],
+        permissions: ['biz:order:*'],
+        credential: id,
+      },
     })
     expect(createApiKey({ user: 'ann' }).key).not.toBe(createApiKey({ user: 'ann' }).key)
     expect(() => createApiKey({ user: 'a/b' })).toThrow(/user must be/)
@@ -135,7 +143,34 @@ describe('API keys', () => {
     expect(await refresh({ user: 'ann', tenant: 'default' })).toBeUndefined()
   })
 
-  test('of somebody with several keys nothing is added to what the turn began with', async () => {
+  test('what began with a key has the rights of that key, and none when it is gone, whatever others the person has', async () => {
+    const narrow = createApiKey({ user: 'ann', permissions: ['a:one', 'a:two'], department: '103' })
+    const broad = createApiKey({
+      user: 'ann',
+      permissions: ['*'],
+      roles: ['admin'],
+      department: '103',
+      dataScope: [{ type: 'all' }],
+    })
+    const { ask, codeOf, refresh, write } = await identityOf(narrow.toml + broad.toml)
+    const principalOf = async (key: string): Promise<Principal> => {
+      const found = await ask('X-API-Key', key)
+      if (!found.accepted) throw new Error(found.code)
+      return found.principal
+    }
+    const began = await principalOf(narrow.key)
+    expect(await refresh(began)).toEqual({ ...began, dataScope: [{ type: 'own' }] })
+    await write(narrow.toml.replace('["a:one","a:two"]', '["a:two","b:one"]').replace('"103"', '"104"') + broad.toml)
+    await until(async () => (await principalOf(narrow.key)).department === '104')
+    expect(await refresh(began)).toMatchObject({ permissions: ['a:two'], roles: [], dataScope: [{ type: 'own' }] })
+    expect(await refresh(began)).not.toHaveProperty('department')
+    await write(broad.toml)
+    await until(async () => (await codeOf('X-API-Key', narrow.key)) === 'credentials_invalid')
+    expect(await refresh(began)).toBeUndefined()
+    expect(await refresh(await principalOf(broad.key))).toMatchObject({ permissions: ['*'] })
+  })
+
+  test('where no key is recorded, it may have been any of theirs, and nothing is added', async () => {
     const keys = [
       createApiKey({ user: 'ann', permissions: ['a:*'] }),
       createApiKey({ user: 'ann', permissions: ['b:one'] }),

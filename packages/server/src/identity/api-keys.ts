@@ -1,10 +1,11 @@
 // API keys from the configuration and from a file that may change while the service runs.
 import { readFile, stat } from 'node:fs/promises'
-import { grants, OxbowError, type Principal } from '@oxbow/core'
+import { OxbowError, type Principal } from '@oxbow/core'
 import type { ApiKeysConfig } from '../config/identity-config.ts'
 import { type ApiKey, findApiKey, parseApiKeys } from './api-key.ts'
 import { type Authentication, type Identity, type OnProblem, refused } from './contract.ts'
 import { invalid, tokenOf } from './credentials.ts'
+import { narrowed } from './narrowing.ts'
 import { samePerson } from './refresh.ts'
 
 /** A key that is taken out of the file is refused after this time at the latest. */
@@ -71,37 +72,31 @@ export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProble
       const found = findApiKey(await current(), token)
       if (found === undefined) return invalid()
       if (isExpired(found)) return refused('credentials_expired', 'The API key has expired. Ask for a new one.')
-      return { accepted: true, principal: found.principal, keyId: found.id }
+      return { accepted: true, principal: { ...found.principal, credential: found.id }, keyId: found.id }
     },
     async refresh(principal) {
+      const { credential } = principal
       const theirs = [...(await current()).values()].filter(
-        (it) => !isExpired(it) && samePerson(it.principal, principal),
+        (it) =>
+          !isExpired(it) && samePerson(it.principal, principal) && (credential === undefined || it.id === credential),
       )
-      const [first] = theirs
-      return theirs.length > 1 ? narrowed(principal, theirs) : first?.principal
+      return theirs.length === 0 ? undefined : narrowed(principal, together(theirs, principal))
     },
   }
 }
 
 const isExpired = ({ expiresAt }: ApiKey): boolean => expiresAt !== undefined && expiresAt <= Date.now()
 
-const OWN: NonNullable<Principal['dataScope']> = [{ type: 'own' }]
-
-/** Which of several keys began the turn is not recorded: nothing is added to what it had, and what no key has now is gone. */
-function narrowed(principal: Principal, keys: readonly ApiKey[]): Principal {
-  const permissions = principal.permissions?.filter((it) =>
-    keys.some((key) => grants(key.principal.permissions ?? [], it)),
-  )
-  const roles = principal.roles?.filter((it) => keys.some((key) => key.principal.roles?.includes(it)))
-  const { department, ...rest } = principal
-  const there = keys.some((key) => key.principal.department === department)
-  const scopes = new Set(keys.flatMap((key) => (key.principal.dataScope ?? OWN).map((it) => JSON.stringify(it))))
+/** Where it is not recorded which key somebody came with, it may have been any of theirs. */
+function together(keys: readonly ApiKey[], { user, department }: Principal): Principal {
+  const all = keys.map((it) => it.principal)
+  const there = all.some((it) => it.department === department)
   return {
-    ...rest,
+    user,
     ...(department !== undefined && there && { department }),
-    ...(permissions && { permissions }),
-    ...(roles && { roles }),
-    dataScope: (principal.dataScope ?? OWN).filter((it) => scopes.has(JSON.stringify(it))),
+    roles: all.flatMap((it) => it.roles ?? []),
+    permissions: all.flatMap((it) => it.permissions ?? []),
+    dataScope: all.flatMap((it) => it.dataScope ?? [{ type: 'own' as const }]),
   }
 }
 

@@ -43,11 +43,13 @@ export interface Identity {
    */
   authenticate(credentials: Credentials, options?: { readonly cachedOnly?: boolean }): Promise<Authentication>
   /**
-   * Who this is now, and with which permissions; undefined: they may not act any more. The engine's `currentPrincipal`.
+   * With what of their rights the principal may still act; never with more than they had. Undefined: not at all any more. The
+   * engine's `currentPrincipal`. `reading`: asked for an open stream, which lasts no longer than
+   * the session or the key that it was opened with.
    *
    * @throws OxbowError `identity_unavailable` when nobody can tell: the answer is not "no", and never "yes"
    */
-  refresh(principal: Principal): Promise<Principal | undefined>
+  refresh(principal: Principal, options?: { readonly reading?: boolean }): Promise<Principal | undefined>
   /** The browser sends the credentials by itself, so that pages of others must be kept out. */
   readonly ambient: boolean
   /** How to bring credentials: OpenAPI's security schemes. */

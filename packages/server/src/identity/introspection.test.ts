@@ -1,4 +1,4 @@
-import { tool } from '@oxbow/core'
+import { type Principal, tool } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../index.ts'
@@ -47,6 +47,7 @@ describe('B16 a session of RuoYi', () => {
         department: '103',
         roles: ['common'],
         permissions: ['biz:order:query'],
+        credential: expect.any(String),
       },
     })
     expect(await bearer('t2')).toMatchObject({ accepted: false, status: 401, code: 'credentials_invalid' })
@@ -276,14 +277,14 @@ describe('asking the host', () => {
 })
 
 describe('refresh', () => {
-  const ann = { tenant: 'default', user: 'ann' }
+  const ann = { tenant: 'default', user: 'ann', permissions: ['old', 'new'] }
 
   test('asks the host about the session that the person has shown, past the cache', async () => {
     const host = await ruoyi()
     const { bearer, refresh } = await identityOf(host)
     expect(await refresh(ann)).toBeUndefined()
     await bearer('t1')
-    host.sessions.set('t1', { userName: 'ann', permissions: ['new'] })
+    host.sessions.set('t1', { userName: 'ann', permissions: ['new', 'newer'] })
     expect(await refresh(ann)).toMatchObject({ permissions: ['new'] })
     host.sessions.set('t1', { userName: 'bob' })
     expect(await refresh(ann)).toBeUndefined()
@@ -291,6 +292,26 @@ describe('refresh', () => {
     expect(await refresh(ann)).toBeUndefined()
     // Signed out there is signed out here.
     expect(codeOf(await bearer('t1'))).toBe('credentials_invalid')
+  })
+
+  test('asks about the session that the turn began in; another one of the same person adds nothing to it', async () => {
+    const host = await ruoyi({
+      t1: { userName: 'ann', permissions: ['a:one', 'a:two'] },
+      t2: { userName: 'ann', permissions: ['*:*:*'], roles: ['admin'] },
+    })
+    const { bearer, refresh } = await identityOf(host)
+    const principalIn = async (token: string) => ((await bearer(token)) as { principal: Principal }).principal
+    const [began] = [await principalIn('t1'), await principalIn('t2')]
+    expect(JSON.stringify(began)).not.toContain('t1')
+    expect(await refresh(began)).toEqual({ ...began, dataScope: [{ type: 'own' }] })
+    host.sessions.set('t1', { userName: 'ann', permissions: ['a:two', 'b:one'] })
+    expect(await refresh(began)).toMatchObject({ permissions: ['a:two'], roles: [] })
+    // Signed out and in again: the new session counts, as far as the turn's own rights go. A stream ends with its session.
+    host.sessions.delete('t1')
+    expect(await refresh(began)).toMatchObject({ permissions: ['a:one', 'a:two'], roles: [] })
+    expect(await refresh(began, { reading: true })).toBeUndefined()
+    host.sessions.delete('t2')
+    expect(await refresh(began)).toBeUndefined()
   })
 
   test('is neither yes nor no while the host is down', async () => {

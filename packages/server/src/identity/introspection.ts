@@ -1,5 +1,6 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
-import { hash } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Principal } from '@oxbow/core'
 import type { IntrospectionConfig } from '../config/identity-config.ts'
 import { boundedMap } from './bounded-map.ts'
 import {
@@ -13,6 +14,7 @@ import {
 } from './contract.ts'
 import { cookiesOf, invalid, valuesOf } from './credentials.ts'
 import { HostUnavailable, host } from './host.ts'
+import { narrowed } from './narrowing.ts'
 import { nameOf, orUnavailable, refreshEndpoint, samePerson } from './refresh.ts'
 import { principalOfAnswer } from './verdict.ts'
 
@@ -26,18 +28,34 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
   const asked = host(config.timeoutMs)
   const cache = boundedMap<{ principal: KnownPrincipal; until: number }>(cacheSize)
   const flights = new Map<string, Promise<KnownPrincipal | undefined>>()
-  const known = boundedMap<{ headers: PassedOn; name: string }>(MAX_KNOWN)
+  const sessions = boundedMap<PassedOn>(MAX_KNOWN)
+  /** By person: the session that they have shown last. */
+  const latest = boundedMap<string>(MAX_KNOWN)
+  // Names of sessions are stored with turns: nobody may find the session by its name.
+  const secret = randomBytes(32)
+  const naming = (headers: PassedOn): string =>
+    createHmac('sha256', secret).update(JSON.stringify(headers)).digest('base64url')
   const endpoint = refreshEndpoint(config.refresh, config, onProblem)
 
   async function askHost(headers: PassedOn, name: string): Promise<KnownPrincipal | undefined> {
     const answer = await asked.ask(url, { method, headers: { accept: 'application/json', ...headers } })
-    const principal = principalOfAnswer(answer, config)
-    if (principal === undefined) cache.delete(name)
-    else {
-      cache.set(name, { principal, until: performance.now() + cacheMs })
-      known.set(nameOf(principal), { headers, name })
+    const known = principalOfAnswer(answer, config)
+    if (known === undefined) {
+      cache.delete(name)
+      return undefined
     }
+    const principal = { ...known, credential: name }
+    cache.set(name, { principal, until: performance.now() + cacheMs })
+    sessions.set(name, headers)
     return principal
+  }
+
+  /** What the principal may do in this session of theirs. */
+  async function asIn(name: string | undefined, principal: Principal): Promise<Principal | undefined> {
+    const headers = name === undefined ? undefined : sessions.get(name)
+    if (headers === undefined) return undefined
+    const now = await askHost(headers, name!)
+    return now !== undefined && samePerson(now, principal) ? narrowed(principal, now) : undefined
   }
 
   /** Requests that come at the same time with the same credentials are one question. */
@@ -65,27 +83,30 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
         )
       if (headers === undefined)
         return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
-      const name = hash('sha256', JSON.stringify(headers))
+      const name = naming(headers)
       const hit = cache.get(name)
-      if (hit !== undefined && hit.until > performance.now()) return { accepted: true, principal: hit.principal }
-      if (cachedOnly) return invalid()
+      const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
+      if (remembered === undefined && cachedOnly) return invalid()
       try {
-        const principal = await ask(headers, name)
-        return principal === undefined ? invalid() : { accepted: true, principal }
+        const principal = remembered ?? (await ask(headers, name))
+        if (principal === undefined) return invalid()
+        latest.set(nameOf(principal), name)
+        return { accepted: true, principal }
       } catch (cause) {
         if (!(cause instanceof HostUnavailable)) throw cause
         onProblem({ message: `identity.introspection.url: ${cause.message}`, cause })
         return unavailable(cause.retryAfterMs)
       }
     },
-    refresh: (principal) => {
-      if (endpoint !== undefined) return endpoint(principal)
-      const session = known.get(nameOf(principal))
-      // After a restart nobody has shown a session of theirs yet.
-      if (session === undefined) return Promise.resolve(undefined)
+    refresh(principal, { reading = false } = {}) {
+      if (endpoint !== undefined && !reading) return endpoint(principal)
+      const { credential } = principal
       return orUnavailable('identity.introspection.url', onProblem, async () => {
-        const now = await askHost(session.headers, session.name)
-        return now !== undefined && samePerson(now, principal) ? now : undefined
+        const now = await asIn(credential, principal)
+        if (now !== undefined || reading) return now
+        // Sessions end by themselves, often before the answer of a person comes.
+        const last = latest.get(nameOf(principal))
+        return last === credential ? undefined : asIn(last, principal)
       })
     },
   }

@@ -276,10 +276,12 @@ describe('refresh', () => {
   test('is the last token of the person, until it ends; without one nobody is vouched for', async () => {
     const made = await anIssuer()
     const { ask, refresh } = await withJwks(made, { clockSkew: '0ms' })
-    const ann = { tenant: 'default', user: 'ann' }
+    const ann = { tenant: 'default', user: 'ann', permissions: ['a:b', 'a:c'] }
     expect(await refresh(ann)).toBeUndefined()
     await ask(await made.sign({ sub: 'ann', permissions: ['a:b'] }))
     expect(await refresh(ann)).toMatchObject({ user: 'ann', permissions: ['a:b'] })
+    await ask(await made.sign({ sub: 'ann', permissions: ['*'], roles: ['admin'] }))
+    expect(await refresh(ann)).toMatchObject({ permissions: ['a:b', 'a:c'], roles: [], dataScope: [{ type: 'own' }] })
     await ask(await made.sign({ sub: 'bob', exp: seconds(-1) }))
     expect(await refresh({ tenant: 'default', user: 'bob' })).toBeUndefined()
     expect(await refresh({ tenant: 'other', user: 'ann' })).toBeUndefined()
@@ -298,7 +300,9 @@ describe('refresh', () => {
       { jwksUrl: made.jwksUrl, issuer: made.url, audience: AUDIENCE, claims: { tenant: 'org' } },
       { url: host.url.replace('/getInfo', '/users/{tenant}/{user}'), authorization: 'Bearer service-token' },
     )
-    expect(await refresh({ tenant: 'acme', user: 'ann' })).toMatchObject({ permissions: ['now'] })
+    expect(await refresh({ tenant: 'acme', user: 'ann', permissions: ['now', 'then'] })).toMatchObject({
+      permissions: ['now'],
+    })
     expect(host.asked[0]?.headers.authorization).toBe('Bearer service-token')
     expect(await refresh({ tenant: 'acme', user: 'bob' })).toBeUndefined()
     host.behave((_request, response) => response.writeHead(500).end())

@@ -15,6 +15,7 @@ import { invalid, tokenOf } from './credentials.ts'
 import { holds, principalIn } from './fields.ts'
 import { HostUnavailable } from './host.ts'
 import { verificationKey } from './jwt-keys.ts'
+import { narrowed } from './narrowing.ts'
 import { nameOf, refreshEndpoint } from './refresh.ts'
 
 const MAX_KNOWN = 10_000
@@ -72,7 +73,7 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
     async refresh(principal) {
       if (endpoint !== undefined) return endpoint(principal)
       const last = known.get(nameOf(principal))
-      return last !== undefined && last.until > Date.now() ? last.principal : undefined
+      return last !== undefined && last.until > Date.now() ? narrowed(principal, last.principal) : undefined
     },
   }
 }

@@ -4,6 +4,7 @@ import type { RefreshConfig } from '../config/identity-config.ts'
 import { DEFAULT_TENANT } from '../principal.ts'
 import type { OnProblem } from './contract.ts'
 import { HostUnavailable, host } from './host.ts'
+import { narrowed } from './narrowing.ts'
 import { principalOfAnswer, type VerdictRules } from './verdict.ts'
 
 export type Refresh = (principal: Principal) => Promise<Principal | undefined>
@@ -21,7 +22,7 @@ export function refreshEndpoint(config: RefreshConfig, rules: VerdictRules, onPr
         .replaceAll('{user}', encodeURIComponent(user))
         .replaceAll('{tenant}', encodeURIComponent(tenant))
       const now = principalOfAnswer(await asked.ask(address, { method: 'GET', headers }), rules)
-      return now !== undefined && samePerson(now, principal) ? now : undefined
+      return now !== undefined && samePerson(now, principal) ? narrowed(principal, now) : undefined
     })
 }
 

@@ -141,9 +141,8 @@ describe('B3: where scopes come from', () => {
     expect([first?.dataScope, second?.dataScope]).toEqual([scopes, undefined])
     expect((await identity.refresh(second!))?.dataScope).toEqual([{ type: 'own' }])
     const had: DataScope[] = [{ type: 'all' }, { type: 'custom', departments: ['104'] }]
-    expect(await identity.refresh({ ...second!, department: '105', dataScope: had })).toMatchObject({
-      dataScope: [{ type: 'custom', departments: ['104'] }],
-    })
+    expect(await identity.refresh({ ...first!, dataScope: had })).toMatchObject({ dataScope: scopes })
+    expect(await identity.refresh({ ...second!, dataScope: had })).toMatchObject({ dataScope: [{ type: 'own' }] })
     expect(await identity.refresh({ ...second!, department: '105' })).not.toHaveProperty('department')
     expect(() => createApiKey({ user: 'ann', dataScope: [{ type: 'conditions', conditions: { a: null } }] })).toThrow(
       /null/,

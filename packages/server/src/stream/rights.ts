@@ -1,7 +1,6 @@
 // Whether those who read streams may still read them. A request is checked when it comes; a stream may last for hours.
 import type { Principal } from '@oxbow/core'
 import type { Identity } from '../identity/contract.ts'
-import { nameOf } from '../identity/refresh.ts'
 import { type Caller, mayActFor } from '../principal.ts'
 
 export interface Reading {
@@ -24,7 +23,7 @@ interface Watched {
 /** Questions to the host at a time. */
 const AT_ONCE = 10
 
-/** Asks once per interval and person, however many streams they read, and only while somebody reads. */
+/** Asks once per interval, person and credential, however many streams they read, and only while somebody reads. */
 export function streamRights(
   { mode, refresh }: Pick<Identity, 'mode' | 'refresh'>,
   options: { readonly intervalMs: number; readonly onError: (error: unknown) => void },
@@ -36,7 +35,7 @@ export function streamRights(
   async function ask({ principal, readers }: Watched): Promise<void> {
     let now: Principal | undefined
     try {
-      now = await refresh(principal)
+      now = await refresh(principal, { reading: true })
     } catch (error) {
       // That nobody can tell is no "no"; the host's trouble has been logged where it was met.
       if ((error as { code?: unknown }).code !== 'identity_unavailable') options.onError(error)
@@ -60,7 +59,8 @@ export function streamRights(
     watch({ owner, principal }) {
       const controller = new AbortController()
       if (mode === 'none') return { withdrawn: controller.signal, done: () => {} }
-      const name = nameOf(principal)
+      // Whoever comes with several credentials may read for as long as each of them holds.
+      const name = JSON.stringify(principal)
       const watched = people.get(name) ?? { principal, readers: new Set() }
       people.set(name, watched)
       const reader = { owner, controller }

@@ -1,0 +1,83 @@
+// A key is taken back while what it has begun still waits, and somebody else has another key of the same person.
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Principal, tool } from '@oxbow/core'
+import { until } from '@oxbow/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { json, rigs } from '../test.fixture.ts'
+import { createApiKey } from './api-key.ts'
+
+const start = rigs()
+
+async function withTwoKeys() {
+  const narrow = createApiKey({ user: 'ann', permissions: ['pay:small'] })
+  const broad = createApiKey({ user: 'ann', permissions: ['*'], roles: ['admin'], dataScope: [{ type: 'all' }] })
+  const folder = await mkdtemp(join(tmpdir(), 'oxbow-revoked-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const keysFile = join(folder, 'keys.toml')
+  await writeFile(keysFile, narrow.toml + broad.toml)
+  const paid: Principal[] = []
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays.',
+    effects: ['write'],
+    permission: 'pay:small',
+    input: {},
+    run: (_, { principal }) => {
+      paid.push(principal)
+      return 'paid'
+    },
+  })
+  const rig = await start({
+    agent: { tools: [pay] },
+    replies: [{ calls: [{ name: 'pay' }] }, { text: 'Done.' }],
+    overrides: { 'identity.mode': 'api-keys', 'identity.keysFile': keysFile, 'server.recheck': '1s' },
+  })
+  const as = ({ key }: { key: string }) => ({ headers: { authorization: `Bearer ${key}` } })
+  const asked = await json(rig.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Pay.' }, as(narrow)))
+  const approve = () => rig.post(`/api/approvals/${asked.approvals[0].id}`, { verdict: 'approved' }, as(broad))
+  const revoke = async (): Promise<void> => {
+    await writeFile(keysFile, broad.toml)
+    await until(async () => (await rig.get('/api/sessions', as(narrow))).status === 401)
+  }
+  return { rig, narrow, broad, as, approve, revoke, paid, session: rig.engine.session({ user: 'ann', session: 's' }) }
+}
+
+test('A call that another key of the same person approves runs with the rights of the key that asked', async () => {
+  const { approve, paid, session } = await withTwoKeys()
+  expect((await approve()).status).toBe(200)
+  await session.wait('t')
+  expect(paid).toMatchObject([{ permissions: ['pay:small'], roles: [], dataScope: [{ type: 'own' }] }])
+})
+
+test('A call of a key that was revoked does not run, though another key of the same person approves it', async () => {
+  const { approve, revoke, paid, session } = await withTwoKeys()
+  await revoke()
+  expect((await approve()).status).toBe(200)
+  await session.wait('t')
+  expect(paid).toEqual([])
+  expect((await session.events()).find((it) => it.type === 'call.finished')).toMatchObject({
+    status: 'denied',
+    error: { message: 'ann may not act any more.' },
+  })
+})
+
+test('A stream that a revoked key reads ends; that of another key of the same person goes on', async () => {
+  const { rig, narrow, broad, as, revoke } = await withTwoKeys()
+  await json(rig.post('/agent/task', { taskId: 'task', message: 'Hi.' }, as(broad)))
+  const leaving = new AbortController()
+  const theirs = await rig.get('/agent/stream/s:t', { ...as(narrow), signal: leaving.signal })
+  const other = await rig.get('/agent/stream/s:t', { ...as(broad), signal: leaving.signal })
+  let ended = false
+  void other.text().then(
+    () => {
+      ended = true
+    },
+    () => {},
+  )
+  await revoke()
+  expect(await theirs.text()).toContain('access_withdrawn')
+  expect(ended).toBe(false)
+  leaving.abort()
+})
