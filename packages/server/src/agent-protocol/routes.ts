@@ -1,5 +1,6 @@
 // GET and POST below /tasks/{taskId}: snapshot, wait, cancel, resume, events.
 import { z } from 'zod'
+import { decideAll } from '../approvals/several.ts'
 import { HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, only } from '../http/schemas.ts'
@@ -11,7 +12,7 @@ import { streamTask, type TaskStreams } from '../tasks/stream.ts'
 import { protocolEvents } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { detailIn } from './submission.ts'
-import { choose, type Submitting, submitTaskRoute } from './submit.ts'
+import { choose, principalFor, type Submitting, submitTaskRoute } from './submit.ts'
 import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
 
 export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'rights'>
@@ -152,15 +153,17 @@ function resumeRoute(deps: AgentProtocol): Route {
       409: { description: 'The task does not wait for this.', schema: errorAnswer },
     },
     async handle({ params: { taskId }, body }, c) {
-      const { owner, principal } = callerOf(c)
-      const task = await existingProtocolTask(engine, owner, taskId)
+      const caller = callerOf(c)
+      const task = await existingProtocolTask(engine, caller.owner, taskId)
       if (!config.hitl) throw new HttpError(409, 'hitl_disabled', 'Tasks of this service do not wait for decisions.')
       if (task.result.approvals.length === 0)
         throw new HttpError(409, 'task_not_waiting', 'The task does not wait for a decision.')
       const decisions = body.decisions.map(({ toolCallId, tool_call_id, approved, reason }) => ({
         approvalId: approvalOf(task, (toolCallId ?? tool_call_id)!),
-        verdict: approved ? ('approved' as const) : ('denied' as const),
-        ...(reason !== undefined && { reason }),
+        decision: {
+          verdict: approved ? ('approved' as const) : ('denied' as const),
+          ...(reason !== undefined && { reason }),
+        },
       }))
 
       const request = requestFor(taskId, keptWith(task.started), task.started.principal, { input: '', resume: true })
@@ -178,7 +181,7 @@ function resumeRoute(deps: AgentProtocol): Route {
         await task.session.fail(task.turnId, failure)
         return c.json({ task_id: taskId, status: 'error' as const })
       }
-      for (const { approvalId, ...it } of decisions) await task.session.decide(approvalId, it, { principal })
+      await decideAll(task.session, decisions, principalFor(caller, keptWith(task.started)))
       return c.json({ task_id: taskId, status: 'running' as const })
     },
   })

@@ -90,8 +90,8 @@ async function submit(deps: Submitting, body: Submission, caller: Caller): Promi
   })
 }
 
-/** With identity on nobody is who the body says. */
-function principalFor({ owner, principal }: Caller, { context }: Kept): Principal {
+/** Who acts in a task. With identity on nobody is who the body says. */
+export function principalFor({ owner, principal }: Caller, { context }: Kept): Principal {
   const user = toId(textIn(context, 'user_id'))
   return principal === owner && user !== undefined ? { ...principal, user } : principal
 }
@@ -121,13 +121,17 @@ const defaultFactory =
   ({ agentId }) =>
     agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
 
-/** A pattern that no tool here could read would deny nothing: then the whole tool is denied. What names no tool is refused. */
+/**
+ * A pattern that no tool here could read would deny nothing: then the whole tool is denied. What names no tool is refused,
+ * unless it comes from an agent above, whose rules also speak of tools that only that agent has.
+ */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
-  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule }) => {
-    const [, named, pattern] = /^([\w*-]+)(\(.+\))$/s.exec(rule) ?? []
+  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, source }) => {
+    const [, named, pattern] = /^([\w*-]+)(\(.+\))?$/s.exec(rule) ?? []
     if (named === undefined) return [rule]
     const meant = [...tools.values()].filter((it) => matchesWildcard(named, it.name))
-    if (meant.length === 0) return [rule]
+    if (meant.length === 0) return source === 'parent' ? [] : [rule]
+    if (pattern === undefined) return [rule]
     return meant.map((it) => (it.matches === undefined ? it.name : `${it.name}${pattern}`))
   })
 }

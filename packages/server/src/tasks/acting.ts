@@ -1,6 +1,7 @@
 // What a caller can do to a task: look at it, pause it, let it go on, cancel it.
 import type { ApprovalDecision, Engine, Principal } from '@oxbow/core'
 import { z } from 'zod'
+import { decideAll } from '../approvals/several.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
@@ -105,10 +106,11 @@ export function resumeTaskRoute(engine: Engine): Route {
       const place = await existingTask(engine, owner, taskId)
       const { decisions = [] } = body
       if (decisions.length === 0) await release(place, principal)
-      // All are found and checked before the first is decided.
-      const named = decisions.map((it) => ({ ...it, approvalId: it.approvalId ?? approvalOf(place, it.callId!) }))
-      for (const it of named) await place.session.checkDecision(it.approvalId, decisionOf(it), { principal })
-      for (const it of named) await place.session.decide(it.approvalId, decisionOf(it), { principal })
+      const named = decisions.map((it) => ({
+        approvalId: it.approvalId ?? approvalOf(place, it.callId!),
+        decision: decisionOf(it),
+      }))
+      await decideAll(place.session, named, principal)
       return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
     },
   })
