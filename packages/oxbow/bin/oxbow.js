@@ -30,7 +30,11 @@ if (recent && existsSync(built) && !existsSync(source)) {
     process.exit(2)
   }
   const args = existsSync(source) ? ['--conditions=oxbow-source', source] : [built]
-  const child = spawn(node, [...args, ...process.argv.slice(2)], { stdio: 'inherit' })
+  // The channel tells the child when this process is killed, which it could not tell it itself.
+  const child = spawn(node, [...args, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    env: { ...process.env, OXBOW_LAUNCHER: String(process.pid) },
+  })
   // The terminal sends Ctrl-C to both; a supervisor's signal reaches only this process.
   process.on('SIGINT', () => {})
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))

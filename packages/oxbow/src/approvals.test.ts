@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { sqlite } from '@oxbow/backends'
 import { describe, expect, test } from 'vitest'
 import { place, scripted, terminal } from './cli.fixture.ts'
 
@@ -52,6 +53,58 @@ describe('oxbow run', () => {
     const { code, stderr } = await place().run(['run', '-p', 'Go.'], { env: { OXBOW_AGENT_ASK: 'no_such_tool' } })
     expect(code).toBe(2)
     expect(stderr).toContain('no_such_tool')
+  })
+})
+
+describe('oxbow approvals', () => {
+  test('lists what waits, and decides on it without a terminal; the turn goes on to its end', async () => {
+    const { env, server } = await setting('milk', 'eggs')
+    const at = place()
+    await at.run(['run', '-p', 'Go.', '--session', 's1'], { env })
+    const { stdout } = await at.run(['approvals', 'list', '--json'], { env })
+    const { id, ...shown } = JSON.parse(stdout)
+    expect(shown).toMatchObject({ session: 's1', tool: 'save_note', arguments: { text: 'milk' } })
+    expect((await at.run(['approvals', 'list'], { env })).stdout).toContain(id)
+    const other = await at.run(['approvals', 'approve', id, '--user', 'ann'], { env })
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('Only default')])
+    expect(await at.run(['approvals', 'approve', id], { env })).toEqual({
+      code: 0,
+      stdout: 'answer to milk\n',
+      stderr: '',
+    })
+    expect((await at.run(['approvals', 'list'], { env })).stdout).toBe('Nothing waits for a decision.\n')
+    const again = await at.run(['approvals', 'deny', id], { env })
+    expect(again.code).toBe(1)
+
+    const second = JSON.parse((await at.run(['run', '-p', 'More.', '--session', 's1', '--json'], { env })).stdout)
+    const denied = await at.run(['approvals', 'deny', second.approvals[0].id, '--reason', 'no eggs'], { env })
+    expect([denied.code, denied.stdout]).toEqual([0, 'answer to eggs\n'])
+    expect(results(server).at(-1)).toContain('no eggs')
+    const nothing = await at.run(['approvals', 'approve', 'approval_x'], { env })
+    expect([nothing.code, nothing.stderr]).toEqual([1, expect.stringContaining('oxbow approvals list')])
+  })
+})
+
+describe('oxbow rules', () => {
+  test('lists what was remembered, and takes it back', async () => {
+    const { env } = await setting('milk')
+    const at = place()
+    const { stdout } = await at.run(['run', '-p', 'Go.', '--session', 's1', '--json'], { env })
+    const store = sqlite({ path: join(at.directory, '.oxbow/oxbow.db') })
+    await store.files.put(
+      { tenant: 'default', user: 'default', session: '*rules' },
+      'rules.json',
+      Buffer.from(JSON.stringify([{ rule: 'save_note', author: 'default' }])),
+    )
+    await store.close()
+    expect(JSON.parse(stdout).status).toBe('paused')
+    const [listed] = (await at.run(['rules', 'list', '--json'], { env })).stdout.trim().split('\n')
+    const { id } = JSON.parse(listed!)
+    expect((await at.run(['rules', 'list'], { env })).stdout).toBe(`${id}  save_note  (user, accepted by default)\n`)
+    expect((await at.run(['rules', 'remove', id], { env })).stdout).toBe('Taken back: save_note (user)\n')
+    expect((await at.run(['rules', 'list'], { env })).stdout).toContain('No rules are remembered')
+    const again = await at.run(['rules', 'remove', id], { env })
+    expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('oxbow rules list')])
   })
 })
 

@@ -114,6 +114,16 @@ describe('X2: kill -9 in the middle', () => {
   })
 })
 
+test('kill -9 of the launcher ends what it had started, at once', async () => {
+  const service = place().start(['serve', '--port', '0'], { input: null })
+  await service.shows(/listens on (http:\S+)/)
+  const url = /listens on (http:\S+)/.exec(service.output())![1]!
+  service.child.kill('SIGKILL')
+  // Its output ends when nobody holds it any more: the child is gone, too.
+  await service.ended
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+})
+
 describe('oxbow sessions', () => {
   test('lists, shows and exports; unknown sessions are an error', async () => {
     const at = place()
@@ -356,10 +366,12 @@ describe('oxbow keys', () => {
     expect(code).toBe(0)
     const key = stdout.trim()
     expect(stderr).not.toContain(key)
-    writeFileSync(join(at.directory, 'keys.toml'), stderr.slice(stderr.indexOf('[[')))
+    // All of it is a piece of the file of keys.
+    writeFileSync(join(at.directory, 'keys.toml'), stderr)
     writeFileSync(join(at.directory, 'oxbow.toml'), '[identity]\nmode = "api-keys"\nkeysFile = "keys.toml"\n')
     const service = at.start(['serve', '--port', '0'], { input: null })
     await service.shows(/listens on (http:\S+)/)
+    await service.shows("-H 'authorization: Bearer KEY'")
     const url = /listens on (http:\S+)/.exec(service.output())![1]!
     const ask = (headers: Record<string, string>) =>
       fetch(`${url}/api/chat`, {

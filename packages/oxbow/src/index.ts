@@ -20,14 +20,17 @@ export {
 } from '@oxbow/models'
 export {
   type AgentProtocolHost,
+  createApiKey,
   createIdentity,
   createLogger,
   createMetrics,
   createService,
   engineErrors,
+  identityProblems,
   loadConfig,
   loggingMiddleware,
   modelListeners,
   promoteAttributes,
+  publicApprovalId,
 } from '@oxbow/server'
 export { defaultAgent } from './agent/agent.ts'

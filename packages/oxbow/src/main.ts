@@ -5,6 +5,7 @@ import { Command, Option } from 'commander'
 import { EXIT, exitCodeOf } from './exit-codes.ts'
 
 enableCompileCache()
+followLauncher()
 // Node reads these variables only when told to; older ones are told with NODE_USE_ENV_PROXY.
 if (hasProxy(process.env)) http.setGlobalProxyFromEnv?.()
 
@@ -104,6 +105,44 @@ mcp
   .option('--json', 'one JSON object a line')
   .action(async (name, options) => (await import('./commands/mcp.ts')).test(name, options))
 
+const approvals = program.command('approvals').description('Decide on calls that wait for a person.')
+approvals
+  .command('list')
+  .description('List what waits in the sessions of a user.')
+  .option('--json', 'one JSON object a line')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/approvals.ts')).list(options))
+for (const [name, verdict, what] of [
+  ['approve', 'approved', 'Let a call run exactly as it is shown'],
+  ['deny', 'denied', 'Refuse a call'],
+] as const)
+  approvals
+    .command(`${name} <id>`)
+    .description(`${what}; works on its turn until that ends or waits again, and prints the answer.`)
+    .option('--reason <text>', 'for the model and for the record')
+    .option('--json', 'print one JSON object instead of the text')
+    .addOption(userOption)
+    .addOption(modelOption)
+    .addOption(storeOption)
+    .addHelpText('after', exitCodeHelp())
+    .action(async (id, options) => (await import('./commands/run.ts')).decide(id, verdict, options))
+
+const rules = program.command('rules').description('Rules that were accepted with approvals, and let calls run.')
+rules
+  .command('list')
+  .description('List those of a user, and those of everybody.')
+  .option('--json', 'one JSON object a line')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/rules.ts')).list(options))
+rules
+  .command('remove <id>')
+  .description('Take a rule back: calls like it ask again.')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (id, options) => (await import('./commands/rules.ts')).remove(id, options))
+
 const models = program.command('models').description('Look at the models that are configured, and try them.')
 models
   .command('list')
@@ -122,7 +161,7 @@ const keys = program.command('keys').description('Make API keys for the HTTP ser
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
 keys
   .command('create')
-  .description('Print a new key, once, and its record for the file of keys, which holds only a hash.')
+  .description('Print a new key, once, and on standard error its record for the file of keys, which holds only a hash.')
   .requiredOption('--user <id>', 'whose key it is')
   .option('--tenant <id>', 'default: the default tenant')
   .option('--department <id>', 'where the user belongs')
@@ -136,6 +175,17 @@ keys
   )
   .option('--expires <date>', 'such as 2030-01-01')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
+
+/** Whoever kills the launcher means this process, which is the one that works: it ends as if it had been hit itself. */
+function followLauncher(): void {
+  if (process.env.OXBOW_LAUNCHER === undefined) return
+  delete process.env.OXBOW_LAUNCHER
+  const die = (): void => void process.kill(process.pid, 'SIGKILL')
+  if (!process.connected) die()
+  process.once('disconnect', die)
+  // It must not keep a process alive that has nothing more to do.
+  process.channel?.unref()
+}
 
 function hasProxy(environment: NodeJS.ProcessEnv): boolean {
   return ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].some((name) => Boolean(environment[name]))

@@ -44,6 +44,18 @@ export const noStore = ({ store }: Config): OxbowError =>
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })
 
+/** For commands that look at the store and run nothing. @throws OxbowError `no_store` */
+export async function withBackend(options: RuntimeOptions, work: (backend: Backend) => Promise<void>): Promise<void> {
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  const backend = openBackend(config)
+  try {
+    await work(backend)
+  } finally {
+    await backend.close()
+  }
+}
+
 export const openModels = (config: Config, listeners?: ModelListeners): Models =>
   createModels(config.models, process.env, listeners)
 

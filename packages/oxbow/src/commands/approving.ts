@@ -1,5 +1,12 @@
 // Deciding on approvals at the terminal: one question after the other, and lines that answer them.
-import { type ApprovalDecision, type Event, mayDecide, type Session, type Submitted } from '@oxbow/core'
+import {
+  type ApprovalDecision,
+  type Event,
+  mayDecide,
+  type Session,
+  type SessionState,
+  type Submitted,
+} from '@oxbow/core'
 import { publicApprovalId } from '@oxbow/server'
 import { approvalCard, printable, type Style } from '../transcript.ts'
 
@@ -110,7 +117,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
         case 'r':
         case 'remember':
           if (about.suggestions.length === 0) {
-            print(`${about.tool} needs an approval each time.`)
+            print(`No rule can let it run from now on: ${printable(about.rule)} is stronger.`)
             ask(about)
             return undefined
           }
@@ -127,8 +134,9 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
 }
 
 /** Approvals that wait in a session, in the order of their calls. */
-export async function waiting(session: Session): Promise<Requested[]> {
-  const { turn } = await session.state()
+export const waiting = async (session: Session): Promise<Requested[]> => waitingIn(await session.state())
+
+export function waitingIn({ turn }: Pick<SessionState, 'turn'>): Requested[] {
   return (turn?.calls ?? []).flatMap(({ approval, finished }) =>
     approval === undefined || approval.resolved !== undefined || finished !== undefined ? [] : [approval.requested],
   )

@@ -11,7 +11,10 @@ export interface KeyCommand {
   readonly expires?: string
 }
 
-/** Prints a new key, once, and the lines for the configuration that hold only its digest. */
+/**
+ * The key goes to standard output, and its record, which holds only a digest, to standard error, as a piece of the file of keys
+ * with what there is to say as comments: `oxbow keys create --user ann 2>> keys.toml`.
+ */
 export function create({ user, tenant, department, role, permission, dataScope, expires }: KeyCommand): void {
   const { key, toml } = createApiKey(
     {
@@ -25,10 +28,11 @@ export function create({ user, tenant, department, role, permission, dataScope, 
     },
     'keys',
   )
-  console.error('The key, shown this once. Give it to its user, who sends it as "Authorization: Bearer KEY":\n')
   console.log(key)
-  console.error('\nAdd to the file that identity.keysFile names:\n')
-  console.error(toml)
+  console.error(
+    '# The key stands above, this once: its user sends it as "Authorization: Bearer KEY".\n' +
+      `# This is its record, for the file that identity.keysFile names.\n${toml}`,
+  )
 }
 
 const NAMES = ['all', 'own', 'department', 'department_and_below'] as const

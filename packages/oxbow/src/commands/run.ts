@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
-import { publicApprovalId, sessionForRetry } from '@oxbow/server'
+import { placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import {
   complainOfMcp,
@@ -55,10 +55,38 @@ export async function release(session: string, options: TurnCommand): Promise<vo
         `${options.user} has no session ${JSON.stringify(session)}; see: ${commandLine('sessions list', options)}`,
       )
     await it.release()
-    const interrupt = (): void => void it.interrupt({ reason: 'aborted by the caller' })
-    signal.addEventListener('abort', interrupt, { once: true })
-    return it.wait(turn!.turnId)
+    return ended(it, turn!.turnId, signal)
   })
+}
+
+/** Decides on an approval, and works on its turn until that ends or waits again. */
+export async function decide(
+  id: string,
+  verdict: 'approved' | 'denied',
+  options: TurnCommand & { readonly reason?: string },
+): Promise<void> {
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  const place = placeOfApproval(id)
+  if (place === undefined || place.key.tenant !== 'default')
+    throw new OxbowError(
+      'unknown_approval',
+      `There is no approval ${JSON.stringify(id)}; see: ${commandLine('approvals list', options)}`,
+    )
+  const { key, approvalId } = place
+  const { user, reason } = options
+  await oneTurn({ ...options, user: key.user, session: key.session }, async (session, signal) => {
+    const decision = { verdict, ...(reason !== undefined && { reason }) }
+    const { turnId } = await session.decide(approvalId, decision, { principal: { tenant: 'default', user } })
+    return ended(session, turnId, signal)
+  })
+}
+
+/** The result of a turn; who stops waiting stops it. */
+function ended(session: Session, turnId: string, signal: AbortSignal): Promise<TurnResult> {
+  const interrupt = (): void => void session.interrupt({ turnId, reason: 'aborted by the caller' })
+  signal.addEventListener('abort', interrupt, { once: true })
+  return session.wait(turnId)
 }
 
 async function oneTurn(
@@ -113,7 +141,8 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
     console.error(`${id}: ${printable(`${tool} ${JSON.stringify(given)}`)} – ${printable(why)}`)
   if (approvals.length > 0)
     console.error(
-      `Decide with: ${commandLine(`chat --session ${session}`, options)}, or over HTTP: POST /api/approvals/{id}`,
+      `Decide with: ${commandLine(`chat --session ${session}`, options)}, ${commandLine('approvals approve ID', options)} ` +
+        '(or deny), or over HTTP: POST /api/approvals/{id}',
     )
   if (status === 'paused' && isReleasable(reason))
     console.error(`It goes on with: ${commandLine(`sessions release ${session}`, options)}`)

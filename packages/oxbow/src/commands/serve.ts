@@ -37,7 +37,7 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     const stopped = untilSignal()
     const { url } = await service.listen()
     if (process.stdout.isTTY || config.log.format !== 'json')
-      console.log(banner(url, modelInWords(models), backend.name))
+      console.log(banner(url, modelInWords(models), backend.name, config.identity.mode))
     await stopped
     log.info('stopping: running turns come to their next stored event; a second signal leaves at once')
     process.once('SIGINT', () => process.exit(130))
@@ -60,10 +60,18 @@ function untilSignal(): Promise<void> {
   })
 }
 
-const banner = (url: string, model: string, store: string): string => `
+/** How a caller proves who they are, for the example. */
+const CREDENTIALS = { none: '', 'api-keys': 'KEY', jwt: 'TOKEN', introspection: 'TOKEN' } as const
+
+function banner(url: string, model: string, store: string, mode: keyof typeof CREDENTIALS): string {
+  const credentials = CREDENTIALS[mode]
+  const header = credentials === '' ? '' : `-H 'authorization: Bearer ${credentials}' `
+  const keys = mode === 'api-keys' ? '\n  Keys:   oxbow keys create --user NAME' : ''
+  return `
   Oxbow listens on ${url}
   model   ${model}${model.startsWith('offline') ? ' (no language model; set OPENAI_API_KEY or OXBOW_MODEL for a real one)' : ''}
   store   ${store}
 
-  Try:    curl -s ${url}/api/chat -H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'
+  Try:    curl -s ${url}/api/chat ${header}-H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'${keys}
 `
+}

@@ -9,6 +9,7 @@ import {
   openMcp,
   openModels,
   type RuntimeOptions,
+  withBackend,
 } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 
@@ -17,17 +18,6 @@ interface SessionsCommand extends RuntimeOptions {
 }
 
 const keyOf = (user: string, session: string): SessionKey => ({ tenant: 'default', user, session })
-
-async function withBackend(options: RuntimeOptions, work: (backend: Backend) => Promise<void>): Promise<void> {
-  const config = await configOf(options)
-  if (!hasStore(config)) throw noStore(config)
-  const backend = openBackend(config)
-  try {
-    await work(backend)
-  } finally {
-    await backend.close()
-  }
-}
 
 export async function list(options: SessionsCommand & { all?: boolean; json?: boolean; limit: string }): Promise<void> {
   const limit = Number(options.limit)
@@ -121,7 +111,7 @@ function compactionInWords(it: CompactedBody, dryRun: boolean): string[] {
 const unknownSession = ({ user, session }: SessionKey): OxbowError =>
   new OxbowError('unknown_session', `${user} has no session ${JSON.stringify(session)}; see: oxbow sessions list`)
 
-async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
+export async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
   let after = 0
   for (;;) {
     const page = await journal.read(key, after)

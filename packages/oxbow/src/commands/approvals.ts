@@ -1,0 +1,42 @@
+// What waits for a person, for who has no terminal to be asked at.
+import { emptyState, evolve, type SessionState } from '@oxbow/core'
+import { publicApprovalId } from '@oxbow/server'
+import { type RuntimeOptions, withBackend } from '../runtime.ts'
+import { approvalCard, coloured, plain, printable } from '../transcript.ts'
+import { waitingIn } from './approving.ts'
+import { eventsOf } from './sessions.ts'
+
+interface ApprovalsCommand extends RuntimeOptions {
+  readonly user: string
+  readonly json?: boolean
+}
+
+/** Lists what waits in the sessions of a user, those first that changed last. */
+export function list(options: ApprovalsCommand): Promise<void> {
+  return withBackend(options, async (backend) => {
+    const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
+    let found = 0
+    for (const { key } of await backend.journal.list({ user: options.user, status: 'open', limit: MOST_SESSIONS })) {
+      let state: SessionState = emptyState
+      for await (const event of eventsOf(backend, key)) state = evolve(state, event)
+      for (const it of waitingIn(state)) {
+        found += 1
+        const id = publicApprovalId(key, it.approvalId)
+        const { tool, arguments: given, reason, rule, approver, expiresAt } = it
+        if (options.json)
+          console.log(
+            JSON.stringify({ id, session: key.session, tool, arguments: given, reason, rule, approver, expiresAt }),
+          )
+        else {
+          console.log(approvalCard(it, style, id))
+          console.log(
+            style.dim(`  session ${printable(key.session)}${approver === undefined ? '' : `; needs ${approver}`}`),
+          )
+        }
+      }
+    }
+    if (found === 0 && !options.json) console.log('Nothing waits for a decision.')
+  })
+}
+
+const MOST_SESSIONS = 1_000

@@ -1,0 +1,35 @@
+// Rules that were accepted together with approvals.
+import { OxbowError, rememberedRules } from '@oxbow/core'
+import { type RuntimeOptions, withBackend } from '../runtime.ts'
+import { printable } from '../transcript.ts'
+import { commandLine } from '../words.ts'
+
+interface RulesCommand extends RuntimeOptions {
+  readonly user: string
+  readonly json?: boolean
+}
+
+export function list(options: RulesCommand): Promise<void> {
+  return withBackend(options, async (backend) => {
+    const rules = await rememberedRules(backend).list({ user: options.user })
+    if (options.json) for (const it of rules) console.log(JSON.stringify(it))
+    else if (rules.length === 0) console.log('No rules are remembered, except perhaps in single sessions.')
+    else
+      for (const { id, rule, scope, author, expiresAt } of rules) {
+        const until = expiresAt === undefined ? '' : `, until ${new Date(expiresAt).toISOString()}`
+        console.log(printable(`${id}  ${rule}  (${scope}, accepted by ${author}${until})`))
+      }
+  })
+}
+
+export function remove(id: string, options: RulesCommand): Promise<void> {
+  return withBackend(options, async (backend) => {
+    const removed = await rememberedRules(backend).remove({ user: options.user }, id)
+    if (removed === undefined)
+      throw new OxbowError(
+        'unknown_rule',
+        `There is no rule ${JSON.stringify(id)}; see: ${commandLine('rules list', options)}`,
+      )
+    console.log(printable(`Taken back: ${removed.rule} (${removed.scope})`))
+  })
+}
