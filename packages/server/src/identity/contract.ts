@@ -38,10 +38,10 @@ export type OnProblem = (problem: { readonly message: string; readonly cause?: u
 export interface Identity {
   readonly mode: IdentityConfig['mode']
   /**
-   * Never throws for anything that the caller sent. `cachedOnly`: do nothing that costs others something; what is not known
-   * yet is refused.
+   * Never throws for anything that the caller sent. `sparing`: many wrong ones have come from there. What costs others
+   * something is done for a few at a time, and refused where too many wait; what has been right before is not held up.
    */
-  authenticate(credentials: Credentials, options?: { readonly cachedOnly?: boolean }): Promise<Authentication>
+  authenticate(credentials: Credentials, options?: { readonly sparing?: boolean }): Promise<Authentication>
   /**
    * With what of their rights the principal may still act; never with more than they had. Undefined: not at all any more. The
    * engine's `currentPrincipal`. `reading`: asked for an open stream, which lasts no longer than

@@ -22,9 +22,9 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
   async function authenticate(c: AppContext, access: Route['access']): Promise<Accepted> {
     const { rawHeaders, socket } = c.env.incoming
     const address = networkOf(socket?.remoteAddress ?? '')
-    // Who shares an address with somebody who tries keys still comes in, as far as that costs nothing.
-    const cachedOnly = failures.wait(address) > 0
-    const result = await identity.authenticate({ rawHeaders }, { cachedOnly })
+    // Who shares an address with somebody who tries keys still comes in.
+    const sparing = failures.wait(address) > 0
+    const result = await identity.authenticate({ rawHeaders }, { sparing })
     if (result.accepted) return result
     // Where strangers may come, nobody was refused who brought nothing.
     if (access !== 'optional' || result.code !== 'credentials_missing') c.set('refusal', result.code)

@@ -1,6 +1,7 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Principal } from '@oxbow/core'
+import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
 import type { IntrospectionConfig } from '../config/identity-config.ts'
 import { boundedMap } from './bounded-map.ts'
 import {
@@ -23,10 +24,14 @@ type PassedOn = Readonly<Record<string, string>>
 /** Sessions whose headers are kept to ask about them again when an approval is used. */
 const MAX_KNOWN = 10_000
 
+/** Questions at a time about credentials that nobody knows, from addresses that have sent many wrong ones; others wait, or are refused. */
+const SPARING = { atOnce: 2, waiting: 50 }
+
 export function introspectionIdentity(config: IntrospectionConfig, onProblem: OnProblem): Identity {
   const { url, method, cookies, cacheMs, cacheSize } = config
   const asked = host(config.timeoutMs)
   const cache = boundedMap<{ principal: KnownPrincipal; until: number }>(cacheSize)
+  const few = bulkhead(SPARING.atOnce, SPARING.waiting)
   const flights = new Map<string, Promise<KnownPrincipal | undefined>>()
   const sessions = boundedMap<PassedOn>(MAX_KNOWN)
   /** By person: the session that they have shown last. */
@@ -42,6 +47,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
     const known = principalOfAnswer(answer, config)
     if (known === undefined) {
       cache.delete(name)
+      sessions.delete(name)
       return undefined
     }
     const principal = { ...known, credential: name }
@@ -74,7 +80,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       ...(config.headers.includes('authorization') && { bearer: { type: 'http', scheme: 'bearer' } }),
       ...Object.fromEntries(cookies.map((name) => [`cookie_${name}`, { type: 'apiKey', in: 'cookie', name }])),
     },
-    async authenticate(credentials, { cachedOnly = false } = {}): Promise<Authentication> {
+    async authenticate(credentials, { sparing = false } = {}): Promise<Authentication> {
       const headers = passedOn(credentials, config)
       if (headers === 'ambiguous')
         return refused(
@@ -86,13 +92,16 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       const name = naming(headers)
       const hit = cache.get(name)
       const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
-      if (remembered === undefined && cachedOnly) return invalid()
+      // A session that was right once is asked about like any other: nobody can make such names up.
+      const held = sparing && sessions.get(name) === undefined
       try {
-        const principal = remembered ?? (await ask(headers, name))
+        const question = () => ask(headers, name)
+        const principal = remembered ?? (await (held ? few.execute(question) : question()))
         if (principal === undefined) return invalid()
         latest.set(nameOf(principal), name)
         return { accepted: true, principal }
       } catch (cause) {
+        if (isBulkheadRejectedError(cause)) return invalid()
         if (!(cause instanceof HostUnavailable)) throw cause
         onProblem({ message: `identity.introspection.url: ${cause.message}`, cause })
         return unavailable(cause.retryAfterMs)

@@ -139,23 +139,46 @@ describe('rate limits', () => {
     expect((await get('/api/sessions')).status).toBe(401)
   })
 
-  test('after them the host system is not asked any more for that address', async () => {
-    const host = await hostSystem({ t1: { userName: 'ann' }, t2: { userName: 'bob' } })
+  test('after them the host system is asked for a few at a time; right ones come in, those of before without waiting', async () => {
+    const held: (() => void)[] = []
+    const host = await hostSystem()
+    host.behave(({ headers }, response) => {
+      const token = headers.authorization!.slice('Bearer '.length)
+      const known = /^t\d$/.test(token) && { code: 200, user: { userName: token } }
+      const answer = () => response.writeHead(200).end(JSON.stringify(known || { code: 401 }))
+      if (/^hold/.test(token)) held.push(answer)
+      else answer()
+    })
     onTestFinished(() => host.close())
     const { get } = await start({
       overrides: {
         'identity.mode': 'introspection',
-        'identity.introspection': { preset: 'ruoyi', url: host.url },
+        'identity.introspection': { preset: 'ruoyi', url: host.url, cacheSize: 1 },
         'server.rateLimits.failedAuthenticationsPerMinute': 2,
       },
     })
     const status = async (key: string) => (await get('/api/sessions', as({ key }))).status
     expect(await status('t1')).toBe(200)
     for (const key of ['x1', 'x2']) expect(await status(key)).toBe(401)
+    expect(await status('x3')).toBe(429)
+    // Who comes for the first time, and with that pushes the other out of the cache.
+    expect(await status('t2')).toBe(200)
     const asked = host.asked.length
-    for (const key of ['x3', 'x4', 't2']) expect(await status(key)).toBe(429)
+    const wrong = Array.from({ length: 60 }, (_, n) => status(`hold${n}`))
+    // More than may wait are refused at once, while two are asked about.
+    await Promise.race(wrong)
+    await until(() => held.length === 2)
     expect(await status('t1')).toBe(200)
-    expect(host.asked).toHaveLength(asked)
+    expect(host.asked).toHaveLength(asked + 3)
+    const late = status('t3')
+    host.behave(({ headers }, response) => {
+      const right = headers.authorization === 'Bearer t3'
+      response.writeHead(200).end(JSON.stringify(right ? { code: 200, user: { userName: 't3' } } : { code: 401 }))
+    })
+    for (const answer of held) answer()
+    expect(new Set(await Promise.all(wrong))).toEqual(new Set([429]))
+    // It may have been one too many.
+    expect([await late, await status('t3')]).toContain(200)
   })
 
   test.each([
