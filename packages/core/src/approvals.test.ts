@@ -164,6 +164,82 @@ describe('H2: a call that nothing allows', () => {
   })
 })
 
+describe('H2: what nobody can understand decides nothing:', () => {
+  const wrong: [object, string, string][] = [
+    [{ verdict: 'deny' }, 'decision_invalid', 'got "deny"'],
+    [{ verdict: 'rejected' }, 'decision_invalid', 'verdict must be "approved" or "denied"'],
+    [{ verdict: undefined }, 'decision_invalid', 'got nothing'],
+    [{}, 'decision_invalid', 'got nothing'],
+    [{ verdict: 'approved', argumentz: { days: 1 } }, 'decision_invalid', 'did you mean arguments?'],
+    [{ verdict: 'approved', arguments: 'days' }, 'decision_invalid', 'arguments must be an object'],
+    [{ verdict: 'approved', arguments: [1] }, 'decision_invalid', 'arguments must be an object'],
+    [{ verdict: 'denied', reason: 5 }, 'decision_invalid', 'reason must be a text'],
+    [{ verdict: 'denied', arguments: { days: 1 } }, 'decision_invalid', 'a refusal has no arguments'],
+    [{ verdict: 'denied', remember: { rule: 'submit', scope: 'session' } }, 'decision_invalid', 'a refusal remembers'],
+    [{ verdict: 'approved', remember: { rule: 'submit' } }, 'decision_invalid', 'a rule and a scope'],
+    [{ verdict: 'approved', remember: { rule: 'submit', scope: 'everybody' } }, 'decision_invalid', 'remember.scope'],
+    ...[Date.now() - 1, 1_700_000_000, '2020-01-01', 'tomorrow', '31.12.2099', Number.NaN].map(
+      (expiresAt): [object, string, string] => [
+        { verdict: 'approved', remember: { rule: 'submit', scope: 'session', expiresAt } },
+        'rule_invalid',
+        'a time to come',
+      ],
+    ),
+  ]
+  test.each(wrong)('%j', async (decision, code, message) => {
+    const done: unknown[] = []
+    const { session } = await bench(replies, { tools: [submitTool(done)] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const { seq } = await session.state()
+    const refused = { code, message: expect.stringContaining(message) }
+    for (const decide of [session.checkDecision, session.decide])
+      await expect(decide(approvals[0]!.approvalId, decision as never)).rejects.toMatchObject(refused)
+    expect((await session.state()).seq).toBe(seq)
+    expect(await session.result('t1')).toMatchObject({ status: 'paused', reason: 'approval' })
+    expect(done).toEqual([])
+  })
+})
+
+describe('H2: what an approver changed', () => {
+  test('is told to the model before the result, with who and why, and stays with the conversation; not what is secret', async () => {
+    const { session, server } = await bench(replies, { tools: [submitTool([], { secrets: ['system'] })] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const edited = { system: 'hr-9', days: 7 }
+    const decision = { verdict: 'approved', reason: 'a week is enough', arguments: edited } as const
+    await session.decide(approvals[0]!.approvalId, decision)
+    await session.wait('t1')
+    expect(resultsSent(server.requests[1]!)).toEqual([
+      '[Approved by ann, with other arguments than yours: {"system":"[redacted]","days":7}. Reason: a week is enough]\nsubmitted',
+    ])
+    const results = (await session.state()).messages.flatMap((it) =>
+      it.blocks.filter((block) => block.type === 'result'),
+    )
+    expect(results).toMatchObject([{ approval: { by: 'ann', reason: 'a week is enough', arguments: edited } }])
+  })
+
+  test('is told of a call that then failed, too, and nothing is told of a plain yes', async () => {
+    let runs = 0
+    const run = () => {
+      runs += 1
+      if (runs === 1) throw new Error('closed')
+      return 'submitted'
+    }
+    const { session, server } = await bench([replies[0]!, replies[0]!, { text: 'Done.' }], {
+      tools: [submitTool([], { run })],
+    })
+    const first = await session.run('Go.', { turnId: 't1' })
+    const edited = { system: 'crm', days: 7 }
+    await session.decide(first.approvals[0]!.approvalId, { verdict: 'approved', arguments: edited })
+    const { approvals } = await session.wait('t1')
+    await session.decide(approvals[0]!.approvalId, { verdict: 'approved' })
+    await session.wait('t1')
+    expect(resultsSent(server.requests[2]!)).toEqual([
+      '[Approved by ann, with other arguments than yours: {"system":"crm","days":7}.]\nError: closed',
+      'submitted',
+    ])
+  })
+})
+
 describe('H2: who decides', () => {
   test('a tool may ask for a permission that the user does not have', async () => {
     const { session } = await bench(replies, { tools: [submitTool([], { approver: 'tickets:approve' })] })
@@ -233,6 +309,89 @@ describe('H2: an accepted rule', () => {
       await expect(
         session.decide(id, { verdict: 'approved', remember: { rule, scope: 'session' } }),
       ).rejects.toMatchObject({ code: 'rule_invalid' })
+  })
+})
+
+describe('H2: a rule that could do nothing', () => {
+  test.each([
+    ['where a rule asks', { ask: ['submit'] }, {}],
+    ['where the tool always asks', {}, { approval: 'always' as const }],
+    ['where the check of the tool asks', {}, { check: () => ({ decision: 'ask' as const, reason: 'big' }) }],
+  ])('is not suggested %s, and refused', async (_, rules, more) => {
+    const { session } = await bench(replies, { tools: [submitTool([], more)], ...rules })
+    const { approvals } = await session.run('Go.')
+    expect(approvals[0]!.suggestions).toEqual([])
+    for (const scope of ['session', 'user', 'project'] as const)
+      await expect(
+        session.decide(approvals[0]!.approvalId, { verdict: 'approved', remember: { rule: 'submit', scope } }),
+      ).rejects.toMatchObject({ code: 'rule_invalid', message: expect.stringContaining('is stronger') })
+  })
+
+  const matches = (pattern: string, input: Readonly<Record<string, unknown>>) => input.system === pattern
+  test('because it does not cover the call is not suggested either; a whole rule is understood as one', async () => {
+    const suggest = () => ['crm', 'submit(crm)', 'wiki']
+    const { session } = await bench(replies, { tools: [submitTool([], { matches, suggest })] })
+    const { approvals } = await session.run('Go.')
+    expect(approvals[0]!.suggestions).toEqual(['submit(crm)', 'submit(crm)'])
+  })
+
+  test('is compared with the arguments that are approved, not with those of the model', async () => {
+    const { session } = await bench(replies, { tools: [submitTool([], { matches })] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const decide = (system: string, rule: string) =>
+      session.decide(approvals[0]!.approvalId, {
+        verdict: 'approved',
+        arguments: { system, days: 1 },
+        remember: { rule, scope: 'session' },
+      })
+    await expect(decide('wiki', 'submit(crm)')).rejects.toMatchObject({ code: 'rule_invalid' })
+    await decide('wiki', 'submit(wiki)')
+    await session.wait('t1')
+    expect((await session.state()).rules).toMatchObject([{ rule: 'submit(wiki)' }])
+  })
+
+  test('for the whole project needs oxbow:admin of whom permissions are known; a time may be ISO 8601', async () => {
+    const { session } = await bench(replies, { tools: [submitTool([])] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const remember = { rule: 'submit', scope: 'project', expiresAt: '2999-01-31T12:00:00Z' } as const
+    const decide = (permissions: string[]) =>
+      session.decide(
+        approvals[0]!.approvalId,
+        { verdict: 'approved', remember },
+        { principal: { user: 'ann', permissions } },
+      )
+    await expect(decide(['tickets:*'])).rejects.toMatchObject({ code: 'approval_forbidden' })
+    await decide(['oxbow:*'])
+    await session.wait('t1')
+    const [resolved] = ofType(await eventsOf(session), 'approval.resolved')
+    expect(resolved?.remember?.expiresAt).toBe(Date.parse('2999-01-31T12:00:00Z'))
+  })
+})
+
+describe('H2: the mode explore', () => {
+  test('denies what does more than read, also where a rule or the tool would ask', async () => {
+    const done: unknown[] = []
+    const { session } = await bench(replies, { tools: [submitTool(done, { approval: 'always' })], ask: ['submit'] })
+    expect((await session.run('Go.', { mode: 'explore' })).status).toBe('finished')
+    const [decided] = ofType(await eventsOf(session), 'call.decided')
+    expect(decided).toMatchObject({ decision: 'deny', rule: 'mode:explore' })
+    expect(done).toEqual([])
+  })
+})
+
+describe('an input to a session that waits', () => {
+  test('is refused with what it waits for, and queued behind it otherwise', async () => {
+    const { session } = await bench([...replies, { text: 'Second.' }], { tools: [submitTool([])] })
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    const { approvalId } = approvals[0]!
+    await expect(session.run('Hello?', { whenBusy: 'refuse' })).rejects.toMatchObject({
+      code: 'session_busy',
+      retryable: false,
+      message: expect.stringMatching(`^Turn t1 of this session waits for the approval ${approvalId} of submit`),
+    })
+    const second = session.run('Hello?')
+    await session.decide(approvalId, { verdict: 'approved' })
+    expect((await second).text).toBe('Second.')
   })
 })
 

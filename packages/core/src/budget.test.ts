@@ -3,7 +3,7 @@ import { openaiChat, withFacts } from '@oxbow/models'
 import { scriptedModel } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType } from './core.fixture.ts'
-import { agent, createEngine, externalTool, type Model, tokensOf, tool } from './index.ts'
+import { agent, createEngine, type Effect, externalTool, type Model, tokensOf, tool } from './index.ts'
 
 describe('X6: a budget', () => {
   test.each([
@@ -37,7 +37,10 @@ describe('X6: a budget', () => {
       return { session, outcome: session.run('Go.') }
     }
     const priced = run(withFacts(plain, { price: { input: 30_000, output: 30_000 } }))
-    await expect(priced.outcome).rejects.toMatchObject({ code: 'budget_exceeded', message: /of 1 are spent/ })
+    await expect(priced.outcome).rejects.toMatchObject({
+      code: 'budget_exceeded',
+      message: expect.stringMatching(/of 1 US dollars are spent/),
+    })
     const { usage, contextTokens } = await priced.session.state()
     expect(usage.cost).toBeCloseTo((tokensOf(usage) * 30_000) / 1e6, 9)
     expect(usage.cost).toBeGreaterThanOrEqual(1)
@@ -46,6 +49,32 @@ describe('X6: a budget', () => {
       code: 'budget_exceeded',
       message: expect.stringMatching(/the price of its model is not known/),
     })
+  })
+
+  test.each([
+    ['tokens', { tokens: 1 }],
+    ['money', { money: 0.000001, price: { input: 4, output: 4 } }],
+    ['money at a price that nobody knows', { money: 100 }],
+  ])('of %s that an answer has used up lets none of its calls run', async (_, budget) => {
+    const ran: string[] = []
+    const acting = (name: string, effects: Effect[]) =>
+      tool({ name, description: 'Does it.', effects, input: {}, run: () => void ran.push(name) })
+    const { session } = await bench([call('look', {}, 'save', {})], {
+      tools: [acting('look', ['read']), acting('save', ['write'])],
+      allow: ['save'],
+      limits: { budget },
+    })
+    await expect(session.run('Go.')).rejects.toMatchObject({ code: 'budget_exceeded' })
+    expect(ran).toEqual([])
+    assertWhole(await eventsOf(session))
+  })
+
+  test('holds before a model call that no tool has led to: for a steering input, or an answer that misses its schema', async () => {
+    const { session, server } = await bench([{ text: 'no JSON' }, { text: '{}' }], {
+      limits: { budget: { tokens: 1 } },
+    })
+    await expect(session.run('Go.', { output: { type: 'object' } })).rejects.toMatchObject({ code: 'budget_exceeded' })
+    expect(server.requests).toHaveLength(1)
   })
 
   test('of tool calls holds inside a step, too: a call beyond it does not run', async () => {

@@ -26,6 +26,7 @@ export type { Input, RunOptions } from './input.ts'
 export { type JsonSchema, type Schema, validatorFor } from './json-schema.ts'
 export type { ActingContext, CallOutcome, Middleware, TurnContext } from './middleware.ts'
 export {
+  clippedName,
   type FailedAttempt,
   type Model,
   type ModelCallOptions,
@@ -34,12 +35,14 @@ export {
   type ModelReply,
   type ModelRequest,
   noUsage,
+  soundUsage,
   type ToolSpec,
+  tokenCount,
 } from './model.ts'
 export { nearest } from './nearest.ts'
 export type { Part } from './part.ts'
 export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
-export { mayDecide } from './permissions/may-decide.ts'
+export { ADMIN, mayActFor, mayDecide, mayShareRules } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
 export { type RememberedRule, type RememberedRulesStore, rememberedRules } from './permissions/remembered.ts'
 export { matchesWildcard } from './permissions/wildcard.ts'

@@ -145,7 +145,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     expect(results(server)).toEqual([expect.not.stringContaining('Refused'), 'Refused by default: no eggs'])
   })
 
-  test('a question is asked again after a restart; e edits the arguments, r remembers a rule', async () => {
+  test('a question is asked again after a restart; e edits the arguments, r says when no rule can do anything', async () => {
     const { env, server } = await setting('milk', 'eggs', 'tea')
     const at = place()
     const first = terminal(at, ['chat', '--session', 's1'], env)
@@ -166,13 +166,14 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     await second.shows('Arguments: {"text":"milk"}')
     // The line stands there already: its end is edited.
     second.type(`${'\b'.repeat(6)}oat milk"}\r`)
+    await second.shows('(approved by default, with other arguments: {"text":"oat milk"})')
     await second.shows('answer to milk')
     await second.shows('> ')
     second.type('Second.\r')
     await second.shows('text: "eggs"')
     second.type('r\r')
-    await second.shows('1  save_note')
-    second.type('1\r')
+    await second.shows('No rule can let it run from now on: ask:save_note is stronger.')
+    second.type('y\r')
     await second.shows('answer to eggs')
     await second.shows('> ')
     second.type('\u0003')

@@ -79,7 +79,8 @@ export function transcript(style: Style): Transcript {
       case 'approval.resolved': {
         const by = event.principal === undefined ? '' : ` by ${printable(event.principal.user)}`
         const why = event.reason === undefined ? '' : `: ${printable(event.reason)}`
-        return `${close()}${style.dim(`(${event.verdict}${by}${why})`)}\n`
+        const edited = event.arguments && `, with other arguments: ${printable(JSON.stringify(event.arguments))}`
+        return `${close()}${style.dim(`(${event.verdict}${by}${edited ?? ''}${why})`)}\n`
       }
       case 'context.compacted': {
         if (event.messages === undefined) return ''

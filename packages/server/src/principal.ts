@@ -1,13 +1,13 @@
 // The one place where a request becomes somebody: whose sessions it is about, and who acts.
-import { grants, type Principal } from '@oxbow/core'
+import { ADMIN, grants, type Principal } from '@oxbow/core'
 import { HttpError } from './http/errors.ts'
 import type { AppContext } from './http/route.ts'
 import { given } from './http/schemas.ts'
 
 export const DEFAULT_TENANT = 'default'
 export const DEFAULT_USER = 'default'
-/** Lets its holder see and act in sessions of other users of the same tenant, and read /metrics. */
-export const ADMIN = 'oxbow:admin'
+/** `oxbow:admin` lets its holder see and act in sessions of other users of the same tenant, and read /metrics. */
+export { ADMIN }
 /** The same beyond the own tenant. */
 export const ADMIN_OF_TENANTS = 'oxbow:admin:tenants'
 

@@ -119,8 +119,19 @@ describe('AG-UI approvals', () => {
     })
     expect(ofType(frames, 'TOOL_CALL_START')).toEqual([])
     expect(ofType(frames, 'TOOL_CALL_RESULT').map((it) => [it.toolCallId, it.content])).toEqual([
-      [one!.toolCallId, 'sent to A'],
+      [one!.toolCallId, '[Approved by default, with other arguments than yours: {"to":"A"}.]\nsent to A'],
       [two!.toolCallId, 'Refused by default: not b'],
+    ])
+    const decided = ofType(frames, 'CUSTOM').filter((it) => it.name === 'approval_decided')
+    expect(decided.map((it) => it.value)).toEqual([
+      {
+        toolCallId: one!.toolCallId,
+        approvalId: one!.id,
+        verdict: 'approved',
+        by: 'default',
+        arguments: { to: 'A' },
+      },
+      { toolCallId: two!.toolCallId, approvalId: two!.id, verdict: 'denied', by: 'default', reason: 'not b' },
     ])
     expect(textOf(frames)).toBe('Done.')
     expect(endOf(frames)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } })

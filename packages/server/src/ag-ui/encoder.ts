@@ -95,7 +95,7 @@ export function runEncoder(run: {
         break
       case 'approval.resolved':
         paused = undefined
-        for (const [callId, { approvalId }] of approvals) if (approvalId === event.approvalId) approvals.delete(callId)
+        for (const [callId, { approvalId }] of approvals) if (approvalId === event.approvalId) decided(callId, event)
         break
       case 'step.started':
         step?.abandon()
@@ -131,6 +131,19 @@ export function runEncoder(run: {
     }
     for (const { source, text, callId } of hints.of(event))
       hint(source, text, callId === undefined ? undefined : (wireIds.get(callId) ?? callId))
+  }
+
+  /** The arguments of a call that was streamed are not those that run, when somebody has changed them. */
+  function decided(callId: string, { approvalId, verdict, principal, reason, arguments: given }: Resolved): void {
+    approvals.delete(callId)
+    custom('approval_decided', {
+      toolCallId: wireIds.get(callId) ?? callId,
+      approvalId,
+      verdict,
+      ...(principal !== undefined && { by: principal.user }),
+      ...(reason !== undefined && { reason }),
+      ...(given !== undefined && { arguments: given }),
+    })
   }
 
   function restartStep(broken: StepEncoder, epoch: number): void {
@@ -243,6 +256,8 @@ export function runEncoder(run: {
     },
   }
 }
+
+type Resolved = Event<'approval.resolved'>
 
 type Outcome = NonNullable<Extract<Frame, { type: 'RUN_FINISHED' }>['outcome']>
 

@@ -35,15 +35,25 @@ describe('X5: the inbox', () => {
     })
     expect(first.expiresAt).toBeGreaterThan(Date.now())
     const body = { verdict: 'approved', reason: 'one week is enough', arguments: { system: 'crm', days: 7 } }
+    const unclear = await post(`/api/approvals/${first.id}`, { verdict: 'denied', arguments: body.arguments })
+    expect([unclear.status, (await json(unclear)).error.code]).toEqual([400, 'decision_invalid'])
+    const past = { verdict: 'approved', remember: { rule: 'submit', scope: 'user', expiresAt: '2020-01-01T00:00:00Z' } }
+    const late = await post(`/api/approvals/${first.id}`, past)
+    expect([late.status, (await json(late)).error.code]).toEqual([400, 'rule_invalid'])
     const decided = await json(post(`/api/approvals/${first.id}`, body))
     expect(decided).toMatchObject({ status: 'approved', resolution: { by: 'default' }, after: expect.any(Number) })
     await engine.session({ user: 'default', session: 's1' }).wait('t1')
     expect(ran).toEqual([{ system: 'crm', days: 7 }])
+    // The conversation shows what ran, beside what the model had asked for.
+    const { messages } = await json(get('/api/sessions/s1/messages'))
+    expect(messages[2].blocks).toMatchObject([
+      { type: 'result', approval: { by: 'default', reason: body.reason, arguments: body.arguments } },
+    ])
     // Afterwards it tells what was changed, and what became of the call.
     expect(await json(get(`/api/approvals/${first.id}`))).toMatchObject({
       status: 'approved',
       resolution: { reason: 'one week is enough', changes: [{ argument: 'days', from: 30, to: 7 }] },
-      call: { status: 'success', text: 'submitted' },
+      call: { status: 'success', text: expect.stringMatching(/^\[Approved by default.*\]\nsubmitted$/) },
     })
     expect((await json(get('/api/approvals'))).approvals).toEqual([])
   })

@@ -55,10 +55,12 @@ export function decideRoute(engine: Engine): Route {
       const { key, session, found } = await visible(engine, approvalId, caller)
       const view = ({ found: it }: Pick<Visible, 'found'>) => viewOf(key, it, principal)
       if (statusOf(found) !== 'open' && statusOf(found) !== 'expired') return decided(c, view({ found }))
-      if (!mayDecide(found.requested, principal, key)) {
+      if (!mayDecide(found.requested, principal, found.asker)) {
         const { approver } = found.requested
         const who =
-          approver === undefined ? `Only ${key.user} decides on this.` : `This needs the permission ${approver}.`
+          approver === undefined
+            ? `Only ${found.asker.user} decides on this.`
+            : `This needs the permission ${approver}.`
         throw new HttpError(403, 'approval_forbidden', who)
       }
       const decision = decisionOf(body)

@@ -59,7 +59,7 @@ export function approvalList(engine: Engine): Route {
           if (open.length === 0 || (await risesFrom(engine, key, state))) continue
           for (const requested of open) {
             const found = openFound(key, state, requested)
-            if (!mine && !mayDecide(requested, principal, key)) continue
+            if (!mine && !mayDecide(requested, principal, found.asker)) continue
             if (tool !== undefined && requested.tool !== tool) continue
             if (askedBy && askedBy !== found.asker.user) continue
             if (statusOf(found) === 'open') approvals.push(viewOf(key, found, principal))
@@ -110,7 +110,8 @@ export async function visible(engine: Engine, id: string, { owner, principal }: 
     const { key, approvalId } = place
     const session = engine.session(key)
     const found = await findApproval(session, await session.state(), approvalId)
-    if (found !== undefined && (own || mayDecide(found.requested, principal, key))) return { key, session, found }
+    if (found !== undefined && (own || mayDecide(found.requested, principal, found.asker)))
+      return { key, session, found }
   }
   throw new HttpError(
     404,

@@ -3,7 +3,7 @@ import { type Event, mayDecide, type Principal, type SessionKey } from '@oxbow/c
 import { z } from 'zod'
 import type { Found } from './find.ts'
 import { publicApprovalId } from './public-id.ts'
-import { rememberedRule } from './remember.ts'
+import { acceptedRule } from './remember.ts'
 
 const given = z.record(z.string(), z.unknown())
 
@@ -42,7 +42,7 @@ export const approvalView = z.object({
       changes: z
         .array(z.object({ argument: z.string(), from: z.unknown().optional(), to: z.unknown().optional() }))
         .describe('What whoever approved has changed.'),
-      remember: rememberedRule.optional(),
+      remember: acceptedRule.optional(),
     })
     .optional(),
   call: z
@@ -65,7 +65,7 @@ export function viewOf(
   return {
     id: publicApprovalId(key, approvalId),
     status: statusOf({ requested, resolved, finished }),
-    mayDecide: mayDecide(requested, principal, key),
+    mayDecide: mayDecide(requested, principal, asker),
     sessionId: key.session,
     userId: key.user,
     turnId,

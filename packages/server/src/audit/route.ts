@@ -1,7 +1,7 @@
 // GET /admin/api/audit: every tool call, who asked, which rule decided, who approved, how it ended.
 import type { AuditQuery, AuditRecord, Engine } from '@oxbow/core'
 import { z } from 'zod'
-import { rememberedRule } from '../approvals/remember.ts'
+import { acceptedRule } from '../approvals/remember.ts'
 import { type Route, route } from '../http/route.ts'
 import { only, optionalId, pageBefore, wholeNumber } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
@@ -29,7 +29,7 @@ const record = z.object({
   rule: z.string().optional().describe('What decided.'),
   reason: z.string().optional(),
   approver: z.string().optional().describe('Who decided on the approval.'),
-  remember: rememberedRule.optional().describe('The rule that was accepted together with the approval.'),
+  remember: acceptedRule.optional().describe('The rule that was accepted together with the approval.'),
   operationId: z.string().optional(),
   status: status.optional().describe('How the call ended.'),
 })

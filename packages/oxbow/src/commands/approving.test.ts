@@ -1,0 +1,36 @@
+import { memory } from '@oxbow/backends'
+import { agent, createEngine, tool } from '@oxbow/core'
+import { openaiChat } from '@oxbow/models'
+import { scriptedModel } from '@oxbow/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { plain } from '../transcript.ts'
+import { approving } from './approving.ts'
+
+test('H2: r offers the rules that would let calls like it run, and remembers the one that is chosen', async () => {
+  const server = await scriptedModel({
+    scripts: { '*': [{ calls: [{ name: 'save', arguments: {} }] }, { text: 'Saved.' }] },
+  })
+  const save = tool({ name: 'save', description: 'Saves.', effects: ['write'], input: {}, run: () => 'saved' })
+  const model = openaiChat({ provider: 'test', model: 'helper', baseUrl: server.url })
+  const backend = memory()
+  const helper = agent({ name: 'helper', model, instructions: 'Help.', tools: [save] })
+  const engine = createEngine({ backend, agents: [helper] })
+  onTestFinished(async () => {
+    await engine.stop(0)
+    await backend.close()
+    await server.close()
+  })
+  const session = engine.session({ user: 'ann' })
+  await session.run('Go.', { turnId: 't1' })
+  const seen: string[] = []
+  const print = (line: string): void => void seen.push(line)
+  const terminal = approving(session, { style: plain, print, prompt: print })
+  expect(await terminal.begin()).toBe(true)
+  await terminal.take('r')
+  expect(seen).toContain('  1  save')
+  expect(await terminal.take('1 u')).toMatchObject({ turnId: 't1' })
+  expect((await session.wait('t1')).text).toBe('Saved.')
+  expect((await session.events()).find((it) => it.type === 'approval.resolved')).toMatchObject({
+    remember: { rule: 'save', scope: 'user' },
+  })
+})
