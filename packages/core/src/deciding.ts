@@ -8,7 +8,6 @@ import { DECISION } from './option-fields.ts'
 import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from './permissions/gate.ts'
 import { ADMIN, mayDecide, mayShareRules } from './permissions/may-decide.ts'
 import { matchesCall, parseRule, type Rule } from './permissions/rules.ts'
-import type { SessionKey } from './ports.ts'
 import type { Draft } from './session-log.ts'
 import type { SessionState, TurnState } from './state.ts'
 import type { Tool } from './tool.ts'
@@ -73,7 +72,6 @@ function readRule({ rule, scope, expiresAt }: NonNullable<ApprovalDecision['reme
 }
 
 export interface Deciding {
-  readonly key: SessionKey
   readonly approvalId: string
   readonly decision: ReadDecision
   readonly principal: Principal
@@ -84,7 +82,7 @@ export interface Deciding {
 /** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
 function openApproval(
   state: SessionState,
-  { key, approvalId, decision, principal }: Deciding,
+  { approvalId, decision, principal }: Deciding,
 ): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
   const { turn } = state
   const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
@@ -96,11 +94,11 @@ function openApproval(
     throw new OxbowError('approval_resolved', 'This approval has been decided already.', {
       details: { verdict: resolved?.verdict },
     })
-  if (!mayDecide(requested, principal, key))
+  if (!mayDecide(requested, principal, turn.principal))
     throw new OxbowError(
       'approval_forbidden',
       requested.approver === undefined
-        ? `Only ${key.user} may decide on this.`
+        ? `Only ${turn.principal.user}, who asked for it, may decide on this.`
         : `Deciding on this needs the permission ${requested.approver}.`,
     )
   if (requested.expiresAt <= Date.now()) return { turn, requested, late: true }

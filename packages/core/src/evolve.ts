@@ -120,6 +120,7 @@ const TURN_EVENTS: ReadonlySet<string> = new Set(
     'pause.requested': 0,
     'state.changed': 0,
     'output.rejected': 0,
+    'reply.reviewed': 0,
     'turn.paused': 0,
     'turn.released': 0,
   } satisfies Record<TurnEvent['type'], 0>),
@@ -176,21 +177,23 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     }
     case 'call.finished':
       return callFinished(state, turn, event)
-    case 'output.rejected': {
-      const correction: Message = {
-        id: `${turn.turnId}.${event.step}.rejected`,
-        role: 'user',
-        blocks: [{ type: 'text', text: event.message }],
-      }
+    case 'output.rejected':
       return {
         ...state,
-        messages: [...state.messages, correction],
+        messages: [...state.messages, correctionOf(turn, `${event.step}.rejected`, event.message)],
         turn: {
           ...turn,
           rejections: turn.rejections + 1,
           ...(turn.reply && { reply: { ...turn.reply, rejected: event.message } }),
         },
       }
+    case 'reply.reviewed': {
+      const { step, correction } = event
+      const reviewed = correction === undefined ? 'kept' : 'again'
+      const now: TurnState = { ...turn, ...(turn.reply && { reply: { ...turn.reply, reviewed } }) }
+      if (correction === undefined) return { ...state, turn: now }
+      const messages = [...state.messages, correctionOf(turn, `${step}.reviewed`, correction)]
+      return { ...state, messages, turn: { ...now, corrected: true } }
     }
     case 'turn.paused':
       return withTurn({
@@ -210,7 +213,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
           ? { ...call, approval: { ...call.approval, resolved: event } }
           : call,
       )
-      return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, event) }
+      return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, turn, event) }
     }
     case 'turn.released': {
       const { paused: _, pauseRequested: __, ...rest } = turn
@@ -218,6 +221,13 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     }
   }
 }
+
+/** What the model is told about its answer. */
+const correctionOf = ({ turnId }: TurnState, id: string, text: string): Message => ({
+  id: `${turnId}.${id}`,
+  role: 'user',
+  blocks: [{ type: 'text', text }],
+})
 
 function oneMore({ begun, calls }: TurnState, callId: string): TurnState['begun'] {
   const tool = calls.find((it) => it.callId === callId)?.tool
@@ -231,11 +241,13 @@ function asked({ calls }: TurnState, requested: Event<'approval.requested'>): Ap
 
 function withRule(
   rules: readonly SessionRule[],
-  { remember, principal }: Event<'approval.resolved'>,
+  { principal: { tenant, user } }: TurnState,
+  { remember, principal, verdict }: Event<'approval.resolved'>,
 ): readonly SessionRule[] {
-  if (remember?.scope !== 'session') return rules
+  if (remember?.scope !== 'session' || verdict !== 'approved') return rules
   const { rule, expiresAt } = remember
-  return [...rules, { rule, author: principal?.user ?? '', ...(expiresAt !== undefined && { expiresAt }) }]
+  const asker = { user, ...(tenant !== undefined && { tenant }) }
+  return [...rules, { rule, author: principal?.user ?? '', asker, ...(expiresAt !== undefined && { expiresAt }) }]
 }
 
 function modelFinished(state: SessionState, turn: TurnState, event: Event<'model.finished'>): SessionState {

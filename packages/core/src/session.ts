@@ -28,6 +28,7 @@ import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from './json-schema.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
 import { compactBetweenTurns } from './perform/compact.ts'
+import { isSamePerson, mayActFor } from './permissions/may-decide.ts'
 import { remember } from './permissions/remembered.ts'
 import { checkRule, namesTool, parseRule } from './permissions/rules.ts'
 import type { SessionKey } from './ports.ts'
@@ -72,14 +73,17 @@ export interface Session {
   wait(turnId: string): Promise<TurnResult>
   /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
-  /** Brings the result of an external call. A second result for the same call is refused with `call_resolved`. */
+  /**
+   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is refused.
+   * @throws OxbowError `unknown_call`, `call_resolved`, `result_forbidden`
+   */
   resolve(
     callId: string,
     result: { status?: 'success' | 'error'; content: Input },
     options?: { principal?: Principal },
   ): Promise<Submitted>
   /**
-   * Decides on an approval, once. Without `approver` on the approval the session's own user decides; with it, whoever holds
+   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it, whoever holds
    * that permission. Edited arguments are coerced, validated and judged at once, and once more before they run.
    * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`,
    * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval stands as
@@ -154,7 +158,8 @@ export function openSession(
       checkDenied(turnOptions.deny, agent)
       const busy = draft.state.turn
       if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined)) throw busyWith(busy)
-      if (busy !== undefined && options.whenBusy === 'steer') {
+      // What joins a turn is done with its rights: a message of somebody else becomes a turn of its own.
+      if (busy !== undefined && options.whenBusy === 'steer' && isSamePerson(busy.principal, principal)) {
         draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
       }
@@ -271,12 +276,12 @@ export function openSession(
     approvalId: string,
     decision: ReadDecision,
     principal: Principal,
-  ): Deciding => ({ key, approvalId, decision, principal, agent: () => engine.agent(agent) })
+  ): Deciding => ({ approvalId, decision, principal, agent: () => engine.agent(agent) })
 
   async function decideApproval(approvalId: string, decision: ReadDecision, principal: Principal): Promise<Submitted> {
-    const { requested, delegation: from } = await current(({ state: { turn } }) => ({
+    const { requested, turn } = await current(({ state: { turn } }) => ({
       requested: turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested,
-      delegation: turn?.delegation,
+      turn,
     }))
     if (requested?.origin !== undefined) return decideOrigin(requested.origin, decision, principal)
     const checked = await current(({ state }) => checkDecision(state, deciding(state, approvalId, decision, principal)))
@@ -295,14 +300,16 @@ export function openSession(
       const turnId = resolveApproval(draft, deciding(draft.state, approvalId, checked.decision, principal))
       return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
     })
-    await answerAbove(engine, key, from, { session: key.session, approvalId }, answerOf(submitted !== undefined))
+    await answerAbove(
+      engine,
+      key,
+      turn?.delegation,
+      { session: key.session, approvalId },
+      answerOf(submitted !== undefined),
+    )
     if (submitted === undefined) throw expired()
-    const { remember: rule } = decision
-    if (rule !== undefined && rule.scope !== 'session') {
-      const { expiresAt } = rule
-      const kept = { rule: rule.rule, author: principal.user, ...(expiresAt !== undefined && { expiresAt }) }
-      await remember(engine.files, rule.scope, key.tenant, key.user, kept)
-    }
+    // It has been decided: should this fail, whoever runs the call does it again before that.
+    await remember(engine.files, key.tenant, turn!.principal, { ...decision, principal }).catch(() => {})
     return submitted
   }
 
@@ -372,6 +379,11 @@ export function openSession(
           throw new OxbowError('unknown_call', `No external call ${JSON.stringify(callId)} is waiting in this session.`)
         if (call.resolved !== undefined || call.finished !== undefined)
           throw new OxbowError('call_resolved', `The result of call ${callId} has been brought already.`)
+        if (!mayActFor(principal, turn.principal))
+          throw new OxbowError(
+            'result_forbidden',
+            `Only ${turn.principal.user}, for whom this turn runs, may bring the result of its calls.`,
+          )
         const { turnId } = turn
         draft.add({ type: 'external.resolved', turnId, callId, principal, status, content: blocks })
         return { turnId, accepted: 'started', after: seq }

@@ -12,12 +12,13 @@ import type {
   Usage,
 } from './events/types.ts'
 import { noUsage } from './model.ts'
+import type { Asker } from './permissions/may-decide.ts'
 import type { SessionStatus } from './ports.ts'
 import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 9
+export const STATE_VERSION = 10
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -47,6 +48,8 @@ export interface ApprovalState {
 export interface SessionRule {
   readonly rule: string
   readonly author: string
+  /** Of a rule of a session: in whose turns it holds. Somebody else's calls run with other rights. */
+  readonly asker?: Asker
   readonly expiresAt?: number
 }
 
@@ -57,6 +60,8 @@ export interface StepReply {
   readonly error?: Event<'model.finished'>['error']
   /** Why the structured answer was refused. */
   readonly rejected?: string
+  /** Something was wrong with it: it stays, or the model answers once more. */
+  readonly reviewed?: 'kept' | 'again'
 }
 
 export interface TurnState {
@@ -95,6 +100,8 @@ export interface TurnState {
   readonly below: Spent
   readonly emptyReplies: number
   readonly rejections: number
+  /** The model was asked once to mend its answer. */
+  readonly corrected?: true
   /** The step before whose model call the context was compacted, or tried to be. */
   readonly compactedStep?: number
   /** The step that the provider refused as too long and after which room was made, and what is left since. */

@@ -115,6 +115,7 @@ const refusals: Readonly<Record<string, number>> = {
   arguments_denied: 403,
   resume_invalid: 400,
   approval_forbidden: 403,
+  result_forbidden: 403,
   unknown_call: 404,
   unknown_approval: 404,
   call_resolved: 409,

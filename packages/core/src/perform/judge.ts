@@ -5,6 +5,7 @@ import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
+import { remember } from '../permissions/remembered.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
 import type { ApprovalState, CallState } from '../state.ts'
 import type { Tool } from '../tool.ts'
@@ -66,6 +67,7 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   const policy = policyOf(run.agent.policy, turn)
   const denied = await denialOf({ tool, arguments: parsed.arguments, principal, policy })
   if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
+  await remember(run.files, run.log.key.tenant, turn.principal, resolved!)
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
   const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
   return { decided, input: parsed.input, principal }

@@ -1,20 +1,35 @@
-// Who may decide on an approval.
+// Who may decide on an approval, and act in the turn of somebody.
 import type { Event, Principal } from '../events/types.ts'
-import type { SessionKey } from '../ports.ts'
 import { grants } from './permission-ids.ts'
-
-/** The user decides on what they asked for themselves, unless the tool names a permission that its approver needs. */
-export function mayDecide(
-  { approver }: Pick<Event<'approval.requested'>, 'approver'>,
-  principal: Principal,
-  key: SessionKey,
-): boolean {
-  if ((principal.tenant ?? 'default') !== key.tenant) return false
-  return approver === undefined ? principal.user === key.user : grants(principal.permissions ?? [], approver)
-}
 
 /** The permission of whoever looks after the service. */
 export const ADMIN = 'oxbow:admin'
+
+/** Whose turn it is: with their rights it runs, in whoever's session. */
+export type Asker = Pick<Principal, 'tenant' | 'user'>
+
+const tenantOf = ({ tenant = 'default' }: Asker): string => tenant
+
+export const isSamePerson = (one: Asker, other: Asker): boolean =>
+  one.user === other.user && tenantOf(one) === tenantOf(other)
+
+/** Whether somebody may have a say in a turn: whose it is, and whoever looks after the service. */
+export const mayActFor = (principal: Principal, asker: Asker): boolean =>
+  tenantOf(principal) === tenantOf(asker) &&
+  (principal.user === asker.user || grants(principal.permissions ?? [], ADMIN))
+
+/**
+ * Who asked decides, and not whose session it is: the call runs with the rights of who asked. If the tool names a permission
+ * that its approver needs, whoever holds that decides.
+ */
+export function mayDecide(
+  { approver }: Pick<Event<'approval.requested'>, 'approver'>,
+  principal: Principal,
+  asker: Asker,
+): boolean {
+  if (approver === undefined) return mayActFor(principal, asker)
+  return tenantOf(principal) === tenantOf(asker) && grants(principal.permissions ?? [], approver)
+}
 
 /**
  * What everybody of the tenant is allowed from now on is not for one user to say. Somebody whose permissions are not known

@@ -1,9 +1,10 @@
 // Rules that people accepted beyond one session: kept per user and per project (tenant), with author and expiry.
 import { hash } from 'node:crypto'
 import { OxbowError } from '../errors.ts'
-import type { Principal } from '../events/types.ts'
+import type { Event, Principal } from '../events/types.ts'
 import type { Backend, Files, SessionKey } from '../ports.ts'
 import type { SessionRule } from '../state.ts'
+import { type Asker, isSamePerson } from './may-decide.ts'
 import { parseRule, type Rule } from './rules.ts'
 
 const PATH = 'rules.json'
@@ -25,23 +26,30 @@ export async function rulesFor(
   session: readonly SessionRule[],
 ): Promise<RememberedRules> {
   const [own, shared] = await Promise.all([
-    load(files, ownerOf(tenant, principal.user)),
+    load(files, ownerOf(principal.tenant ?? tenant, principal.user)),
     load(files, ownerOf(tenant, EVERYBODY)),
   ])
   const valid = (rules: readonly SessionRule[]): Rule[] => rules.filter(isValid).map((it) => parseRule(it.rule))
-  return { session: valid(session), shared: valid([...own.rules, ...shared.rules]) }
+  const theirs = session.filter(({ asker }) => asker !== undefined && isSamePerson(asker, principal))
+  return { session: valid(theirs), shared: valid([...own.rules, ...shared.rules]) }
 }
 
-/** Adds a rule for one user, or for everybody of the tenant. */
+/**
+ * Stores the rule that came with a decision: for who asked, or for everybody of the tenant. The decision is the record, and
+ * doing this again changes nothing.
+ */
 export async function remember(
   files: Files,
-  scope: 'user' | 'project',
   tenant: string,
-  user: string,
-  rule: SessionRule,
+  asker: Asker,
+  { verdict, remember: rule, principal }: Pick<Event<'approval.resolved'>, 'verdict' | 'remember' | 'principal'>,
 ): Promise<void> {
-  await change(files, ownerOf(tenant, scope === 'user' ? user : EVERYBODY), (rules) =>
-    rules.some((it) => it.rule === rule.rule && it.expiresAt === rule.expiresAt) ? rules : [...rules, rule],
+  if (verdict !== 'approved' || rule === undefined || rule.scope === 'session') return
+  const { expiresAt } = rule
+  const kept = { rule: rule.rule, author: principal?.user ?? '', ...(expiresAt !== undefined && { expiresAt }) }
+  const owner = rule.scope === 'user' ? ownerOf(asker.tenant ?? tenant, asker.user) : ownerOf(tenant, EVERYBODY)
+  await change(files, owner, (rules) =>
+    rules.some((it) => it.rule === kept.rule && it.expiresAt === expiresAt) ? rules : [...rules, kept],
   )
 }
 

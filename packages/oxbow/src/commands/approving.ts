@@ -43,7 +43,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
     question = undefined
     const own = { tenant: session.key.tenant, user: session.key.user }
     for (const it of await waiting(session)) {
-      if (!mayDecide(it, own, session.key)) continue
+      if (!mayDecide(it, own, await askerOf(session))) continue
       print(approvalCard(it, style, publicApprovalId(session.key, it.approvalId)))
       ask(it)
       return true
@@ -74,9 +74,10 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
       resumes = turn && { turnId: turn.turnId, after: seq }
       const own = { tenant: session.key.tenant, user: session.key.user }
       for (const it of await waiting(session))
-        if (!mayDecide(it, own, session.key)) {
+        if (!mayDecide(it, own, await askerOf(session))) {
           print(approvalCard(it, style, publicApprovalId(session.key, it.approvalId)))
-          print(style.dim(`It waits for somebody who holds ${it.approver}.`))
+          const who = it.approver === undefined ? (await askerOf(session)).user : `somebody who holds ${it.approver}`
+          print(style.dim(`It waits for ${who}.`))
         }
       return next()
     },
@@ -141,6 +142,9 @@ export function waitingIn({ turn }: Pick<SessionState, 'turn'>): Requested[] {
     approval === undefined || approval.resolved !== undefined || finished !== undefined ? [] : [approval.requested],
   )
 }
+
+/** For whom the turn runs that waits. */
+const askerOf = async (session: Session) => (await session.state()).turn?.principal ?? session.key
 
 function objectOf(text: string): Record<string, unknown> | undefined {
   try {

@@ -2,6 +2,7 @@
 import {
   type ApprovalDecision,
   type Event,
+  mayActFor,
   mayDecide,
   OxbowError,
   type Principal,
@@ -101,10 +102,12 @@ async function continued(
   warnings: readonly string[],
 ): Promise<Plan> {
   const { principal } = asker
-  const answers = known.map((found) => ({ found, decision: answerTo(session, found, command, asker) }))
+  const answers = known.map((found) => ({ found, decision: answerTo(found, command, asker) }))
   // All are checked before the first is decided.
   for (const it of answers) await give(it, (id, decision) => session.checkDecision(id, decision, { principal }))
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
+  if (externals.length > 0 && !mayActFor(principal, state.turn!.principal))
+    throw new OxbowError('result_forbidden', 'The results of these calls are not yours to bring: somebody else asked.')
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
   const questions = new Set([...known.map((it) => it.requested.approvalId), ...externals])
@@ -141,14 +144,13 @@ function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): num
 
 /** What an entry decides; the same entry again decides nothing. */
 function answerTo(
-  session: Session,
-  { requested, resolved }: Found,
+  { requested, resolved, asker: whose }: Found,
   { resume }: RunCommand,
   { principal, mayShare }: Asker,
 ): ApprovalDecision | undefined {
   const { approvalId, expiresAt, approver } = requested
   const { status, payload } = resume.find((it) => it.interruptId === approvalId)!
-  const may = mayDecide(requested, principal, session.key)
+  const may = mayDecide(requested, principal, whose)
   if (status === 'cancelled') {
     // Who may not decide has no answer to give, and asks how it stands.
     if (resolved !== undefined || !may || expiresAt <= Date.now()) return undefined
@@ -162,8 +164,8 @@ function answerTo(
     throw new OxbowError('approval_expired', `The time to decide on ${approvalId} has run out. ${hint}`)
   if (resolved !== undefined)
     throw new OxbowError('approval_resolved', `${approvalId} has been ${resolved.verdict} already. ${hint}`)
-  if (!may)
-    throw new OxbowError('approval_forbidden', `Deciding on ${approvalId} needs the permission ${approver}. ${hint}`)
+  const needs = approver === undefined ? `is for ${whose.user}, who asked` : `needs the permission ${approver}`
+  if (!may) throw new OxbowError('approval_forbidden', `Deciding on ${approvalId} ${needs}. ${hint}`)
   checkScope(decision, mayShare)
   return decision
 }

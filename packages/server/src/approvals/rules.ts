@@ -29,7 +29,7 @@ export function ruleList(engine: Engine): Route {
       const sessionId = given(query.sessionId)
       const session = sessionId === undefined ? [] : (await existing(engine, sessionId, owner)).rules
       const rules = [
-        ...session.map((it) => ({ ...it, scope: 'session' as const })),
+        ...session.map(({ asker: _, ...it }) => ({ ...it, scope: 'session' as const })),
         ...(await rememberedRules(engine.backend).list(owner)),
       ]
       return c.json({ rules })
