@@ -53,10 +53,18 @@ export interface Engine {
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
+  /** Those of them that somebody has asked for, and no other turn. */
+  readonly runningTurns: readonly RunningTurn[]
   /** Those of them that wait because the host cannot tell at the moment who their principal is. */
   readonly waitingForIdentity: number
   /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
   readonly leftBehind: number
+}
+
+export interface RunningTurn {
+  readonly key: SessionKey
+  readonly turnId: string
+  readonly principal: Principal
 }
 
 interface Entry {
@@ -388,6 +396,13 @@ export function createEngine(options: EngineOptions): Engine {
     },
     get waitingForIdentity() {
       return [...working.values()].filter((it) => it.run?.waitsForIdentity).length
+    },
+    get runningTurns() {
+      return [...working].flatMap(([{ key, state }, { run }]) =>
+        run === undefined || run.turnId !== state.turn?.turnId || state.turn.delegation !== undefined
+          ? []
+          : [{ key, turnId: run.turnId, principal: state.turn.principal }],
+      )
     },
     get running() {
       return [...working.values()].filter((it) => it.run !== undefined).length

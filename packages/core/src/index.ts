@@ -15,7 +15,7 @@ export type { StateLimits } from './deadlines.ts'
 export type { CompactionReason } from './decide.ts'
 export type { ApprovalDecision } from './deciding.ts'
 export type { Effect } from './effect.ts'
-export { createEngine, type Engine, type EngineOptions } from './engine.ts'
+export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
 export { estimateMessageTokens, estimateTokens } from './estimate.ts'
 export type * from './events/types.ts'
@@ -57,6 +57,7 @@ export {
   type TurnResult,
   turnResult,
 } from './result.ts'
+export type { Finding, Reviewed, Reviewer } from './reviewer.ts'
 export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedDepartments } from './rows/row-filter.ts'
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export type { Session, Submitted, TurnStream } from './session.ts'

@@ -113,7 +113,7 @@ export function createService(options: ServiceOptions): Service {
   const deps = { streams, audience: watchers, rights, onRepair: metrics.streamRepaired, schemaOf, report }
   metrics.attach({ engine, openStreams: () => streams.count, models: options.models })
 
-  const slots = turnSlots(settings.rateLimits.concurrentTurns)
+  const slots = turnSlots(settings.rateLimits.concurrentTurns, () => engine.runningTurns)
   const watching = { streams, rights, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [

@@ -53,7 +53,7 @@ export const settings = z.strictObject({
     }),
     rateLimits: z.strictObject({
       requestsPerMinute: integer(0, 1_000_000, 'Requests of one principal per minute; 0: no limit.'),
-      concurrentTurns: integer(0, 100_000, 'Turns of one principal that may run at the same time; 0: no limit.'),
+      concurrentTurns: integer(0, 100_000, 'Turns of one principal that may run when another one begins; 0: no limit.'),
       failedAuthenticationsPerMinute: integer(
         1,
         1_000_000,

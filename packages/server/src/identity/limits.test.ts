@@ -1,6 +1,7 @@
 // How often somebody may come, from where, and under which name.
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import { tool } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
 import { parse } from 'smol-toml'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -126,6 +127,41 @@ describe('rate limits', () => {
     held.open()
     await until(async () => (await engine.session({ user: 'ann', session: 'thread' }).state()).turn === undefined)
     await until(async () => (await post('/api/chat', { sessionId: 'b', message: 'Hi' }, as(ann))).status === 200)
+  })
+
+  test('a turn that goes on after its pause always does, and counts among those that run', async () => {
+    const held = gate()
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      effects: ['write'],
+      input: {},
+      run: async () => {
+        await held.pass()
+        return 'paid'
+      },
+    })
+    const asks = [{ calls: [{ name: 'pay' }] }]
+    const { post, engine } = await start({
+      ...withKeys({ 'server.rateLimits.concurrentTurns': 1 }),
+      agent: { tools: [pay] },
+      replies: [...asks, ...asks, ...Array.from({ length: 4 }, () => ({ text: 'Done.' }))],
+    })
+    const begin = (session: string) =>
+      post('/api/chat', { sessionId: session, turnId: session, message: 'Pay.' }, as(ann))
+    // While they wait they do not count.
+    const waiting = [await json(begin('a')), await json(begin('b'))]
+    for (const { approvals } of waiting)
+      expect((await post(`/api/approvals/${approvals[0].id}`, { verdict: 'approved' }, as(ann))).status).toBe(200)
+    await until(() => engine.runningTurns.length === 2)
+    const refused = await begin('c')
+    expect([refused.status, (await json(refused)).error.code]).toEqual([429, 'too_many_turns'])
+    expect((await post('/api/chat', { sessionId: 'c', message: 'Hi' }, as(bob))).status).toBe(200)
+    held.open()
+    for (const session of ['a', 'b'])
+      expect((await engine.session({ user: 'ann', session }).wait(session)).status).toBe('finished')
+    await until(() => engine.runningTurns.length === 0)
+    expect((await begin('c')).status).toBe(200)
   })
 
   test('wrong credentials from one address are a 429 after a while; the right ones still come in', async () => {

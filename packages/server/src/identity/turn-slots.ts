@@ -1,5 +1,5 @@
 // How many turns somebody has running at the same time.
-import type { Principal } from '@oxbow/core'
+import type { Principal, RunningTurn } from '@oxbow/core'
 import { HttpError } from '../http/errors.ts'
 import { nameOf } from './refresh.ts'
 
@@ -10,24 +10,26 @@ export interface TurnSlots {
    *
    * @throws HttpError 429 `too_many_turns`
    */
-  take(
-    principal: Principal,
-    session: { readonly tenant: string; readonly user: string; readonly session: string },
-    turnId: string,
-  ): (() => void) | undefined
+  take(principal: Principal, session: RunningTurn['key'], turnId: string): (() => void) | undefined
 }
 
-export function turnSlots(max: number): TurnSlots {
+/**
+ * @param running turns that the engine works on. One that goes on after its pause counts again, though nobody holds a slot for
+ * it: it always goes on, and no other may begin beside it that would be one too many
+ */
+export function turnSlots(max: number, running: () => readonly RunningTurn[]): TurnSlots {
   /** By principal: turns, and how many requests hold each. */
   const held = new Map<string, Map<string, number>>()
 
   return {
-    take(principal, { tenant, user, session }, turnId) {
+    take(principal, session, turnId) {
       if (max === 0) return undefined
       const who = nameOf(principal)
-      const turn = JSON.stringify([tenant, user, session, turnId])
+      const turn = turnName(session, turnId)
       const turns = held.get(who) ?? new Map<string, number>()
-      if (!turns.has(turn) && turns.size >= max)
+      const theirs = running().filter((it) => nameOf(it.principal) === who)
+      const all = new Set([...turns.keys(), ...theirs.map((it) => turnName(it.key, it.turnId))])
+      if (!all.has(turn) && all.size >= max)
         throw new HttpError(429, 'too_many_turns', `You have ${max} turns running already. Wait until one has ended.`, {
           'retry-after': '5',
         })
@@ -45,3 +47,6 @@ export function turnSlots(max: number): TurnSlots {
     },
   }
 }
+
+const turnName = ({ tenant, user, session }: RunningTurn['key'], turnId: string): string =>
+  JSON.stringify([tenant, user, session, turnId])
