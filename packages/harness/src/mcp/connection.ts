@@ -26,6 +26,8 @@ const MAX_WAIT_MS = 30_000
 const STABLE_MS = 30_000
 /** How long a program may keep silent about a question of the newer protocol before it is taken to know only the older. */
 const PROBE_MS = 5_000
+/** In one connection: a server may have moved to another authorization server in the meantime. */
+const MAX_SIGN_INS = 2
 
 export interface Request {
   readonly signal: AbortSignal
@@ -152,17 +154,21 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   }
 
   async function connectOnce(): Promise<Line> {
-    try {
-      return await dial('auto')
-    } catch (error) {
-      // A person has been sent to sign in: with what they bring back the connection is tried again.
-      if (!isStdio(server) && server.auth !== undefined && troubleOf(error) === 'unauthorized') {
-        await signIn(error)
-        return dial('auto')
+    let mode: 'auto' | 'legacy' = 'auto'
+    for (let signIns = 0; ; ) {
+      try {
+        return await dial(mode)
+      } catch (error) {
+        const trouble = troubleOf(error)
+        // A person has been sent to sign in: with what they bring back the connection is tried again.
+        if (trouble === 'unauthorized' && signIns < MAX_SIGN_INS) {
+          signIns++
+          await signIn(error)
+        }
+        // Programs of older libraries end at the first question that they do not know.
+        else if (isStdio(server) && !isClosed() && trouble === 'unknown' && mode === 'auto') mode = 'legacy'
+        else throw error
       }
-      // Programs of older libraries end at the first question that they do not know.
-      if (isStdio(server) && !isClosed() && troubleOf(error) === 'unknown') return dial('legacy')
-      throw error
     }
   }
 
