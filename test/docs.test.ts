@@ -42,6 +42,8 @@ const pages = [
 ]
 const samples = pages.flatMap(samplesOf)
 const inLanguage = (language: string) => samples.filter((it) => it.language === language)
+/** Those of the tutorial belong together, and have a test of their own beside the example. */
+const shell = inLanguage('sh').filter((it) => !it.name.startsWith('docs/tutorial-approvals.md'))
 
 function run(command: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -99,19 +101,16 @@ describe('shell commands, against a running service', () => {
   })
   afterAll(() => stop())
 
-  test.each(inLanguage('sh').filter((it) => it.code.includes('localhost:8080')))(
-    '$name runs',
-    async ({ code, prints }) => {
-      const strict = code.replaceAll('curl -s', 'curl -fs').replaceAll('localhost:8080', `127.0.0.1:${port}`)
-      const output = await run('bash', ['-ec', strict], directory)
-      expect(output.length).toBeGreaterThan(0)
-      expect(output).not.toContain('"error"')
-      if (prints !== undefined) expect(output.trim()).toBe(prints)
-    },
-  )
+  test.each(shell.filter((it) => it.code.includes('localhost:8080')))('$name runs', async ({ code, prints }) => {
+    const strict = code.replaceAll('curl -s', 'curl -fs').replaceAll('localhost:8080', `127.0.0.1:${port}`)
+    const output = await run('bash', ['-ec', strict], directory)
+    expect(output.length).toBeGreaterThan(0)
+    expect(output).not.toContain('"error"')
+    if (prints !== undefined) expect(output.trim()).toBe(prints)
+  })
 
   test('every shell sample is one of them, or installs, or is the command line itself', () => {
-    const others = inLanguage('sh').filter((it) => !it.code.includes('localhost:8080'))
+    const others = shell.filter((it) => !it.code.includes('localhost:8080'))
     expect(others.filter((it) => !/^(npm|npx oxbow|oxbow|git clone)/.test(it.code)).map((it) => it.name)).toEqual([])
   })
 })

@@ -15,5 +15,6 @@ test('an old Node is told which one is needed; the one that is pinned is not', (
 
 test('everything that a person starts first asks for its Node', async () => {
   const { scripts } = createRequire(import.meta.url)('../package.json') as { scripts: Record<string, string> }
-  for (const name of ['start', 'test', 'oxbow']) expect(scripts[name]).toMatch(/^node -r \.\/scripts\/needs-node\.cjs /)
+  for (const name of ['start', 'test', 'oxbow', 'example:tickets', 'example:access'])
+    expect(scripts[name]).toMatch(/^node -r \.\/scripts\/needs-node\.cjs /)
 })

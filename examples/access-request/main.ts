@@ -1,12 +1,17 @@
-// Runs the service: `node -C oxbow-source examples/access-request/main.ts`, with the variables below.
+// Runs the service: `npm run example:access`, after the ticket service.
+import { join } from 'node:path'
 import { modelFromEnvironment, resolveModel } from 'oxbow'
 import { accessService } from './service.ts'
 
-const { OXBOW_MODEL, TICKETS_URL, TICKETS_TOKEN } = process.env
-if (TICKETS_URL === undefined || TICKETS_TOKEN === undefined)
-  throw new Error('Set TICKETS_URL and TICKETS_TOKEN to where the ticket service is and what it expects.')
+process.env.OXBOW_CONFIG ??= join(import.meta.dirname, 'oxbow.toml')
+const { OXBOW_MODEL, TICKETS_URL = 'http://127.0.0.1:8090', TICKETS_TOKEN = 'between-services' } = process.env
 
-const model = OXBOW_MODEL === undefined ? modelFromEnvironment(process.env) : resolveModel(OXBOW_MODEL, process.env)
-const service = await accessService({ model, tickets: { url: TICKETS_URL, token: TICKETS_TOKEN } })
-console.log(`listens on ${service.url}`)
-process.once('SIGTERM', () => void service.close())
+try {
+  const model = OXBOW_MODEL === undefined ? modelFromEnvironment(process.env) : resolveModel(OXBOW_MODEL, process.env)
+  const service = await accessService({ model, tickets: { url: TICKETS_URL, token: TICKETS_TOKEN } })
+  console.log(`listens on ${service.url}`)
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void service.close())
+} catch (error) {
+  console.error(`The service cannot start: ${(error as Error).message}`)
+  process.exitCode = 2
+}

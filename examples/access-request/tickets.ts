@@ -25,6 +25,8 @@ const SYSTEMS: Readonly<Record<string, number>> = { crm: 90, warehouse: 30 }
 
 export async function ticketService(options: {
   readonly path: string
+  /** Default: a free one. */
+  readonly port?: number
   /** What callers have to present as a bearer token. */
   readonly token: string
   /** Who may ask for access, for themselves and nobody else. */
@@ -73,7 +75,10 @@ export async function ticketService(options: {
     if ((await options.afterCommit?.()) === 'cut') return void request.socket.destroy()
     answer(201, byOperation.get(operationId) as object)
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     all: () => everything.all() as unknown as Ticket[],
