@@ -1,5 +1,5 @@
 // Trees of three levels, whose processes are killed at fault points while their roots are cancelled, calls are approved and
-// refused, and agents fail. What must hold is read from the journals afterwards. OXBOW_TREES=N walks N seeds.
+// refused, and agents fail. What must hold is read from the journals afterwards. OXBOW_TREES=N walks N seeds and every point.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -113,7 +113,7 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
       )
     }
     for (const { status, error, content } of of('call.finished'))
-      if (/\) has ended: (?!done)/.test(textOf(content)))
+      if (/^(?:Error: )?The agent \w+ \(\w+\) has ended: (?!done)/.test(textOf(content)))
         say(
           status === 'error' && error?.code.startsWith('child_') === true,
           `${session}: ${textOf(content)} is a ${status}`,
@@ -134,22 +134,79 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
   return found
 }
 
+async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'oxbow-tree-'))
+  try {
+    await work(directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+function effectsIn(directory: string): string[] {
+  const log = join(directory, 'effects.log')
+  return existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []
+}
+
+/** One child that is waited for and one in the background, each with a writer that asks. */
+const small: Plan = {
+  id: 'n',
+  end: 'done',
+  steps: [false, true].map((background, n) => ({
+    spawn: 'editor',
+    background,
+    plan: {
+      id: `n.${n}`,
+      end: 'done',
+      steps: [
+        {
+          spawn: 'writer',
+          background: false,
+          plan: { id: `n.${n}.0`, end: 'done', steps: [{ act: 'write', what: `n.${n}.0.0` }] },
+        },
+      ],
+    },
+  })),
+}
+
+const KILLS = 2
+test.each(Array.from({ length: KILLS }, (_, n) => n))(
+  'H10: a small tree comes to the same end wherever its process is killed, part %i',
+  { timeout: 1_200_000 },
+  async (part) => {
+    let points = 0
+    await inDirectory(async (directory) => {
+      points = (await live({ plan: small, directory, url: model.url }))!
+      expect(problems(await journalsIn(directory), effectsIn(directory), false)).toEqual([])
+    })
+    expect(points).toBeGreaterThan(40)
+    const stride = KILLS * (process.env.OXBOW_TREES === undefined ? 12 : 1)
+    const wrong: string[] = []
+    for (let killAt = 1 + part; killAt <= points; killAt += stride)
+      await inDirectory(async (directory) => {
+        await live({ plan: small, directory, url: model.url, killAt })
+        await live({ plan: small, directory, url: model.url })
+        const found = problems(await journalsIn(directory), effectsIn(directory), false)
+        if (found.length > 0) wrong.push(`killed at ${killAt}: ${found.join('; ')}`)
+      })
+    expect(wrong).toEqual([])
+  },
+)
+
 test.each(SEEDS)(
   'H10: the tree of seed %i: no orphan, nothing lost or told twice, no more authority than was given',
   { timeout: 180_000 },
   async (seed) => {
     const random = randomOf(seed * 7_919)
     const plan = planOf(seed)
-    const directory = mkdtempSync(join(tmpdir(), 'oxbow-tree-'))
-    try {
+    await inDirectory(async (directory) => {
       const point = (): number => 1 + Math.floor(random() * 60)
       const kills = Array.from({ length: Math.floor(random() * 4) }, point)
       const interruptAt = random() < 0.35 ? point() : undefined
       const given = { plan, directory, url: model.url, ...(interruptAt !== undefined && { interruptAt }) }
       for (const killAt of kills) await live({ ...given, killAt })
       await live(given)
-      const log = join(directory, 'effects.log')
-      const effects = existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []
+      const effects = effectsIn(directory)
       const journals = await journalsIn(directory)
       const interrupted = journals.get('s')!.some((it) => it.type === 'interrupt.requested')
       expect(problems(journals, effects, interrupted)).toEqual([])
@@ -158,8 +215,6 @@ test.each(SEEDS)(
       const text = JSON.stringify([...journals.get('s')!])
       for (const step of plan.steps)
         if (!interrupted && 'spawn' in step && step.plan.end === 'done') expect(text).toContain(markOf(step.plan.id))
-    } finally {
-      rmSync(directory, { recursive: true })
-    }
+    })
   },
 )
