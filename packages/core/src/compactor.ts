@@ -1,7 +1,7 @@
 // The border to what makes long conversations shorter. `compaction()` of @oxbow/harness is one.
 import type { CompactionReason } from './decide.ts'
 import type { Event, EventBody, Failure, Message } from './events/types.ts'
-import type { Model, ModelCallOptions, ToolSpec } from './model.ts'
+import { type Model, type ModelCallOptions, soundUsage, type ToolSpec } from './model.ts'
 import type { SessionState } from './state.ts'
 
 /** The conversation, and how much of it the provider has counted. */
@@ -53,8 +53,15 @@ export type CompactedBody = Extract<EventBody, { type: 'context.compacted' }>
 export function compactedEvent(
   of: Pick<Event<'context.compacted'>, 'turnId' | 'step' | 'reason'>,
   before: readonly Message[],
-  { full: _, ...compaction }: Compaction,
+  { full: _, usage, ...compaction }: Compaction,
 ): CompactedBody {
   const messagesAfter = compaction.messages?.length ?? before.length
-  return { type: 'context.compacted', ...of, messagesBefore: before.length, messagesAfter, ...compaction }
+  return {
+    type: 'context.compacted',
+    ...of,
+    messagesBefore: before.length,
+    messagesAfter,
+    ...compaction,
+    ...(usage !== undefined && { usage: soundUsage(usage) }),
+  }
 }

@@ -106,3 +106,33 @@ export const noUsage: Usage = {
   reasoningTokens: 0,
   estimated: false,
 }
+
+/** No request and no answer has more tokens: a figure above it is a mistake. */
+const MOST_TOKENS = 1e9
+
+/** A figure of a provider: a whole number of tokens, 0 for whatever cannot be one. */
+export const tokenCount = (figure: unknown): number =>
+  typeof figure === 'number' && figure > 0 && figure <= MOST_TOKENS ? Math.round(figure) : 0
+
+/** The same usage, without figures that cannot be right: a sum with one of them would be wrong for good. */
+export function soundUsage(usage: Usage | undefined): Usage {
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated, cost } =
+    usage ?? noUsage
+  return {
+    inputTokens: tokenCount(inputTokens),
+    cacheReadTokens: tokenCount(cacheReadTokens),
+    cacheWriteTokens: tokenCount(cacheWriteTokens),
+    outputTokens: tokenCount(outputTokens),
+    reasoningTokens: tokenCount(reasoningTokens),
+    estimated: estimated === true,
+    ...(typeof cost === 'number' && cost >= 0 && cost <= MOST_DOLLARS && { cost }),
+  }
+}
+
+/** No call costs more. */
+const MOST_DOLLARS = 1e9
+
+/** What others name is as long as they like; only so much of it is kept. */
+const LONGEST_NAME = 256
+export const clippedName = (name: string): string =>
+  name.length <= LONGEST_NAME ? name : name.slice(0, LONGEST_NAME).toWellFormed()

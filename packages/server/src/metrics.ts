@@ -8,6 +8,7 @@ import {
   OxbowError,
   type SessionKey,
   type SessionSummary,
+  soundUsage,
   taskOf,
   type Usage,
 } from '@oxbow/core'
@@ -55,14 +56,14 @@ export function createMetrics(): Metrics {
   let kept: ((to: Instruments) => void)[] = []
 
   const record = (observation: (to: Instruments) => void): void => {
-    if (instruments !== undefined) observation(instruments)
+    if (instruments !== undefined) observe(instruments, observation)
     else if (kept.length < MAX_KEPT) kept.push(observation)
   }
 
   function load(): Promise<Instruments> {
     loading ??= loadInstruments(() => source).then((loaded) => {
       instruments = loaded
-      for (const observation of kept) observation(loaded)
+      for (const observation of kept) observe(loaded, observation)
       kept = []
       return loaded
     })
@@ -144,7 +145,17 @@ export function createMetrics(): Metrics {
   }
 }
 
-function countUsage({ tokens, cost }: Instruments, model: string, usage: Usage): void {
+/** The library throws for a figure that it does not take; what is counted must never stop what is done. */
+function observe(to: Instruments, observation: (to: Instruments) => void): void {
+  try {
+    observation(to)
+  } catch {
+    to.lost.inc()
+  }
+}
+
+function countUsage({ tokens, cost }: Instruments, model: string, told: Usage): void {
+  const usage = soundUsage(told)
   tokens.inc({ model, kind: 'input' }, usage.inputTokens)
   tokens.inc({ model, kind: 'cache_read' }, usage.cacheReadTokens)
   tokens.inc({ model, kind: 'cache_write' }, usage.cacheWriteTokens)
@@ -334,6 +345,11 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
       name: 'oxbow_tool_calls_total',
       help: 'Tool calls by status.',
       labelNames: ['tool', 'status'],
+      registers,
+    }),
+    lost: new prom.Counter({
+      name: 'oxbow_metrics_lost_total',
+      help: 'Observations that could not be counted.',
       registers,
     }),
     repairs: new prom.Counter({

@@ -6,12 +6,14 @@ import type { Block, EventBody, Message } from '../events/types.ts'
 import { callIds } from '../ids.ts'
 import { type LiveStep, liveStep } from '../live-step.ts'
 import {
+  clippedName,
   type FailedAttempt,
   type ModelCallOptions,
   ModelError,
   type ModelReply,
   type ModelRequest,
   noUsage,
+  soundUsage,
 } from '../model.ts'
 import { failuresOf, type TurnState } from '../state.ts'
 import type { TurnRun } from '../turn-run.ts'
@@ -143,7 +145,7 @@ function finished(
     // Half a call never runs, and a provider would refuse it in the history.
     blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),
     ...(error !== undefined && { partial: true }),
-    model: reply?.source ?? run.agent.model.id,
+    model: clippedName(reply?.source ?? run.agent.model.id),
   }
   return {
     type: 'model.finished',
@@ -151,8 +153,8 @@ function finished(
     step,
     message,
     finishReason: error === undefined ? reply!.finishReason : cancelled ? 'cancelled' : 'error',
-    usage: reply?.usage ?? noUsage,
-    model: reply?.model ?? run.agent.model.id,
+    usage: soundUsage(reply?.usage),
+    model: clippedName(reply?.model ?? run.agent.model.id),
     ...facts,
     ...(error instanceof OxbowError && !cancelled && { error: failureOf(error, run) }),
   }
@@ -168,6 +170,8 @@ const failureOf = (error: OxbowError, run: TurnRun) => ({
 function withCallIds(run: TurnRun, step: number, blocks: readonly Block[]): Block[] {
   let position = 0
   return blocks.map((it) =>
-    it.type === 'call' ? { ...it, callId: callIds(run.log.key, run.turnId, step, position++).callId } : it,
+    it.type === 'call'
+      ? { ...it, tool: clippedName(it.tool), callId: callIds(run.log.key, run.turnId, step, position++).callId }
+      : it,
   )
 }

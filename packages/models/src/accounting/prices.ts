@@ -1,6 +1,8 @@
 // What a call costs. Prices change and differ by contract: the configuration's come first, then the library's; a price that
 // nobody knows stays unknown.
 import type { Model, ModelReply, Usage } from '@oxbow/core'
+import type { calcPrice as calcPriceType } from '@pydantic/genai-prices'
+import { COUNT, checkNumbers, type Numbers } from '../check-numbers.ts'
 
 /** US dollars per million tokens. */
 export interface Price {
@@ -16,6 +18,8 @@ export interface Price {
 export interface ModelFacts {
   /** Tokens of input and output together. */
   readonly contextWindow?: number
+  /** Of short requests, where long ones cost more. Undefined when it is not known. */
+  readonly price?: Price
   /** US dollars for `usage`; undefined when the price is not known. */
   cost(usage: Usage): number | undefined
 }
@@ -66,8 +70,11 @@ export async function modelFacts(id: string, reported?: string): Promise<ModelFa
     }
     return undefined
   }
-  const contextWindow = find({})?.model.context_window
+  const found = find({})
+  const contextWindow = found?.model.context_window
+  const price = found && basePrice(found.model_price)
   return {
+    ...(price !== undefined && { price }),
     ...(contextWindow !== undefined && { contextWindow }),
     cost: ({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }) =>
       find({
@@ -76,6 +83,24 @@ export async function modelFacts(id: string, reported?: string): Promise<ModelFa
         cache_write_tokens: cacheWriteTokens,
         output_tokens: outputTokens,
       })?.total_price,
+  }
+}
+
+type Listed = NonNullable<ReturnType<typeof calcPriceType>>['model_price']
+
+function basePrice(listed: Listed): Price | undefined {
+  const base = (of: unknown): number | undefined => {
+    const it = typeof of === 'object' && of !== null && 'base' in of ? of.base : of
+    return typeof it === 'number' ? it : undefined
+  }
+  const [input, output] = [base(listed.input_mtok), base(listed.output_mtok)]
+  if (input === undefined || output === undefined) return undefined
+  const [cacheRead, cacheWrite] = [base(listed.cache_read_mtok), base(listed.cache_write_mtok)]
+  return {
+    input,
+    output,
+    ...(cacheRead !== undefined && { cacheRead }),
+    ...(cacheWrite !== undefined && { cacheWrite }),
   }
 }
 
@@ -96,24 +121,49 @@ export interface OwnFacts {
   readonly contextWindow?: number | undefined
 }
 
+/** Dearer than any model by far: a sum of such stays a number. */
+const DOLLARS = { least: 0, most: 1_000_000 } as const
+
+/** Of a price and a window, for checks. */
+export const factNumbers = ({ price, contextWindow }: OwnFacts): Numbers => ({
+  'price.input': [price?.input, DOLLARS],
+  'price.output': [price?.output, DOLLARS],
+  'price.cacheRead': [price?.cacheRead, DOLLARS],
+  'price.cacheWrite': [price?.cacheWrite, DOLLARS],
+  contextWindow: [contextWindow, COUNT],
+})
+
+export interface PricedModel extends Model {
+  /** As far as it is known yet. */
+  readonly price?: Price | undefined
+}
+
 /**
  * The same model, which knows its context window and whose replies say what they cost: by one's own facts, else by the
  * public list, else not at all.
  *
+ * @throws OxbowError `model_config` for a number that cannot be meant
  * @example const model = withFacts(driver, { price: { input: 0.25, output: 2 }, contextWindow: 400_000 })
  */
-export function withFacts(model: Model, { price, contextWindow }: OwnFacts = {}): Model {
+export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
+  checkNumbers(`The facts of ${model.id}`, factNumbers(own))
+  const { price, contextWindow } = own
   let window = contextWindow ?? model.contextWindow
+  let known = price
   const costOf = async ({ usage, model: reported }: ModelReply): Promise<number | undefined> => {
     if (price !== undefined && window !== undefined) return costAt(price, usage)
     const facts = await modelFacts(model.id, reported)
     window ??= facts.contextWindow
+    known ??= facts.price
     return price === undefined ? facts.cost(usage) : costAt(price, usage)
   }
   return {
     id: model.id,
     get contextWindow() {
       return window
+    },
+    get price() {
+      return known
     },
     async generate(request, options) {
       const reply = await model.generate(request, options)

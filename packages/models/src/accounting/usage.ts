@@ -1,8 +1,7 @@
-import type { Usage } from '@oxbow/core'
+import { tokenCount as count, type Usage } from '@oxbow/core'
 
 type Figures = Record<string, unknown>
 
-const count = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : 0)
 const details = (value: unknown): Figures => (typeof value === 'object' && value !== null ? (value as Figures) : {})
 
 /** True when these figures say something; providers send `null` or zeros before they know. */

@@ -2,10 +2,11 @@
 // and errors are the same as in our own drivers.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
-import { cutError, defaultLimits, type Limits, limitError, startAnswer } from '../wire/answer.ts'
-import type { Timeouts } from '../wire/clock.ts'
-import { withOptions } from '../wire/endpoint.ts'
+import { checkLimits, cutError, defaultLimits, type Limits, limitError, startAnswer } from '../wire/answer.ts'
+import { checkTimeouts, type Timeouts } from '../wire/clock.ts'
+import { checkAddress, withOptions } from '../wire/endpoint.ts'
 import { type ErrorContext, redirectError } from '../wire/provider-errors.ts'
+import { scrubber } from '../wire/secrets.ts'
 import { sdkFailure } from './failure.ts'
 import { promptWriter, type SupportedUrls } from './prompt.ts'
 import { assembleParts } from './reply.ts'
@@ -62,7 +63,9 @@ export interface SdkModelOptions extends AiSdkOptions {
 
 export function sdkModel(options: SdkModelOptions): Model {
   const { id, provider, model, baseUrl = '', keyVariable, headers, load, timeouts = {} } = options
-  const secrets = [...(options.secrets ?? []), ...(options.apiKey === undefined ? [] : [options.apiKey])]
+  if (baseUrl !== '') checkAddress(provider, baseUrl)
+  checkTimeouts(provider, timeouts)
+  checkLimits(provider, options.limits ?? {})
   const always = headers === undefined ? options.options : { headers, ...options.options }
   const limits = { ...defaultLimits, ...options.limits }
   const context: ErrorContext = {
@@ -71,7 +74,7 @@ export function sdkModel(options: SdkModelOptions): Model {
     baseUrl,
     path: '',
     format: `the package of ${provider}`,
-    secrets: secrets.filter((it) => it.length >= 8).sort((a, b) => b.length - a.length),
+    scrub: scrubber({ keys: [options.apiKey, ...(options.secrets ?? [])], headers, baseUrl }),
     keyVariable,
   }
   let ready: Promise<Ready> | undefined
@@ -110,6 +113,7 @@ export function sdkModel(options: SdkModelOptions): Model {
         }
         if (first) clock.firstByte()
         first = false
+        if (assembler.complete) continue
         if (part.type === 'error') return fail(sdkFailure(part.error, { context, partial: partial(), streaming }))
         if ('delta' in part) characters += part.delta.length
         if (characters > limits.answerBytes) return fail(limitError(context, limits, 'answerBytes', partial()))
@@ -135,7 +139,7 @@ const withoutRedirects =
   async (input, init) => {
     const response = await own(input, { ...init, redirect: 'manual' })
     if (response.status < 300 || response.status >= 400) return response
-    throw redirectError(context, response.headers.get('location'))
+    throw redirectError(context, response.status, response.headers.get('location'))
   }
 
 interface Ready {

@@ -3,6 +3,7 @@
 import { ModelError, type ModelReply } from '@oxbow/core'
 import { cutError } from '../wire/answer.ts'
 import { bodyError, clean, type ErrorContext, frameError, httpError, networkError } from '../wire/provider-errors.ts'
+import { scrubbedError } from '../wire/secrets.ts'
 
 /** The fields of the SDK's errors that are read here; any may be missing. */
 interface SdkError {
@@ -59,7 +60,7 @@ export function sdkFailure(thrown: unknown, { context, partial, streaming }: Fai
   if (!(thrown instanceof Error)) return frameError(context, frameOf(error), partial)
   if (streaming) return cutError(context, partial, thrown)
   return new ModelError('provider_error', `The package of ${context.provider} failed (${thrown.name}).`, {
-    cause: thrown,
+    cause: scrubbedError(context.scrub, thrown),
   })
 }
 

@@ -4,7 +4,15 @@ import type {
   LanguageModelV4FinishReason as SdkFinishReason,
   LanguageModelV4Usage as SdkUsage,
 } from '@ai-sdk/provider'
-import type { Block, FinishReason, ModelDelta, ModelRequest, Usage } from '@oxbow/core'
+import {
+  type Block,
+  clippedName,
+  tokenCount as count,
+  type FinishReason,
+  type ModelDelta,
+  type ModelRequest,
+  type Usage,
+} from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
 import { type Metadata, sign, signatureOf } from './signature.ts'
@@ -67,10 +75,10 @@ export function assembleParts(
     const known = calls.get(id)
     if (known) return known
     if (calls.size === maxCalls) return undefined
-    const call: OpenCall = { type: 'call', at: blocks.length, tool, parts: [], metadata: undefined }
+    const call: OpenCall = { type: 'call', at: blocks.length, tool: clippedName(tool), parts: [], metadata: undefined }
     calls.set(id, call)
     blocks.push(call)
-    onDelta({ type: 'call', block: call.at, tool })
+    onDelta({ type: 'call', block: call.at, tool: call.tool })
     return call
   }
   const addArguments = (call: OpenCall, piece: string) => {
@@ -110,11 +118,14 @@ export function assembleParts(
     get complete() {
       return end !== undefined
     },
+    mayEnd: false,
     ended: false,
     get started() {
       return blocks.length > 0
     },
     frame(frame) {
+      // What follows the end is another answer.
+      if (end !== undefined) return undefined
       const part = frame as Part
       switch (part.type) {
         case 'text-start':
@@ -155,7 +166,7 @@ export function assembleParts(
           unread.push(part.type)
           return undefined
         case 'response-metadata':
-          answeredBy = part.modelId ?? answeredBy
+          answeredBy = part.modelId === undefined ? answeredBy : clippedName(part.modelId)
           return undefined
         case 'finish':
           return finish(part)
@@ -193,20 +204,16 @@ function dataBlock({ mediaType, data }: Part & { type: 'file' }): Block {
 
 /** Undefined when the provider told nothing. */
 function usageOf(usage: SdkUsage | undefined): Usage | undefined {
-  if (!usage) return undefined
-  const { inputTokens: input, outputTokens: output } = usage
-  if ((input.total ?? input.noCache ?? 0) + (output.total ?? 0) === 0) return undefined
-  const cacheReadTokens = input.cacheRead ?? 0
-  const cacheWriteTokens = input.cacheWrite ?? 0
-  return {
-    // The total has the cached tokens inside.
-    inputTokens: input.noCache ?? Math.max(0, (input.total ?? 0) - cacheReadTokens - cacheWriteTokens),
-    cacheReadTokens,
-    cacheWriteTokens,
-    outputTokens: output.total ?? (output.text ?? 0) + (output.reasoning ?? 0),
-    reasoningTokens: output.reasoning ?? 0,
-    estimated: false,
-  }
+  const { inputTokens: input, outputTokens: output } = usage ?? {}
+  const total = count(input?.total)
+  const cacheReadTokens = count(input?.cacheRead)
+  const cacheWriteTokens = count(input?.cacheWrite)
+  const reasoningTokens = count(output?.reasoning)
+  const outputTokens = count(output?.total) || count(output?.text) + reasoningTokens
+  // The total has the cached tokens inside. A package that subtracts them may come out below nothing.
+  const inputTokens = count(input?.noCache) || Math.max(0, total - cacheReadTokens - cacheWriteTokens)
+  if (inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens === 0) return undefined
+  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: false }
 }
 
 /** Calls decide, not the reason, as in every driver; a cut or filtered answer stays one. */

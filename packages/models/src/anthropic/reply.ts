@@ -1,5 +1,5 @@
 // From the events of an Anthropic messages stream to deltas and one reply.
-import type { Block, FinishReason, ModelDelta, ModelRequest } from '@oxbow/core'
+import { type Block, clippedName, type FinishReason, type ModelDelta, type ModelRequest } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
 import { type Figures, mergeFigures, tellsFigures, usageOf } from './usage.ts'
@@ -97,7 +97,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
     type,
     id: wire.id,
     parts: [],
-    tool: typeof wire.name === 'string' ? wire.name : '',
+    tool: typeof wire.name === 'string' ? clippedName(wire.name) : '',
     input: inputText(wire.input),
     signature: undefined,
     redacted: undefined,
@@ -129,9 +129,9 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
       append(block, wire.thinking)
       sign(block, wire.signature)
     } else {
-      ignored.push(String(wire.type))
+      ignored.push(clippedName(String(wire.type)))
       // Another model of the provider goes on in the place of the one that was asked.
-      if (wire.type === 'fallback' && typeof wire.to?.model === 'string') answeredBy = wire.to.model
+      if (wire.type === 'fallback' && typeof wire.to?.model === 'string') answeredBy = clippedName(wire.to.model)
     }
   }
   const at = (index: unknown): OpenBlock | undefined => (typeof index === 'number' ? open[index] : undefined)
@@ -175,7 +175,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
     if (messageId !== undefined && message.id !== messageId) return { type: 'cut' }
     if (messageId !== undefined) return undefined
     messageId = message.id ?? ''
-    if (typeof message.model === 'string') answeredBy = message.model
+    if (typeof message.model === 'string') answeredBy = clippedName(message.model)
     figures = mergeFigures(figures, message.usage)
     return wholeContent(message)
   }
@@ -200,6 +200,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
     get complete() {
       return ended || wireReason !== undefined
     },
+    mayEnd: false,
     get ended() {
       return ended
     },

@@ -1,4 +1,4 @@
-import type { Usage } from '@oxbow/core'
+import { tokenCount as count, type Usage } from '@oxbow/core'
 
 export type Figures = Readonly<Record<string, unknown>>
 
@@ -10,8 +10,6 @@ export function mergeFigures(figures: Figures, frame: unknown): Figures {
     ...Object.fromEntries(Object.entries(frame).filter(([, value]) => typeof value === 'number' || value)),
   }
 }
-
-const count = (value: unknown): number => (typeof value === 'number' && value > 0 ? value : 0)
 
 /** True when these figures say something. */
 export const tellsFigures = (figures: Figures): boolean => inputOf(figures) + count(figures.output_tokens) > 0

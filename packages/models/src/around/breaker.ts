@@ -7,7 +7,10 @@ import {
   circuitBreaker,
   ExponentialBackoff,
   handleWhen,
+  type IBackoff,
+  type IBackoffFactory,
 } from 'cockatiel'
+import { COUNT, checkNumbers, DURATION } from '../check-numbers.ts'
 
 export interface BreakerOptions {
   /** Of so many requests … Default 20. */
@@ -24,26 +27,72 @@ export type BreakerState = 'closed' | 'open' | 'half_open'
 
 export interface Breaker {
   readonly state: BreakerState
-  /** Asks the model, or throws a ModelError `overloaded` at once while the breaker is open. */
-  generate(model: Model, request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
+  /**
+   * Asks the model, or throws a ModelError `overloaded` at once while the breaker is open. `enter` is awaited before a request
+   * is made: it calls what it is given when the request may start, and resolves with what to call when it has ended.
+   */
+  generate(
+    model: Model,
+    request: ModelRequest,
+    options: ModelCallOptions,
+    enter: (check: () => void) => Promise<() => void>,
+  ): Promise<ModelReply>
 }
 
 const MAX_OPEN_FACTOR = 24
 
+/** @throws OxbowError `model_config` for a number that cannot be meant */
 export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerState) => void = () => {}): Breaker {
   const { requests = 20, failureRate = 0.5, minimum = 5, openMs = 5_000 } = options
+  checkNumbers('breaker', {
+    requests: [requests, COUNT],
+    failureRate: [failureRate, { above: 0, most: 1 }],
+    minimum: [minimum, COUNT],
+    openMs: [openMs, DURATION],
+  })
   const policy = circuitBreaker(
-    // A probe that was cancelled has shown nothing.
-    handleWhen((error) => isFault(error) || (policy.state === CircuitState.HalfOpen && isCancelled(error))),
+    // A probe that was cancelled, or not made, has shown nothing: it does not close the breaker.
+    handleWhen((error) => isFault(error) || (policy.state === CircuitState.HalfOpen && showsNothing(error))),
     {
-      halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: openMs * MAX_OPEN_FACTOR }),
+      halfOpenAfter: resting(new ExponentialBackoff({ initialDelay: openMs, maxDelay: openMs * MAX_OPEN_FACTOR })),
       breaker: new CountBreaker({ size: requests, threshold: failureRate, minimumNumberOfCalls: minimum }),
     },
   )
   policy.onStateChange((state) => onChange(nameOf(state)))
 
+  return {
+    get state() {
+      return nameOf(policy.state)
+    },
+    async generate(model, request, options, enter) {
+      // cockatiel would let it wait for the probe.
+      if (policy.state === CircuitState.HalfOpen) throw refusal(model)
+      const probing = policy.state !== CircuitState.Closed
+      // It may have opened while the request waited for its turn.
+      const check = (): void => {
+        if (!probing && policy.state !== CircuitState.Closed) throw refusal(model)
+      }
+      const ask = async (listening: ModelCallOptions): Promise<ModelReply> => {
+        const leave = await enter(check)
+        try {
+          return await model.generate(request, listening)
+        } finally {
+          leave()
+        }
+      }
+      try {
+        return await (probing ? probe(ask, options) : policy.execute(() => ask(options)))
+      } catch (error) {
+        throw error instanceof BrokenCircuitError ? refusal(model) : error
+      }
+    },
+  }
+
   /** The first word of an answer shows that the model is back; nobody waits for the last. */
-  async function probe(model: Model, request: ModelRequest, options: ModelCallOptions): Promise<ModelReply> {
+  async function probe(
+    ask: (options: ModelCallOptions) => Promise<ModelReply>,
+    options: ModelCallOptions,
+  ): Promise<ModelReply> {
     const first = Promise.withResolvers<void>()
     const onDelta: ModelCallOptions['onDelta'] = (delta) => {
       first.resolve()
@@ -51,27 +100,31 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
     }
     let answer: Promise<ModelReply> | undefined
     await policy.execute(async () => {
-      answer = model.generate(request, { ...options, onDelta })
+      answer = ask({ ...options, onDelta })
       await Promise.race([first.promise, answer])
     })
     return answer!
   }
+}
 
+/** The same waits, but after a probe that has shown nothing the next request is one at once. */
+function resting<Wait extends { readonly result: unknown }>(backoff: IBackoffFactory<Wait>): IBackoffFactory<Wait> {
   return {
-    get state() {
-      return nameOf(policy.state)
+    next(context) {
+      const next = backoff.next(context)
+      return rest(next, next.duration)
     },
-    async generate(model, request, options) {
-      // cockatiel would let it wait for the probe.
-      if (policy.state === CircuitState.HalfOpen) throw refusal(model)
-      try {
-        return await (policy.state === CircuitState.Closed
-          ? policy.execute(() => model.generate(request, options))
-          : probe(model, request, options))
-      } catch (error) {
-        throw error instanceof BrokenCircuitError ? refusal(model) : error
-      }
-    },
+  }
+  function rest(current: IBackoff<Wait>, duration: number): IBackoff<Wait> {
+    return {
+      duration,
+      next(context) {
+        const { error } = context.result as { readonly error?: unknown }
+        if (showsNothing(error)) return rest(current, 0)
+        const next = current.next(context)
+        return rest(next, next.duration)
+      },
+    }
   }
 }
 
@@ -90,6 +143,9 @@ const refusal = (model: Model): ModelError =>
 
 /** The model's own faults. That somebody asks too often or wrongly says nothing about whether it works. */
 const isFault = (error: unknown): boolean =>
-  error instanceof ModelError && error.retryable && error.code !== 'rate_limited' && error.code !== 'cancelled'
+  error instanceof ModelError && error.retryable && error.code !== 'rate_limited' && !showsNothing(error)
 
-const isCancelled = (error: unknown): boolean => error instanceof ModelError && error.code === 'cancelled'
+/** The model was not heard: somebody cancelled, or the request was never made. */
+const showsNothing = (error: unknown): boolean =>
+  error instanceof ModelError &&
+  (error.code === 'cancelled' || error.details?.queue !== undefined || error.details?.breaker !== undefined)

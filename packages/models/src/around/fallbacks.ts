@@ -1,6 +1,7 @@
 // Asks again, and asks others, as long as nothing of an answer has been shown.
 import { type Model, type ModelCallOptions, ModelError } from '@oxbow/core'
-import { type RetryOptions, retrying } from './retry.ts'
+import { checkNumbers, WEIGHT } from '../check-numbers.ts'
+import { checkRetry, type RetryOptions, retrying } from './retry.ts'
 
 export interface Fallback {
   readonly model: Model
@@ -19,10 +20,13 @@ export interface FallbackOptions {
  * the time that the provider asks for or else a random, growing one; then each of `fallbacks` is asked. Once a part of the
  * answer has been shown nothing is asked again. The reply's `source` names a model that stood in.
  *
+ * @throws OxbowError `model_config` for a number that cannot be meant
  * @example
  * const model = withFallbacks(guard(openai), { fallbacks: [{ model: guard(claude), weight: 2 }, { model: guard(qwen) }] })
  */
 export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: FallbackOptions = {}): Model {
+  checkRetry('withFallbacks', retry)
+  for (const { model: spare, weight } of fallbacks) checkNumbers(`fallback ${spare.id}`, { weight: [weight, WEIGHT] })
   return {
     id: model.id,
     get contextWindow() {
@@ -35,21 +39,30 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
         options.onDelta(delta)
       }
       const spares = [...fallbacks]
+      /** What is told when nobody can answer. */
+      let told: ModelError | undefined
       for (let asked = model; ; ) {
         try {
           const one = asked
           const reply = await retrying(() => one.generate(request, { ...options, onDelta }), {
             signal: options.signal,
             retry,
-            mayRetry: (error) => !shown && mayGoWellNow(error, spares.length > 0),
+            mayRetry: (error) =>
+              !shown && error.retryable && !(spares.length > 0 && takesLong(error)) && !isOpen(error),
             onFailedAttempt: ({ code, message }, waitMs) =>
               options.onFailedAttempt?.({ model: one.id, code, message, waitMs }),
           })
           return asked === model ? reply : { source: asked.id, ...reply }
         } catch (error) {
           if (!(error instanceof ModelError)) throw error
-          const spare = !shown && mayBeAnotherModels(error) && !options.signal.aborted ? draw(spares) : undefined
-          if (spare === undefined) throw asked === model ? error : answeredBy(asked, error)
+          const own = asked === model ? error : answeredBy(asked, error)
+          if (shown || error.code === 'cancelled' || options.signal.aborted) throw own
+          const unfit = isOfRequest(error)
+          // What is wrong with the request is the word of the model that was asked; a spare may only be the wrong one for it.
+          if (asked === model && unfit) throw own
+          if (told === undefined || !unfit) told = own
+          const spare = draw(spares)
+          if (spare === undefined) throw told
           options.onFailedAttempt?.({ model: asked.id, code: error.code, message: error.message, waitMs: 0 })
           asked = spare
         }
@@ -58,14 +71,17 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
   }
 }
 
-/** An open breaker stays so for longer than anybody should wait here, and silence has cost a minute already. */
-const mayGoWellNow = (error: ModelError, haveSpare: boolean): boolean =>
-  error.retryable && error.details?.breaker === undefined && !(haveSpare && error.code === 'first_byte_timeout')
+/** An open breaker stays so for longer than anybody should wait here. */
+const isOpen = ({ details }: ModelError): boolean => details?.breaker !== undefined
+
+/** Longer than it takes to ask another model: silence has cost a minute already, and a full queue is not empty soon. */
+const takesLong = ({ code, details, retryAfterMs = 0 }: ModelError): boolean =>
+  code.endsWith('_timeout') || details?.queue !== undefined || retryAfterMs > 2_000
 
 /** Another model would find the conversation as long, and the request as wrong; it has another key, name and account. */
-function mayBeAnotherModels({ code, status }: ModelError): boolean {
-  if (code === 'cancelled' || code === 'context_overflow') return false
-  return code !== 'invalid_request' || status === 402 || status === 404
+function isOfRequest({ code, status, details }: ModelError): boolean {
+  if (code === 'context_overflow') return true
+  return code === 'invalid_request' && status !== 402 && details?.at === undefined
 }
 
 /** Takes one out of `spares`, the heavier the likelier (Efraimidis and Spirakis, 2006). */

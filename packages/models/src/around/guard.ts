@@ -25,6 +25,9 @@ export interface ModelHealth {
   readonly lastFailure?: { readonly at: number; readonly code: string; readonly message: string }
 }
 
+/** Not refused before it was made. */
+const wasMade = ({ details }: ModelError): boolean => details?.breaker === undefined && details?.queue === undefined
+
 export interface GuardedModel extends Model {
   health(): ModelHealth
 }
@@ -35,6 +38,7 @@ export interface GuardedModel extends Model {
  * @example
  * const queue = requestQueue({ concurrency: 20, requestsPerMinute: 500 })
  * const model = guard(openaiChat({ … }), { queue })
+ * @throws OxbowError `model_config` for a number in the options of the breaker that cannot be meant
  */
 export function guard(model: Model, options: GuardOptions = {}): GuardedModel {
   const { queue = requestQueue(), onBreaker } = options
@@ -51,20 +55,20 @@ export function guard(model: Model, options: GuardOptions = {}): GuardedModel {
     ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
     async generate(request, call) {
       // A call of no session is a session of its own.
-      const leave = await queue.enter(provider, call.session ?? `#${anonymous++}`, call.signal)
+      const session = call.session ?? `#${anonymous++}`
       try {
-        const reply = await fuse.generate(model, request, call)
+        const reply = await fuse.generate(model, request, call, (check) =>
+          queue.enter(provider, session, call.signal, check),
+        )
         answered++
         lastAnswerAt = Date.now()
         return reply
       } catch (error) {
-        if (error instanceof ModelError && error.code !== 'cancelled' && error.details?.breaker === undefined) {
+        if (error instanceof ModelError && error.code !== 'cancelled' && wasMade(error)) {
           failed++
           lastFailure = { at: Date.now(), code: error.code, message: error.message }
         }
         throw error
-      } finally {
-        leave()
       }
     },
     health: () => ({

@@ -1,5 +1,6 @@
 // How many requests a provider gets at once and per minute, and whose is next.
 import { ModelError } from '@oxbow/core'
+import { checkNumbers } from '../check-numbers.ts'
 
 export interface QueueOptions {
   /** How many requests may run at the same time. Default 64. */
@@ -17,17 +18,23 @@ export interface RequestQueue {
   readonly waiting: number
   /**
    * Resolves when a request may start, with the function to call when it has ended. Sessions take turns: one that asks for
-   * a hundred does not keep the others waiting.
+   * a hundred does not keep the others waiting. `check` is asked when its turn has come: what it throws is told instead, and
+   * the next request starts in its place.
    * @throws ModelError `overloaded` when too many wait or the wait was too long, `cancelled` when `signal` aborts
    */
-  enter(provider: string, session: string, signal: AbortSignal): Promise<() => void>
+  enter(provider: string, session: string, signal: AbortSignal, check?: () => void): Promise<() => void>
 }
 
 interface Waiter {
-  start(): void
+  /** False: it is not wanted any more. */
+  start(): boolean
 }
 
-/** One for each provider: a slow one fills its own queue and nobody else's. */
+/**
+ * One for each provider: a slow one fills its own queue and nobody else's.
+ *
+ * @throws OxbowError `model_config` for a number that cannot be meant
+ */
 export function requestQueue(options: QueueOptions = {}): RequestQueue {
   const {
     concurrency = 64,
@@ -35,6 +42,12 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
     waiting: most = 1_000,
     waitMs = 60_000,
   } = options
+  checkNumbers('requestQueue', {
+    concurrency: [concurrency, { least: 1, whole: true }],
+    requestsPerMinute: [requestsPerMinute, { above: 0 }],
+    waiting: [most, { least: 0, whole: true }],
+    waitMs: [waitMs, { least: 0 }],
+  })
   const rate = paced(requestsPerMinute)
   /** In the order in which the sessions are served. */
   const sessions = new Map<string, Set<Waiter>>()
@@ -62,10 +75,13 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
       // The session goes to the end of the line.
       if (waiters.size > 0) sessions.delete(session)
       if (waiters.size > 0) sessions.set(session, waiters)
+      if (!waiter!.start()) continue
       rate.take()
       running++
-      waiter!.start()
     }
+    stopTimer()
+  }
+  const stopTimer = (): void => {
     if (waiting > 0) return
     clearTimeout(timer)
     timer = undefined
@@ -75,6 +91,11 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
     waiting--
     if (waiters.size === 0) sessions.delete(session)
   }
+  /** Who gave up may have been the last. */
+  const giveUp = (session: string, waiters: Set<Waiter>, waiter: Waiter): void => {
+    remove(session, waiters, waiter)
+    stopTimer()
+  }
 
   return {
     get running() {
@@ -83,22 +104,33 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
     get waiting() {
       return waiting
     },
-    async enter(provider, session, signal) {
+    async enter(provider, session, signal, check) {
       if (waiting >= most) throw full(provider, `${waiting} requests wait already`)
       const { promise, resolve, reject } = Promise.withResolvers<() => void>()
       const waiters = sessions.get(session) ?? new Set()
-      const waiter: Waiter = { start: () => resolve(once(leave)) }
+      const waiter: Waiter = {
+        start() {
+          try {
+            check?.()
+          } catch (error) {
+            reject(error)
+            return false
+          }
+          resolve(once(leave))
+          return true
+        },
+      }
       sessions.set(session, waiters.add(waiter))
       waiting++
       serve()
       if (!waiters.has(waiter)) return promise
-      const giveUp = (error: ModelError) => {
-        remove(session, waiters, waiter)
+      const fail = (error: ModelError) => {
+        giveUp(session, waiters, waiter)
         reject(error)
       }
       const cancel = () =>
-        giveUp(new ModelError('cancelled', 'The model call was cancelled while it waited for its turn.'))
-      const tooLong = setTimeout(() => giveUp(full(provider, `it waited ${waitMs} ms for its turn`)), waitMs)
+        fail(new ModelError('cancelled', 'The model call was cancelled while it waited for its turn.'))
+      const tooLong = setTimeout(() => fail(full(provider, `it waited ${waitMs} ms for its turn`)), waitMs)
       if (signal.aborted) cancel()
       else signal.addEventListener('abort', cancel, { once: true })
       try {

@@ -1,6 +1,7 @@
 // How long is waited before a request is made again, and when none is.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ModelError } from '@oxbow/core'
+import { COUNT, checkNumbers } from '../check-numbers.ts'
 
 export interface RetryOptions {
   /** Requests to one model for one answer. Default 3. */
@@ -17,6 +18,14 @@ export interface Retrying {
   readonly mayRetry?: (error: ModelError) => boolean
   readonly onFailedAttempt?: (error: ModelError, waitMs: number) => void
 }
+
+/** @throws OxbowError `model_config` */
+export const checkRetry = (of: string, { attempts, baseMs, maxMs }: RetryOptions = {}): void =>
+  checkNumbers(of, {
+    'retry.attempts': [attempts, COUNT],
+    'retry.baseMs': [baseMs, { least: 0 }],
+    'retry.maxMs': [maxMs, { least: 0 }],
+  })
 
 /** Asks until there is an answer, or an error after which nothing more is asked. Rejects with that error. */
 export async function retrying<Answer>(

@@ -1,7 +1,8 @@
 // A configuration of models, and what can be wrong with it before any of them is opened.
 import { nearest } from '@oxbow/core'
-import type { Price } from '../accounting/prices.ts'
+import { factNumbers, type Price } from '../accounting/prices.ts'
 import type { QueueOptions } from '../around/queue.ts'
+import { COUNT, DURATION, type Numbers, numberProblems, WEIGHT } from '../check-numbers.ts'
 import type { Timeouts } from '../wire/clock.ts'
 import { type PlaceChoice, placeOf } from './open.ts'
 
@@ -30,6 +31,15 @@ export interface ModelsConfig {
   readonly default?: string | undefined
 }
 
+const numbersOf = (definition: ModelDefinition): Numbers => ({
+  ...factNumbers(definition),
+  'limits.concurrency': [definition.limits?.concurrency, COUNT],
+  'limits.requestsPerMinute': [definition.limits?.requestsPerMinute, { above: 0 }],
+  'timeouts.firstByteMs': [definition.timeouts?.firstByteMs, DURATION],
+  'timeouts.idleMs': [definition.timeouts?.idleMs, DURATION],
+  'timeouts.totalMs': [definition.timeouts?.totalMs, DURATION],
+})
+
 /** One line for each mistake, beginning with its key as in the file. */
 export function modelProblems({ models = {}, aliases = {}, default: standard }: ModelsConfig): string[] {
   const names = Object.keys(models)
@@ -53,7 +63,9 @@ export function modelProblems({ models = {}, aliases = {}, default: standard }: 
     } catch (error) {
       problems.push(`models.${name}: ${(error as Error).message}`)
     }
-    for (const { model } of definition.fallbacks ?? []) {
+    problems.push(...numberProblems(numbersOf(definition)).map((it) => `models.${name}.${it}`))
+    for (const { model, weight } of definition.fallbacks ?? []) {
+      problems.push(...numberProblems({ weight: [weight, WEIGHT] }).map((it) => `models.${name}.fallbacks: ${it}`))
       missing(`models.${name}.fallbacks`, model, [...names, ...Object.keys(aliases)])
       if (target(model) === name) problems.push(`models.${name}.fallbacks: a model cannot stand in for itself`)
     }

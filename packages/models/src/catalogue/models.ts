@@ -1,14 +1,15 @@
 // The models of a service: named ones from its configuration, others by provider and name; each with its protection.
+import { isDeepStrictEqual } from 'node:util'
 import type { FailedAttempt, Model } from '@oxbow/core'
 import { nearest } from '@oxbow/core'
-import { type Price, withFacts } from '../accounting/prices.ts'
+import { type Price, type PricedModel, withFacts } from '../accounting/prices.ts'
 import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'
 import { type GuardedModel, guard, type ModelHealth } from '../around/guard.ts'
 import { type QueueOptions, type RequestQueue, requestQueue } from '../around/queue.ts'
 import type { Probe } from '../probe/probe.ts'
 import { proxyFor } from '../probe/proxy.ts'
-import { addressOf } from '../wire/provider-errors.ts'
+import { addressOf } from '../wire/secrets.ts'
 import { type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
 import { placeFromEnvironment, placeOfName } from './environment.ts'
 import { configError, type Environment, keyOf, openModel, type Place, placeOf } from './open.ts'
@@ -30,6 +31,7 @@ export interface ListedModel {
   readonly address?: string
   /** The variable that its key is read from. Undefined: it needs none. */
   readonly key?: { readonly variable: string; readonly present: boolean }
+  /** One's own, else that of the public list, which is looked up with the first answer. */
   readonly price?: Price
   readonly contextWindow?: number
   readonly fallbacks: readonly { readonly model: string; readonly weight: number }[]
@@ -57,7 +59,7 @@ interface Entry {
   readonly name: string
   readonly place: Place
   readonly definition: Partial<ModelDefinition>
-  opened?: { readonly guarded: GuardedModel; readonly model: Model }
+  opened?: { readonly guarded: GuardedModel; readonly model: PricedModel }
   whole?: Model
 }
 
@@ -94,7 +96,7 @@ export function createModels(
   const queues = new Map<string, RequestQueue>()
 
   const queueOf = ({ row, baseUrl }: Place): RequestQueue => {
-    const address = addressOf(baseUrl)
+    const address = endpointKey(baseUrl)
     const queue =
       queues.get(address) ?? requestQueue(row === undefined ? { concurrency: Infinity } : limits.get(address))
     queues.set(address, queue)
@@ -127,7 +129,7 @@ export function createModels(
   function whole(entry: Entry): Model {
     if (entry.whole !== undefined) return entry.whole
     const fallbacks = (entry.definition.fallbacks ?? []).map(({ model, weight = 1 }) => ({
-      model: open(entries.get(aliases[model] ?? model)!).model,
+      model: open(entries.get(ownOf(aliases, model) ?? model)!).model,
       weight,
     }))
     const model = withFallbacks(open(entry).model, { fallbacks })
@@ -188,7 +190,8 @@ export function createModels(
       const { name: first } = standard()
       return [...entries.values()].map((entry): ListedModel => {
         const { name, place, definition, opened } = entry
-        const { price, fallbacks = [] } = definition
+        const { fallbacks = [] } = definition
+        const price = definition.price ?? opened?.model.price
         const contextWindow = opened?.model.contextWindow ?? definition.contextWindow
         const own = Object.entries(aliases).flatMap(([alias, to]) =>
           to === name && alias !== 'default' ? [alias] : [],
@@ -215,17 +218,24 @@ export function createModels(
 const ownOf = (aliases: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(aliases, name) ? aliases[name] : undefined
 
+/** What is one address for a queue, however it is written. Not for eyes: it may hold a key. */
+function endpointKey(baseUrl: string): string {
+  if (!URL.canParse(baseUrl)) return baseUrl
+  const { origin, pathname } = new URL(baseUrl)
+  return origin + pathname.replace(/\/+$/, '')
+}
+
 /** @throws OxbowError `model_config` when two models at one address have different limits */
 function limitsByAddress(entries: ReadonlyMap<string, Entry>): Map<string, QueueOptions> {
   const found = new Map<string, { readonly name: string; readonly limits: QueueOptions }>()
   for (const { name, place, definition } of entries.values()) {
     const { limits } = definition
     if (limits === undefined) continue
-    const address = addressOf(place.baseUrl)
+    const address = endpointKey(place.baseUrl)
     const other = found.get(address)
-    if (other !== undefined && JSON.stringify(other.limits) !== JSON.stringify(limits))
+    if (other !== undefined && !isDeepStrictEqual(other.limits, limits))
       throw configError(
-        `models.${name}.limits: others than those of models.${other.name}, and both are asked at ${address}; one address ` +
+        `models.${name}.limits: others than those of models.${other.name}, and both are asked at ${addressOf(place.baseUrl)}; one address ` +
           'has one queue, so give its limits once',
       )
     found.set(address, { name, limits })

@@ -4,7 +4,7 @@ import { jsonBearer, postJson } from '../wire/post.ts'
 import { bodyError } from '../wire/provider-errors.ts'
 import { embedInBatches } from './batches.ts'
 import type { Embedder } from './embedder.ts'
-import { type EmbeddingsOptions, idOf } from './openai-embeddings.ts'
+import { checkEmbedding, type EmbeddingsOptions, idOf } from './openai-embeddings.ts'
 import { vectorsOf, type WireEmbedding } from './vectors.ts'
 
 const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings/multimodal', headers: jsonBearer }
@@ -21,6 +21,7 @@ const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings
  */
 export function arkMultimodal(options: EmbeddingsOptions): Embedder {
   const { model, dimensions, retry, concurrency = 4 } = options
+  checkEmbedding(options)
   const endpoint = endpointOf(options, format)
   const { context } = endpoint
   const limits = { texts: 1, tokens: Number.POSITIVE_INFINITY, concurrency }

@@ -1,5 +1,6 @@
 // Embeddings in OpenAI's format, which most providers and servers speak.
-import type { RetryOptions } from '../around/retry.ts'
+import { checkRetry, type RetryOptions } from '../around/retry.ts'
+import { COUNT, checkNumbers } from '../check-numbers.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 import { bodyError } from '../wire/provider-errors.ts'
@@ -42,6 +43,7 @@ const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', heade
 export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): Embedder {
   const { model, dimensions, retry, encoding = 'float', prefixes = {} } = options
   const { batchTexts = 100, batchTokens = 100_000, concurrency = 4 } = options
+  checkEmbedding(options)
   const endpoint = endpointOf(options, format)
   const limits: BatchLimits = { texts: batchTexts, tokens: batchTokens, concurrency }
   const { context } = endpoint
@@ -69,6 +71,19 @@ export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): Embedder {
       })
     },
   }
+}
+
+/** @throws OxbowError `model_config` */
+export function checkEmbedding(options: OpenAiEmbeddingsOptions): void {
+  const { provider, dimensions, concurrency, batchTexts, batchTokens, retry } = options
+  const of = `The embeddings of ${provider}`
+  checkNumbers(of, {
+    dimensions: [dimensions, COUNT],
+    concurrency: [concurrency, COUNT],
+    batchTexts: [batchTexts, COUNT],
+    batchTokens: [batchTokens, COUNT],
+  })
+  checkRetry(of, retry)
 }
 
 /** Vectors of another length are others. */

@@ -2,6 +2,8 @@
 // are: an id that is known continues its call; a new id with a name opens one; without an id the index decides, and without an index
 // the place. Argument text is kept as it came; nothing is repaired.
 
+import { clippedName } from '@oxbow/core'
+
 /** One element of `delta.tool_calls`, as far as it can be trusted. */
 export interface CallFragment {
   readonly id?: unknown
@@ -21,6 +23,8 @@ export interface OpenCall {
 
 export interface CallAssembler {
   readonly calls: readonly OpenCall[]
+  /** The arguments of every call are one whole JSON object. */
+  readonly whole: boolean
   /**
    * Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. False when one
    * fragment opens more calls than an answer may hold.
@@ -56,13 +60,16 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
 
   return {
     calls,
+    get whole() {
+      return calls.every((call) => call.objectEnd.reached(call.parts))
+    },
     push(fragments) {
       if (!Array.isArray(fragments)) return true
       for (let i = 0; i < fragments.length; i++) {
         const fragment = fragments[i] as CallFragment | null
         if (typeof fragment !== 'object' || fragment === null) continue
         const { name: rawName, arguments: rawArguments } = fragment.function ?? {}
-        const name = typeof rawName === 'string' ? rawName : ''
+        const name = typeof rawName === 'string' ? clippedName(rawName) : ''
         const piece = typeof rawArguments === 'string' ? rawArguments : jsonText(rawArguments)
         const id = realId(fragment.id)
         const index = typeof fragment.index === 'number' ? fragment.index : undefined

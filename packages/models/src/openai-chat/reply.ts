@@ -1,5 +1,5 @@
 // From the frames of a chat-completions stream to deltas and one reply.
-import type { Block, FinishReason, ModelDelta, ModelRequest } from '@oxbow/core'
+import { type Block, clippedName, type FinishReason, type ModelDelta, type ModelRequest } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
@@ -138,7 +138,7 @@ export function assembleReply(
     if (tellsUsage(figures)) usage = figures
   }
   const noteModel = (frame: WireFrame) => {
-    if (typeof frame.model === 'string' && frame.model !== '') answeredBy = frame.model
+    if (typeof frame.model === 'string' && frame.model !== '') answeredBy = clippedName(frame.model)
   }
   const noteEnd = (reason: unknown, frame: WireFrame, choice: WireChoice): WireFault | undefined => {
     if (typeof reason !== 'string' || reason === 'null') return undefined
@@ -166,6 +166,10 @@ export function assembleReply(
   return {
     get complete() {
       return wireReason !== undefined
+    },
+    // Some providers give no reason.
+    get mayEnd() {
+      return blocks.length > 0 && calls.whole
     },
     // The end of the stream is `[DONE]`, which is no frame.
     ended: false,

@@ -1,5 +1,5 @@
 // From the events of a responses stream to deltas and one reply.
-import type { Block, FinishReason, ModelDelta, ModelRequest } from '@oxbow/core'
+import { type Block, clippedName, type FinishReason, type ModelDelta, type ModelRequest } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
@@ -151,7 +151,7 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     calls++
     const call = open('call', item)
     call.callId = wire.call_id
-    if (typeof wire.name === 'string') call.tool = wire.name
+    if (typeof wire.name === 'string') call.tool = clippedName(wire.name)
     onDelta({ type: 'call', block: call.place, tool: call.tool })
     addArguments(call, wire.arguments)
     return call
@@ -183,12 +183,12 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
         return addFile(item, wire)
       default:
         // Tools of the provider, and what they came to: what they are for is in the text of the answer.
-        ignored.push(String(wire.type))
+        ignored.push(clippedName(String(wire.type)))
     }
   }
 
   const noteResponse = (response: WireResponse | null | undefined) => {
-    if (typeof response?.model === 'string') answeredBy = response.model
+    if (typeof response?.model === 'string') answeredBy = clippedName(response.model)
     const figures = response?.usage && chatFigures(response.usage)
     if (tellsUsage(figures)) usage = figures
   }
@@ -208,6 +208,7 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     get complete() {
       return ended
     },
+    mayEnd: false,
     get ended() {
       return ended
     },

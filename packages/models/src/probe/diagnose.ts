@@ -1,6 +1,6 @@
 // Why a model does not answer, and what to do about it.
 import type { ModelError } from '@oxbow/core'
-import { addressOf } from '../wire/provider-errors.ts'
+import { addressOf } from '../wire/secrets.ts'
 
 export type Fault =
   | 'key'
@@ -86,7 +86,7 @@ function refusal(body: string, status: number | undefined, address: string, mode
       fault: 'model_name',
       advice: `The provider has no ${model}, or this account may not use it. Check the name.`,
     }
-  if (status === 404 || status === 405 || status === undefined)
+  if (status === undefined || status < 400 || status === 404 || status === 405)
     return {
       fault: 'address',
       advice: `There is no such API at ${address}. The base URL ends before the path of the format, most often with /v1.`,

@@ -1,6 +1,7 @@
 // Passages in the order in which they answer a question, by the format that Jina, Cohere, SiliconFlow and vLLM speak.
-import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
-import { type RetryOptions, retrying } from '../around/retry.ts'
+import { estimateTokens, ModelError, noUsage, tokenCount, type Usage } from '@oxbow/core'
+import { checkRetry, type RetryOptions, retrying } from '../around/retry.ts'
+import { COUNT, checkNumbers } from '../check-numbers.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 import { bodyError, type ErrorContext } from '../wire/provider-errors.ts'
@@ -49,6 +50,8 @@ const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBe
  */
 export function jinaRerank(options: RerankOptions): Reranker {
   const { provider, model, retry, maxDocuments = 1_000 } = options
+  checkNumbers(`The reranker of ${provider}`, { maxDocuments: [maxDocuments, COUNT] })
+  checkRetry(`The reranker of ${provider}`, retry)
   const endpoint = endpointOf(options, format)
   return {
     id: options.id ?? `${provider}:${model}`,
@@ -105,7 +108,7 @@ function usageOf(answer: object, texts: readonly string[]): Usage {
     readonly usage?: { readonly total_tokens?: unknown } | null
     readonly meta?: { readonly tokens?: { readonly input_tokens?: unknown } | null } | null
   }
-  const told = usage?.total_tokens ?? meta?.tokens?.input_tokens
-  if (typeof told === 'number' && told > 0) return { ...noUsage, inputTokens: told }
+  const told = tokenCount(usage?.total_tokens ?? meta?.tokens?.input_tokens)
+  if (told > 0) return { ...noUsage, inputTokens: told }
   return { ...noUsage, inputTokens: texts.reduce((sum, text) => sum + estimateTokens(text), 0), estimated: true }
 }

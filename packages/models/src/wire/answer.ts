@@ -1,8 +1,10 @@
 // How one answer comes to its end, once: whole, failed, cancelled or out of time. For everything that reads a stream.
 import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
+import { COUNT, checkNumbers } from '../check-numbers.ts'
 import type { ReplyAssembler } from './assembler.ts'
 import { type Clock, startClock, type TimeoutCode, type Timeouts } from './clock.ts'
 import { type ErrorContext, frameError, nativeFormatError, unreadError } from './provider-errors.ts'
+import { scrubbedError } from './secrets.ts'
 
 /** What one answer may hold before it is given up as broken. */
 export interface Limits {
@@ -13,6 +15,10 @@ export interface Limits {
 }
 
 export const defaultLimits: Required<Limits> = { answerBytes: 32 * 1024 * 1024, calls: 512 }
+
+/** @throws OxbowError `model_config` */
+export const checkLimits = (of: string, { answerBytes, calls }: Limits): void =>
+  checkNumbers(of, { 'limits.answerBytes': [answerBytes, COUNT], 'limits.calls': [calls, COUNT] })
 
 export interface AnswerOptions {
   readonly context: ErrorContext
@@ -100,7 +106,9 @@ export function startAnswer({
       clock.progress()
       const wasComplete = assembler.complete
       const fault = assembler.frame(value)
-      if (fault?.type === 'native') fail(nativeFormatError(context))
+      // What comes after the reason to end takes nothing away from the answer.
+      if (wasComplete && (fault?.type === 'error' || fault?.type === 'cut')) succeed()
+      else if (fault?.type === 'native') fail(nativeFormatError(context))
       else if (fault?.type === 'calls') fail(limitError(context, limits, 'calls', partial()))
       else if (fault?.type === 'cut') fail(cutError(context, partial()))
       else if (fault?.type === 'unread') fail(unreadError(context, fault.kinds, partial()))
@@ -120,7 +128,7 @@ export function cutError(context: ErrorContext, partial: Partial, cause?: unknow
   return new ModelError('stream_cut', `The answer of ${context.provider} broke off before its end. Try again.`, {
     retryable: true,
     ...partial,
-    ...(cause === undefined ? {} : { cause }),
+    ...(cause === undefined ? {} : { cause: scrubbedError(context.scrub, cause) }),
   })
 }
 

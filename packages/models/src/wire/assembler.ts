@@ -6,6 +6,8 @@ export interface ReplyAssembler {
   frame(frame: object): WireFault | undefined
   /** The provider gave a reason to end, so what is there is whole. */
   readonly complete: boolean
+  /** A `[DONE]` that comes now ends the answer, although no reason was given. */
+  readonly mayEnd: boolean
   /** The format has said that nothing more will come. */
   readonly ended: boolean
   /** Some part of the answer has come. */

@@ -1,3 +1,5 @@
+import { checkNumbers, DURATION } from '../check-numbers.ts'
+
 export interface Timeouts {
   /** Until the first byte of the body. Default 60 s. */
   readonly firstByteMs?: number
@@ -18,6 +20,14 @@ export interface Clock {
   closing(ms: number): void
   stop(): void
 }
+
+/** @throws OxbowError `model_config` */
+export const checkTimeouts = (of: string, { firstByteMs, idleMs, totalMs }: Timeouts): void =>
+  checkNumbers(of, {
+    'timeouts.firstByteMs': [firstByteMs, DURATION],
+    'timeouts.idleMs': [idleMs, DURATION],
+    'timeouts.totalMs': [totalMs, DURATION],
+  })
 
 /** Watches one answer with one timer that is armed again only when it fires too early. */
 export function startClock(timeouts: Timeouts, onTimeout: (code: TimeoutCode, limitMs: number) => void): Clock {

@@ -1,8 +1,9 @@
 // Where requests go and what goes with each: checked once, when a model is made.
 import { type ModelRequest, OxbowError } from '@oxbow/core'
-import { defaultLimits, type Limits } from './answer.ts'
-import type { Timeouts } from './clock.ts'
+import { checkLimits, defaultLimits, type Limits } from './answer.ts'
+import { checkTimeouts, type Timeouts } from './clock.ts'
 import type { Endpoint } from './exchange.ts'
+import { scrubber } from './secrets.ts'
 
 /** What every driver of our own takes. */
 export interface DriverOptions {
@@ -41,15 +42,23 @@ export const withOptions = (request: ModelRequest, options: DriverOptions['optio
 export const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
-/** @throws OxbowError `model_config` when the address, the key or a header cannot be right. */
-export function endpointOf(options: DriverOptions, format: Format): Endpoint {
-  const { provider, model, baseUrl, apiKey, keyHeader, keyVariable, timeouts = {} } = options
+/** @throws OxbowError `model_config` when the address cannot be right, or holds a password. */
+export function checkAddress(provider: string, baseUrl: string): void {
   if (!URL.canParse(baseUrl)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
-  if (new URL(baseUrl).username !== '') {
+  const { username, password } = new URL(baseUrl)
+  if (username !== '' || password !== '') {
     throw new OxbowError('model_config', `The base URL of ${provider} holds a password. Send it as a header instead.`)
   }
+}
+
+/** @throws OxbowError `model_config` when the address, the key or a header cannot be right. */
+export function endpointOf(options: DriverOptions, format: Format): Endpoint {
+  const { provider, model, baseUrl, apiKey, keyHeader, keyVariable, timeouts = {} } = options
+  checkAddress(provider, baseUrl)
+  checkTimeouts(provider, timeouts)
+  checkLimits(provider, options.limits ?? {})
   // `fetch` refuses such a header with a message that shows the key.
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
     const name = keyVariable ?? `the key of ${provider}`
@@ -62,7 +71,15 @@ export function endpointOf(options: DriverOptions, format: Format): Endpoint {
   }
   const { path, name } = format
   return {
-    context: { provider, model, baseUrl, path, format: name, secrets: secretsOf(apiKey, own), keyVariable },
+    context: {
+      provider,
+      model,
+      baseUrl,
+      path,
+      format: name,
+      scrub: scrubber({ keys: [apiKey], headers: options.headers, baseUrl }),
+      keyVariable,
+    },
     url: withPath(baseUrl, path),
     headers: {
       'content-type': 'application/json',
@@ -90,12 +107,4 @@ function isHeader(name: string, value: string): boolean {
   } catch {
     return false
   }
-}
-
-/** Any header may hold a secret: its value, the part after `Bearer`, and both as they stand in JSON. Longer ones first. */
-function secretsOf(apiKey: string | undefined, headers: readonly [string, string][]): string[] {
-  const values = headers.flatMap(([, value]) => [value.trim(), ...value.split(/\s+/)]).filter((it) => it.length >= 8)
-  const all = [...(apiKey === undefined ? [] : [apiKey]), ...values]
-  const escaped = all.map((it) => JSON.stringify(it).slice(1, -1))
-  return [...new Set([...all, ...escaped])].sort((a, b) => b.length - a.length)
 }

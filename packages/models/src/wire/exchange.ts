@@ -2,7 +2,7 @@
 import type { ModelReply } from '@oxbow/core'
 import { cutError, type Limits, limitError, startAnswer } from './answer.ts'
 import type { ReplyAssembler } from './assembler.ts'
-import type { Timeouts } from './clock.ts'
+import type { Clock, Timeouts } from './clock.ts'
 import { bodyError, type ErrorContext, httpError, networkError, redirectError } from './provider-errors.ts'
 import { sseReader } from './sse.ts'
 
@@ -53,8 +53,9 @@ export function exchange(
       endOfBody = setTimeout(succeed, END_OF_BODY_MS)
     }
     const events = sseReader((data) => {
-      if (answer.settled) return
-      if (data === '[DONE]') return end()
+      // What follows the end is no part of this answer.
+      if (answer.settled || whole) return
+      if (data === '[DONE]') return assembler.complete || assembler.mayEnd ? end() : fail(cutError(context, partial()))
       // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
       if (data.charCodeAt(0) !== openingBrace) return
       let value: object
@@ -67,7 +68,7 @@ export function exchange(
         return fail(bodyError(context, data, hint, { retryable: true, ...partial() }))
       }
       frame(value)
-      if (assembler.ended && !whole) end()
+      if (assembler.ended) end()
     })
     events.push(start)
     while (!answer.settled) {
@@ -86,7 +87,7 @@ export function exchange(
 
   /** The body is one document and no event stream. */
   const readDocument = async (start: Uint8Array, reader: Reader) => {
-    const text = await readRest(start, reader)
+    const text = await readRest(start, reader, clock)
     let value: object
     try {
       value = JSON.parse(text)
@@ -110,13 +111,15 @@ export function exchange(
       redirect: 'manual',
     })
     if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
-      return fail(redirectError(context, response.headers.get('location')))
+      return fail(redirectError(context, response.status, response.headers.get('location')))
     }
     if (!response.ok) {
       return fail(httpError(context, response.status, response.headers, await readError(response)))
     }
     const reader = boundedReader(response, limits.answerBytes)
-    const first = await reader.read()
+    // Some send empty lines as a sign of life, also before a document.
+    let first = await reader.read()
+    while (first !== undefined && firstCharacter(first) === '') first = await reader.read()
     if (answer.settled) return
     clock.firstByte()
     if (first === undefined) return fail(cutError(context, {}))
@@ -146,13 +149,13 @@ const errorBytes = 64 * 1024
 const tooLong = new Error('The body is longer than an answer may be.')
 
 /** The first character after a byte order mark and white space; no event stream begins with a bracket. */
-const firstCharacter = (bytes: Uint8Array): string =>
-  new TextDecoder().decode(bytes.subarray(0, 64)).trimStart().charAt(0)
+const firstCharacter = (bytes: Uint8Array): string => new TextDecoder().decode(bytes).trimStart().charAt(0)
 
-async function readRest(start: Uint8Array, reader: Reader): Promise<string> {
+async function readRest(start: Uint8Array, reader: Reader, clock: Clock): Promise<string> {
   const parts = [start]
   for (;;) {
     const bytes = await reader.read()
+    clock.progress()
     if (bytes === undefined) return new TextDecoder().decode(Buffer.concat(parts))
     parts.push(bytes)
   }

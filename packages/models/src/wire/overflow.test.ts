@@ -9,7 +9,7 @@ const context = {
   baseUrl: 'http://localhost/v1',
   path: '/chat/completions',
   format: 'chat',
-  secrets: [],
+  scrub: (it: string) => it,
 }
 const codeOf = (status: number, body: unknown): string =>
   httpError(context, status, new Headers(), typeof body === 'string' ? body : JSON.stringify(body)).code

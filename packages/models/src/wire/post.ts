@@ -24,6 +24,7 @@ export async function postJson(endpoint: Endpoint, body: object, signal: AbortSi
     get complete() {
       return document !== undefined
     },
+    mayEnd: false,
     ended: false,
     started: false,
     // What is wanted is the document.

@@ -1,6 +1,7 @@
 // What went wrong at a provider, as a ModelError: a typed code, a message that is safe to show and names the fix, and
 // the provider's own words, clipped, in `details`.
 import { ModelError, type ModelErrorCode, type ModelReply } from '@oxbow/core'
+import { addressOf, type Scrub, scrubbedError } from './secrets.ts'
 
 export interface ErrorContext {
   readonly provider: string
@@ -9,8 +10,8 @@ export interface ErrorContext {
   /** What the driver adds to the base URL, and how its format is called. */
   readonly path: string
   readonly format: string
-  /** What must not be shown when a provider repeats it, longer texts first. */
-  readonly secrets: readonly string[]
+  /** Takes out what must not be shown when a provider repeats it. */
+  readonly scrub: Scrub
   /** The environment variable that holds the key, where one is known. */
   readonly keyVariable?: string | undefined
 }
@@ -72,21 +73,22 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
   return new ModelError(
     'provider_error',
     `Could not reach ${context.provider} at ${addressOf(context.baseUrl)} (${reason}). Check the base URL and the network.`,
-    { retryable: true, cause },
+    { retryable: true, cause: scrubbedError(context.scrub, cause) },
   )
 }
 
 /** The endpoint sent us elsewhere. `location` as it came, relative or not. */
-export function redirectError(context: ErrorContext, location: string | null): ModelError {
+export function redirectError(context: ErrorContext, status: number, location: string | null): ModelError {
   const from = `${context.baseUrl.replace(/\/+$/, '')}${context.path}`
   const to = location !== null && URL.canParse(location, from) ? addressOf(new URL(location, from).href) : undefined
   const where =
     to === undefined
       ? 'elsewhere'
-      : `to ${clip(scrub(context, to.endsWith(context.path) ? to.slice(0, to.length - context.path.length) : to), 300)}`
+      : `to ${clip(context.scrub(to.endsWith(context.path) ? to.slice(0, to.length - context.path.length) : to), 300)}`
   return new ModelError(
     'invalid_request',
     `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
+    { status, details: { at: 'address' } },
   )
 }
 
@@ -98,7 +100,7 @@ export function bodyError(
   options: { readonly retryable?: boolean; readonly partial?: ModelReply } = {},
 ): ModelError {
   const message = `${context.provider} did not answer in the format of ${context.format}. ${hint}`
-  return new ModelError('provider_error', message, { details: { body: clip(scrub(context, body), 2000) }, ...options })
+  return new ModelError('provider_error', message, { details: { body: clip(context.scrub(body), 2000) }, ...options })
 }
 
 export function nativeFormatError(context: ErrorContext): ModelError {
@@ -175,16 +177,24 @@ function build(
   return new ModelError(code, advice(context, code, retryable, http, status) + saying, {
     retryable,
     details: {
-      body: clip(scrub(context, extra.body), 2000),
+      body: clip(context.scrub(extra.body), 2000),
       // Once more by itself: what logs it may not want to quote a provider, who may quote the conversation.
       ...(said === '' ? {} : { said }),
-      ...(extra.requestId === undefined ? {} : { requestId: scrub(context, extra.requestId) }),
+      ...(code === 'invalid_request' && (status === 404 || unknownModel.test(text)) && { at: 'model' }),
+      ...(extra.requestId === undefined ? {} : { requestId: context.scrub(extra.requestId) }),
     },
     ...(status === undefined ? {} : { status }),
     ...(extra.retryAfterMs === undefined ? {} : { retryAfterMs: extra.retryAfterMs }),
     ...(extra.partial === undefined ? {} : { partial: extra.partial }),
   })
 }
+
+/** Not the request is wrong but the moment. 424: the model of Bedrock failed behind its door. */
+const passing = new Set([408, 409, 424, 425])
+
+/** What providers say of a model that they do not have, with status 400 instead of 404. */
+const unknownModel =
+  /model.{0,60}(?:not.?found|not.?exist)|(?:unknown|no such|invalid) model|model_not_found|InvalidEndpointOrModel/i
 
 function classify(
   status: number | undefined,
@@ -194,8 +204,12 @@ function classify(
   // Google tells a wrong key with status 400.
   if (status === 401 || status === 403 || body.includes('API_KEY_INVALID')) return { code: 'auth', retryable: false }
   // Waiting does not fill an account. Google speaks of billing also where it says how long to wait.
-  const spent = /insufficient.?(quota|balance)|billing|arrears/i.test(text) && retryDelay(body) === undefined
-  if (status === 429 || (status === undefined && (spent || /rate.?limit|too many requests/i.test(text)))) {
+  const spent = /insufficient.?(quota|balance)|billing|arrear/i.test(text) && retryDelay(body) === undefined
+  if (
+    status === 429 ||
+    (status === 400 && /arrear/i.test(text)) ||
+    (status === undefined && (spent || /rate.?limit|too many requests/i.test(text)))
+  ) {
     return { code: 'rate_limited', retryable: !spent }
   }
   const refusedInput = status === undefined || (status >= 400 && status < 500 && status !== 404)
@@ -204,8 +218,9 @@ function classify(
   if (status === 503 || status === 529 || /overloaded|server_is_busy|insufficient_system_resource/i.test(text)) {
     return { code: 'overloaded', retryable: true }
   }
-  // 424: the model of Bedrock failed behind its door.
-  if (status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 424) {
+  // 421 and 499 tell of proxies on the way, and once more by the same way helps nobody.
+  if (status === 421 || status === 499) return { code: 'provider_error', retryable: false }
+  if (status !== undefined && status >= 400 && status < 500 && !passing.has(status)) {
     return { code: 'invalid_request', retryable: false }
   }
   if (status === undefined && /invalid_request|invalid_api_key|authentication|permission_error/i.test(text)) {
@@ -271,15 +286,5 @@ const clip = (text: string, length: number): string => {
   return line.length <= length ? line : `${line.slice(0, length)}…`
 }
 
-const scrub = ({ secrets }: ErrorContext, text: string): string =>
-  secrets.reduce((clean, secret) => clean.replaceAll(secret, '[key]'), text)
-
 /** Words of others, short and without secrets. */
-export const clean = (context: ErrorContext, text: string): string => clip(scrub(context, text), 300)
-
-/** The base URL without what could be secret in it. */
-export function addressOf(baseUrl: string): string {
-  if (!URL.canParse(baseUrl)) return 'its address'
-  const { protocol, host, pathname } = new URL(baseUrl)
-  return `${protocol}//${host}${pathname}`
-}
+export const clean = (context: ErrorContext, text: string): string => clip(context.scrub(text), 300)

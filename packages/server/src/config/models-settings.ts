@@ -7,7 +7,8 @@ const money = (description: string) =>
   z
     .number()
     .min(0)
-    .meta({ kind: 'number', description, allowed: 'US dollars per million tokens, 0 or more' } satisfies About)
+    .max(1_000_000)
+    .meta({ kind: 'number', description, allowed: 'US dollars per million tokens, from 0 to 1000000' } satisfies About)
 
 /** A table of `[models]`. */
 export const modelSettings = z.strictObject({

@@ -30,7 +30,7 @@ export const listedModel = z.object({
     .object({ variable: z.string(), present: z.boolean() })
     .optional()
     .describe('The environment variable of its key. Missing: it needs none.'),
-  price: price.optional().describe('Of the configuration, in US dollars per million tokens.'),
+  price: price.optional().describe('Of the configuration, else of the public list; in US dollars per million tokens.'),
   contextWindow: z.number().optional().describe('In tokens, as far as it is known.'),
   fallbacks: z.array(z.object({ model: z.string(), weight: z.number() })),
   health: health.optional().describe('In this process, once it is in use.'),

@@ -1,0 +1,52 @@
+// Numbers in options: one that cannot be meant is told where it is given, and not found out by what does not happen.
+import { OxbowError } from '@oxbow/core'
+
+export interface Bounds {
+  readonly least?: number
+  /** The number itself is too small, too. */
+  readonly above?: number
+  readonly most?: number
+  /** `Infinity` is whole, and stands for: no limit. */
+  readonly whole?: boolean
+}
+
+export type Numbers = Readonly<Record<string, readonly [value: number | undefined, bounds: Bounds]>>
+
+/** One line for each number that is not within its bounds. What is undefined was not given. */
+export function numberProblems(numbers: Numbers): string[] {
+  return Object.entries(numbers).flatMap(([name, [value, bounds]]) =>
+    value === undefined || isWithin(value, bounds) ? [] : [`${name} must be ${sentence(bounds)}, not ${String(value)}`],
+  )
+}
+
+/**
+ * @throws OxbowError `model_config`
+ * @example checkNumbers('requestQueue', { concurrency: [0, { least: 1, whole: true }] })
+ */
+export function checkNumbers(of: string, numbers: Numbers): void {
+  const problems = numberProblems(numbers)
+  if (problems.length > 0) throw new OxbowError('model_config', `${of}: ${problems.join('; ')}.`)
+}
+
+const isWithin = (value: number, { least = -Infinity, above = -Infinity, most = Infinity, whole }: Bounds): boolean =>
+  typeof value === 'number' &&
+  value >= least &&
+  (above === -Infinity || value > above) &&
+  value <= most &&
+  (!whole || Number.isInteger(value) || value === Infinity)
+
+const sentence = ({ least, above, most, whole }: Bounds): string =>
+  [
+    whole ? 'a whole number' : 'a number',
+    least === undefined ? '' : `from ${least} on`,
+    above === undefined ? '' : `above ${above}`,
+    most === undefined ? '' : `up to ${most}`,
+  ]
+    .filter((it) => it !== '')
+    .join(' ')
+
+/** Of how long something may take, in milliseconds. */
+export const DURATION: Bounds = { above: 0 }
+export const COUNT: Bounds = { least: 1, whole: true }
+/** Of one among several that are drawn. */
+export const WEIGHT: Bounds = { above: 0, most: 1e9 }

@@ -1,0 +1,103 @@
+// What no error may show: keys, and whatever in headers and addresses may be one. Providers repeat it as it is, inside
+// JSON or percent-encoded.
+
+/** Takes secrets out of a text. */
+export type Scrub = (text: string) => string
+
+/** Shorter values of headers and queries are words such as `eu` and `v1`. */
+const SHORTEST = 8
+/** A key that is as short as a word is one only where it stands alone. */
+const INSIDE_WORDS = 8
+
+export interface SecretSources {
+  /** Keys and passwords, however short. */
+  readonly keys?: readonly (string | undefined)[]
+  /** Any header may hold a secret: its value, and each part of it, such as the one after `Bearer`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly baseUrl?: string | undefined
+}
+
+/** @example scrubber({ keys: ['sk-secret'] })('refused sk-secret') // 'refused [key]' */
+export function scrubber({ keys = [], headers = {}, baseUrl = '' }: SecretSources): Scrub {
+  const inHeaders = Object.values(headers).flatMap((it) => [it.trim(), ...it.split(/[\s;,]+/), ...it.split(/[\s;,=]+/)])
+  const found = [
+    ...keys.flatMap((it) => it ?? []),
+    ...inHeaders.filter((it) => it.length >= SHORTEST),
+    ...secretsInAddress(baseUrl),
+  ]
+  const secrets = [...new Set(found)].filter((it) => it !== '').sort((a, b) => b.length - a.length)
+  if (secrets.length === 0) return (text) => text
+  const pattern = new RegExp(secrets.map(patternOf).join('|'), 'gu')
+  return (text) => text.replace(pattern, '[key]')
+}
+
+/** The base URL without what could be secret in it. */
+export function addressOf(baseUrl: string): string {
+  if (!URL.canParse(baseUrl)) return 'its address'
+  const { protocol, host, pathname } = new URL(baseUrl)
+  const path = pathname.split('/').map((it) => (looksLikeKey(it) ? '[key]' : it))
+  return `${protocol}//${host}${path.join('/')}`
+}
+
+/**
+ * The error again without secrets, its causes too: libraries put whole addresses into their messages, and a logger shows
+ * all of it. Fields of their own, which may hold the conversation, are left out.
+ */
+export function scrubbedError(scrub: Scrub, error: unknown, depth = 0): unknown {
+  if (!(error instanceof Error)) return typeof error === 'string' ? scrub(error) : undefined
+  const cause = depth < 4 ? scrubbedError(scrub, error.cause, depth + 1) : undefined
+  const clean = new Error(scrub(error.message), cause === undefined ? {} : { cause })
+  clean.name = error.name
+  clean.stack = scrub(error.stack ?? '')
+  const { code, errors } = error as { readonly code?: unknown; readonly errors?: unknown }
+  return Object.assign(clean, {
+    ...(typeof code === 'string' && { code }),
+    // A name with several addresses fails once for each.
+    ...(Array.isArray(errors) && depth < 4 && { errors: errors.map((it) => scrubbedError(scrub, it, depth + 1)) }),
+  })
+}
+
+function secretsInAddress(baseUrl: string): string[] {
+  if (!URL.canParse(baseUrl)) return []
+  const { searchParams, pathname, username, password } = new URL(baseUrl)
+  // `api-version=2025-04-01-preview` is none, and worth reading.
+  const query = [...searchParams].flatMap(([name, value]) => (/version$/i.test(name) ? [] : [value]))
+  return [
+    ...query.filter((it) => it.length >= SHORTEST / 2),
+    ...[username, password].map(decoded),
+    ...pathname.split('/').filter(looksLikeKey).map(decoded),
+  ]
+}
+
+/** Some gateways have the key in the path. Names of models and deployments are made of shorter words. */
+const looksLikeKey = (segment: string): boolean =>
+  /^(?:sk|pk|key|token)[-_]\w/i.test(segment) ||
+  /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i.test(segment) ||
+  (segment.match(/[a-z\d]{16,}/gi) ?? []).some((run) => /\d/.test(run) && /[a-z]/i.test(run))
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Each character as it is, behind backslashes, as `\u002d`, or as `%2D`. */
+function patternOf(secret: string): string {
+  const inside = Array.from(secret, (character) => {
+    const ways = [literal(character), ...(encoded(character) ?? [])]
+    if (character.length === 1) ways.push(`u${anyCase(character.charCodeAt(0).toString(16).padStart(4, '0'))}`)
+    return `\\\\{0,3}(?:${ways.join('|')})`
+  }).join('')
+  return secret.length >= INSIDE_WORDS ? inside : `(?<![\\p{L}\\d])${inside}(?![\\p{L}\\d])`
+}
+
+const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+function encoded(character: string): [string] | undefined {
+  if (!character.isWellFormed()) return undefined
+  return [[...Buffer.from(character)].map((byte) => `%${anyCase(byte.toString(16).padStart(2, '0'))}`).join('')]
+}
+
+const anyCase = (hex: string): string => hex.replace(/[a-f]/g, (it) => `[${it}${it.toUpperCase()}]`)
