@@ -89,7 +89,7 @@ export async function rowFilter(
     return {
       ability,
       and: (values) => filterOf([...all, ...narrowing(values, names, ids)]),
-      toSql: (options) => sqlOf(extra.rulesToAST(ability, 'read', 'row'), options),
+      toSql: (options) => sqlOf(extra.rulesToAST(ability, 'read', 'row'), ids, options),
     }
   }
   return filterOf(rules)

@@ -24,8 +24,12 @@ type Condition = NonNullable<ReturnType<typeof rulesToAST>>
 
 const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' }
 
-/** `null` is what no rule allows: no rows. */
-export function sqlOf(condition: Condition | null, options: SqlOptions = {}): Sql {
+/**
+ * `null` is what no rule allows: no rows.
+ *
+ * @param ids columns that hold ids of the identity. These are texts: where the database has numbers, it would take `007` for 7
+ */
+export function sqlOf(condition: Condition | null, ids: ReadonlySet<string>, options: SqlOptions = {}): Sql {
   checkFields(options, OPTIONS, (what) => new OxbowError('row_columns_invalid', `toSql(): ${what}.`))
   const { table, quote = '"', placeholder = () => '?' } = options
   const params: (string | number)[] = []
@@ -46,19 +50,24 @@ export function sqlOf(condition: Condition | null, options: SqlOptions = {}): Sq
     const { field } = rest as { field?: string }
     if (field === undefined) throw unknown(operator)
     const column = (table === undefined ? '' : `${name(table)}.`) + name(field)
-    if (operator === 'eq' || operator === 'ne') return isOneOf(column, [value], (operator === 'ne') !== no)
-    if (operator === 'in' || operator === 'nin') return isOneOf(column, value as unknown[], (operator === 'nin') !== no)
+    // MySQL, which has the backtick, calls it CHAR. SQLite takes both.
+    const text = ids.has(field) ? `CAST(${column} AS ${quote === '`' ? 'CHAR' : 'TEXT'})` : undefined
+    if (operator === 'eq' || operator === 'ne') return isOneOf(column, text, [value], (operator === 'ne') !== no)
+    if (operator === 'in' || operator === 'nin')
+      return isOneOf(column, text, value as unknown[], (operator === 'nin') !== no)
     const sign = COMPARISONS[operator]
     if (sign === undefined) throw unknown(operator)
-    const holds = `${column} ${sign} ${parameter(value)}`
+    const holds = `${text ?? column} ${sign} ${parameter(value)}`
     return no ? `(${column} IS NULL OR NOT ${holds})` : holds
   }
 
-  function isOneOf(column: string, values: readonly unknown[], no: boolean): string {
+  function isOneOf(column: string, text: string | undefined, values: readonly unknown[], no: boolean): string {
     const some = values.filter((it) => it !== null)
     const orNull = some.length < values.length
     if (some.length === 0) return orNull ? `${column} IS ${no ? 'NOT ' : ''}NULL` : no ? '1 = 1' : '1 = 0'
-    const list = `${column} ${no ? 'NOT ' : ''}IN (${some.map(parameter).join(', ')})`
+    const isIn = (what: string): string => `${what} ${no ? 'NOT ' : ''}IN (${some.map(parameter).join(', ')})`
+    // The column alone finds rows by an index, its text tells which of them are meant.
+    const list = text === undefined ? isIn(column) : no ? isIn(text) : `(${isIn(column)} AND ${isIn(text)})`
     // NULL is in no list; whether that counts depends on whether NULL is asked for.
     return orNull === no ? list : `(${column} IS NULL OR ${list})`
   }
