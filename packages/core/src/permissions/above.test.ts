@@ -15,9 +15,9 @@ const strictest = (all: readonly Verdict[]): Verdict => all.reduce((a, b) => (ST
 /** What one agent by itself says, written down apart from the gate. */
 function alone(mode: Mode, effect: Effect, rule: Kind): Verdict {
   const free = (): Verdict => {
-    if (rule === 'deny' || rule === 'ask') return rule
+    if (rule === 'deny' || (mode === 'explore' && effect !== 'read')) return 'deny'
+    if (rule === 'ask') return 'ask'
     if (mode === 'bypass' || effect === 'read') return 'allow'
-    if (mode === 'explore') return 'deny'
     return rule === 'allow' ? 'allow' : 'ask'
   }
   const verdict = free()

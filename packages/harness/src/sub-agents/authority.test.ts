@@ -15,9 +15,9 @@ const STRENGTH = { allow: 0, ask: 1, deny: 2 } as const
 /** What one agent by itself says, written down apart from the gate. */
 function alone(mode: Mode, effect: (typeof EFFECTS)[number], rule: Kind): Verdict {
   const free = (): Verdict => {
-    if (rule === 'deny' || rule === 'ask') return rule
+    if (rule === 'deny' || (mode === 'explore' && effect !== 'read')) return 'deny'
+    if (rule === 'ask') return 'ask'
     if (mode === 'bypass' || effect === 'read') return 'allow'
-    if (mode === 'explore') return 'deny'
     return rule === 'allow' ? 'allow' : 'ask'
   }
   const verdict = free()
