@@ -6,7 +6,7 @@ const arrows: Record<string, string[]> = {
   models: ['core'],
   backends: ['core'],
   testing: ['core'],
-  harness: ['core'],
+  harness: ['core', 'knowledge'],
   knowledge: [],
   server: ['core', 'models', 'backends'],
   oxbow: ['core', 'models', 'backends', 'harness', 'knowledge', 'server', 'testing'],

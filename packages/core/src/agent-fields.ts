@@ -101,6 +101,7 @@ const CAPABILITY: Fields<Capability> = {
   middleware: listOf(middleware),
   prompt: listOf(fieldsOf(SECTION)),
   compaction: callable,
+  review: callable,
   allow: listOf(text),
   agents: listOf(anything),
 }

@@ -7,6 +7,7 @@ import type { Model, ToolSpec } from './model.ts'
 import type { Part } from './part.ts'
 import type { Policy } from './permissions/gate.ts'
 import type { Prompt, PromptSection } from './prompt.ts'
+import type { Reviewer } from './reviewer.ts'
 import type { Tool } from './tool.ts'
 
 export interface AgentLimits extends Limits {
@@ -48,6 +49,8 @@ export interface Agent {
   readonly hooks: Hooks
   readonly limits: AgentLimits
   readonly compactor: Compactor | undefined
+  /** Those of its capabilities, in one. */
+  readonly review: Reviewer | undefined
   /** Those that it may start. */
   readonly agents: readonly Agent[]
   /** Where each part came from, for people. */

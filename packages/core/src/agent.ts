@@ -12,6 +12,7 @@ import { partsOf } from './part.ts'
 import type { Mode, Policy } from './permissions/gate.ts'
 import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
 import { prompt } from './prompt.ts'
+import type { Reviewer } from './reviewer.ts'
 import type { Tool } from './tool.ts'
 
 export type { Agent, AgentLimits, AgentParts }
@@ -120,12 +121,26 @@ export function agent(definition: AgentDefinition): Agent {
     hooks: compose(parts.middleware.map((it) => it.it)),
     limits,
     compactor,
+    review: reviewerOf(capabilities),
     agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.it),
     parts,
     sampling: {
       ...(temperature !== undefined && { temperature }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     },
+  }
+}
+
+/** The first finding counts. */
+function reviewerOf(capabilities: readonly Capability[]): Reviewer | undefined {
+  const reviewers = capabilities.flatMap((it) => it.review ?? [])
+  if (reviewers.length === 0) return undefined
+  return (answer) => {
+    for (const review of reviewers) {
+      const finding = review(answer)
+      if (finding !== undefined) return finding
+    }
+    return undefined
   }
 }
 

@@ -3,6 +3,7 @@ import type { Agent } from './agent-type.ts'
 import type { CompactorFor } from './compactor.ts'
 import type { Middleware } from './middleware.ts'
 import type { PromptSection } from './prompt.ts'
+import type { Reviewer } from './reviewer.ts'
 import type { Tool } from './tool.ts'
 
 export interface Capability {
@@ -15,6 +16,8 @@ export interface Capability {
   readonly compaction?: CompactorFor
   /** Calls of its own tools that run without asking, as rules. The agent's own `ask` and `deny` are stronger. */
   readonly allow?: readonly string[]
+  /** Looks at the last answer of a turn; the model may mend once what it finds. */
+  readonly review?: Reviewer
   /** Agents that its tools start; every engine that has the agent has these, too. */
   readonly agents?: readonly Agent[]
 }

@@ -1,6 +1,7 @@
 // What to do next, as a pure function of the turn's state.
 import { type Budget, overBudget } from './budget.ts'
 import type { Event, EventBody, Failure } from './events/types.ts'
+import type { Finding } from './reviewer.ts'
 import type { CallState, TurnState } from './state.ts'
 
 export interface Limits {
@@ -30,13 +31,22 @@ export type Action =
   | { readonly type: 'act'; readonly calls: readonly CallState[] }
   /** Validate the structured answer. */
   | { readonly type: 'check' }
+  /** Store what is wrong with the answer; `again`: the model answers once more. */
+  | { readonly type: 'review'; readonly step: number; readonly finding: Finding; readonly again: boolean }
   /** Make the conversation shorter before the model is called. */
   | { readonly type: 'compact'; readonly step: number; readonly reason: CompactionReason }
   | { readonly type: 'wait'; readonly reason: PauseReason }
   | { readonly type: 'finish'; readonly ending: Ending }
 
-/** `due`: whether the conversation is to be compacted; undefined for an agent that cannot. */
-export function decide(turn: TurnState, limits: Limits, due?: () => CompactionReason | undefined): Action {
+/** What an agent can do that not every agent can. */
+export interface Judges {
+  /** Whether the conversation is to be compacted. */
+  readonly due?: (() => CompactionReason | undefined) | undefined
+  /** What is wrong with the last answer. */
+  readonly review?: ((text: string) => Finding | undefined) | undefined
+}
+
+export function decide(turn: TurnState, limits: Limits, { due, review }: Judges = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -87,6 +97,13 @@ export function decide(turn: TurnState, limits: Limits, due?: () => CompactionRe
       ? next()
       : finish({ type: 'turn.failed', error: outputInvalid(turn) })
   }
+  if (reply.reviewed === 'again') return next()
+  const finding = reply.reviewed === undefined ? review?.(reply.text) : undefined
+  if (finding !== undefined) {
+    const mayMend = turn.toolsOffered && turn.corrected === undefined && reply.finishReason === 'stop'
+    const again = mayMend && overBudget(turn, limits.budget) === undefined
+    return { type: 'review', step: turn.step, finding, again }
+  }
   if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
 }
@@ -105,6 +122,11 @@ export function consequence(turn: TurnState, action: Action): EventBody[] {
     return [{ type: 'step.started', turnId, step: action.step, toolsOffered: action.toolsOffered }]
   if (action.type === 'wait' && turn.paused === undefined)
     return [{ type: 'turn.paused', turnId, reason: action.reason }]
+  if (action.type === 'review') {
+    const { step, finding, again } = action
+    const { correction, items, ...told } = finding
+    return [{ type: 'reply.reviewed', turnId, step, ...told, items: [...items], ...(again && { correction }) }]
+  }
   if (action.type === 'finish') return [...closeCalls(turn), { ...action.ending, turnId }]
   return []
 }

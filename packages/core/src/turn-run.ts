@@ -88,10 +88,13 @@ export function turnRun(options: {
   const totalMs = first.options.totalTimeoutMs ?? agent.limits.totalTimeoutMs
   const idleMs = first.options.idleTimeoutMs ?? agent.limits.idleTimeoutMs
 
-  const { compactor } = agent
+  const { compactor, review } = agent
   const next = (turn: TurnState, state: SessionState): Action =>
     failure === undefined || turn.interrupt !== undefined
-      ? decide(turn, agent.limits, compactor && (() => compactor.due(state)))
+      ? decide(turn, agent.limits, {
+          due: compactor && (() => compactor.due(state)),
+          review: review && ((text) => review({ text, slots: state.slots, messages: state.messages })),
+        })
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 
   const stop = (reason: StopReason, why?: Failure): void => {
@@ -154,10 +157,15 @@ export function turnRun(options: {
         () =>
           log.append((draft: Draft) => {
             draft.add(...build(mine(draft.state.turn), draft.state))
-            const after = draft.state.turn
-            if (after?.turnId !== turnId) return
-            if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
-            draft.add(...consequence(after, next(after, draft.state)))
+            for (;;) {
+              const after = draft.state.turn
+              if (after?.turnId !== turnId) return
+              if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
+              const action = next(after, draft.state)
+              draft.add(...consequence(after, action))
+              // With what is wrong with an answer stands what comes of it.
+              if (action.type !== 'review') return
+            }
           }),
       )
       clock.touch()

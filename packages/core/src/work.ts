@@ -59,6 +59,8 @@ function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promi
       return action.begun ? think(run) : run.write(() => [])
     case 'compact':
       return compact(run, action)
+    case 'review':
+      return run.write(() => [])
     case 'act':
       return act(run, action.calls)
     case 'check':

@@ -1,4 +1,5 @@
 export * from './compaction/index.ts'
+export { type KnowledgeOptions, knowledge, type Searchable } from './knowledge/knowledge.ts'
 export { type McpCapability, mcp } from './mcp/mcp.ts'
 export type { McpAuth, McpTokenStore } from './mcp/oauth.ts'
 export type {

@@ -1,6 +1,6 @@
 // Which files belong to what was added.
 import { readdir, stat } from 'node:fs/promises'
-import { basename, join, relative, sep } from 'node:path'
+import { basename, join, relative, resolve, sep } from 'node:path'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from './errors.ts'
 import { isReadable } from './parse/parse.ts'
 
@@ -50,4 +50,25 @@ export async function mustExist(path: string): Promise<void> {
   await stat(path).catch((cause: unknown) => {
     throw new KnowledgeError('not_found', `There is no file or folder ${path}.`, { cause })
   })
+}
+
+/**
+ * Looks at the names of all documents below these files and folders, without reading them. Throws a KnowledgeError:
+ * `not_found`, or `duplicate_document` when two have one name, so that a citation would not mean one of them.
+ */
+export async function uniqueNames(paths: readonly string[]): Promise<string[]> {
+  const found = new Map<string, string>()
+  for (const root of new Set(paths.map((it) => resolve(it)))) {
+    await mustExist(root)
+    for (const { name, path } of (await filesOf(root)).files) {
+      const other = found.get(name) ?? path
+      if (other !== path)
+        throw new KnowledgeError(
+          'duplicate_document',
+          `Two documents are called ${name}: ${other} and ${path}. Rename one, so that a citation means one of them.`,
+        )
+      found.set(name, path)
+    }
+  }
+  return [...found.keys()]
 }

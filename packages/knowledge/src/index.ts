@@ -1,5 +1,6 @@
 export { type Citation, checkCitations } from './citations.ts'
 export type { Embedder } from './embedder.ts'
+export { uniqueNames } from './files.ts'
 export { KnowledgeError, type KnowledgeErrorCode } from './errors.ts'
 export { evaluate, type LabelledQuery, parseLabels, type Quality } from './evaluate.ts'
 export type { IndexReport } from './indexing.ts'

@@ -8,7 +8,7 @@ import type { IndexProgress } from './progress.ts'
 import type { DocumentInfo, Problem } from './reading.ts'
 import { type Reranker, type SearchOptions, type SearchResult, search } from './search.ts'
 import { startThread } from './thread-client.ts'
-import { type Watching, watchRoots } from './watch.ts'
+import type { Watching } from './watch.ts'
 
 export interface KnowledgeOptions {
   /** The file of the index; made when it is missing. */
@@ -117,6 +117,8 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
     documents: () => thread.ask('documents'),
     problems: () => thread.ask('problems'),
     async watch(onReport) {
+      // Who does not watch does not load what that takes.
+      const { watchRoots } = await import('./watch.ts')
       return watchRoots(await thread.ask('roots'), () => knowledge.refresh(), onReport, closing.signal)
     },
     async close() {

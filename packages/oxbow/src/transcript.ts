@@ -82,6 +82,10 @@ export function transcript(style: Style): Transcript {
         const edited = event.arguments && `, with other arguments: ${printable(JSON.stringify(event.arguments))}`
         return `${close()}${style.dim(`(${event.verdict}${by}${edited ?? ''}${why})`)}\n`
       }
+      case 'reply.reviewed': {
+        const again = event.correction === undefined ? '' : ' It is asked to answer once more.'
+        return `${close()}${style.red(`! ${printable(event.message)}${again}`)}\n`
+      }
       case 'context.compacted': {
         if (event.messages === undefined) return ''
         const { tokensBefore, tokensAfter, messagesBefore, messagesAfter } = event

@@ -445,6 +445,17 @@ const bodies = [
     .describe('The answer did not satisfy the schema; the model is told why and asked again.'),
   z
     .object({
+      type: z.literal('reply.reviewed'),
+      turnId,
+      step,
+      code: z.string(),
+      message: z.string().describe('Safe to show to end users.'),
+      items: z.array(z.string()).describe('What it is about, as it stands in the answer.'),
+      correction: z.string().optional().describe('What the model is told, which then answers once more.'),
+    })
+    .describe('Something is wrong with the answer, such as a citation of what was never retrieved.'),
+  z
+    .object({
       type: z.literal('turn.paused'),
       turnId,
       reason: z.enum(['approval', 'external', 'manual', 'recovery_limit']),

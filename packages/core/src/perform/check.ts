@@ -5,15 +5,23 @@ import type { TurnRun } from '../turn-run.ts'
 export async function check(run: TurnRun): Promise<void> {
   const turn = run.turn()
   const { schema } = turn.options.output!
-  const verdict = await judge(turn.reply!.text, schema)
+  const { text } = turn.reply!
+  const verdict = await judge(text, schema)
+  const { slots, messages } = run.log.state
+  // What another program or agent takes for true must not be wrong: it is refused like an answer of the wrong form.
+  const finding = 'value' in verdict ? run.agent.review?.({ text, slots, messages }) : undefined
   const { turnId } = run
   await run.write((now) => {
     // A steering input came in between: the answer is not the last word any more.
     if (now.steers.length > 0 || now.interrupt !== undefined) return []
+    if (finding !== undefined)
+      return [{ type: 'output.rejected', turnId, step: now.step, message: `${finding.correction} ${AGAIN}` }]
     if ('value' in verdict) return [{ type: 'turn.finished', turnId, reason: 'completed', output: verdict.value }]
     return [{ type: 'output.rejected', turnId, step: now.step, message: verdict.message }]
   })
 }
+
+const AGAIN = 'Answer again with one JSON value and nothing else.'
 
 async function judge(text: string, schema: Record<string, unknown>): Promise<{ value: unknown } | { message: string }> {
   let value: unknown
@@ -23,7 +31,7 @@ async function judge(text: string, schema: Record<string, unknown>): Promise<{ v
     return {
       message:
         `Your answer is not valid JSON (${(error as Error).message}). ` +
-        `Answer again with one JSON value and nothing else. It must fit this JSON Schema: ${JSON.stringify(schema)}`,
+        `${AGAIN} It must fit this JSON Schema: ${JSON.stringify(schema)}`,
     }
   }
   const validate = await validatorFor(schema, 'the requested output')
@@ -31,7 +39,7 @@ async function judge(text: string, schema: Record<string, unknown>): Promise<{ v
   return {
     message:
       `Your answer does not fit the requested schema: ${describeErrors(validate)}. ` +
-      `Answer again with one JSON value and nothing else. JSON Schema: ${JSON.stringify(schema)}`,
+      `${AGAIN} JSON Schema: ${JSON.stringify(schema)}`,
   }
 }
 

@@ -34,6 +34,8 @@ export function hintsOf(): { of(event: Event): Hint[] } {
           return []
         case 'output.rejected':
           return [{ source: 'output_rejected', text: event.message }]
+        case 'reply.reviewed':
+          return [{ source: event.code, text: event.message }]
         case 'context.compacted':
           if (event.messages === undefined) return []
           return [

@@ -1,0 +1,157 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memory } from '@oxbow/backends'
+import { type AgentDefinition, agent, createEngine, type Event, type Session } from '@oxbow/core'
+import { type Embedder, openKnowledge } from '@oxbow/knowledge'
+import { openaiChat } from '@oxbow/models'
+import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { eventsOf } from '../harness.fixture.ts'
+import { knowledge, subAgents } from '../index.ts'
+
+const PAGE = '# Keys\n\nA key is rotated every ninety days.\n'
+const down: Embedder = { id: 'down', embed: () => Promise.reject(new Error('nobody answers')) }
+
+interface Bench {
+  readonly session: Session
+  readonly server: ScriptedModel
+  /** The id of the one passage. */
+  readonly id: string
+}
+
+type Scripts = (id: string) => Record<string, readonly Reply[]>
+
+/** An agent `helper` with a knowledge base of one passage; `more` is added to its definition. */
+async function bench(
+  scripts: Scripts,
+  {
+    embedder,
+    more,
+  }: { embedder?: Embedder; more?: (own: Pick<AgentDefinition, 'model' | 'capabilities'>) => object } = {},
+): Promise<Bench> {
+  const directory = mkdtempSync(join(tmpdir(), 'oxbow-agent-knowledge-'))
+  mkdirSync(join(directory, 'docs'))
+  writeFileSync(join(directory, 'docs/keys.md'), PAGE)
+  const base = openKnowledge({ path: join(directory, 'index.db'), ...(embedder && { embedder }) })
+  await base.add([join(directory, 'docs')])
+  const [hit] = (await base.search('key rotation')).hits
+  const server = await scriptedModel({ scripts: scripts(hit!.id) })
+  const model = (name: string) => openaiChat({ provider: 'test', model: name, baseUrl: server.url })
+  const capabilities = [knowledge({ knowledge: base })]
+  const helper = agent({
+    name: 'helper',
+    model: model('helper'),
+    instructions: 'You help.',
+    capabilities,
+    ...more?.({ model: model('reader'), capabilities }),
+  })
+  const engine = createEngine({ backend: memory(), agents: [helper] })
+  onTestFinished(async () => {
+    await engine.stop(0)
+    await server.close()
+    await base.close()
+    rmSync(directory, { recursive: true })
+  })
+  return { session: engine.session({ user: 'ann' }), server, id: hit!.id }
+}
+
+const retrieve = (query = 'key rotation'): Reply => ({ calls: [{ name: 'retrieve', arguments: { query } }] })
+const told = ({ server }: Bench): string => String(server.requests.at(-1)!.messages.at(-1)!.content)
+const reviewed = async ({ session }: Bench) =>
+  (await eventsOf(session)).filter((it): it is Event<'reply.reviewed'> => it.type === 'reply.reviewed')
+
+const INVENTED = 'keys.md#000000000000'
+
+describe('Y11: the tool retrieve', () => {
+  test('gives passages with their ids as data, and tells which channels have answered', async () => {
+    const it = await bench((id) => ({ helper: [retrieve(), { text: `Every ninety days [${id}].` }] }))
+    expect((await it.session.run('How often?')).text).toBe(`Every ninety days [${it.id}].`)
+    expect(told(it)).toMatch(
+      /^<data id="[0-9a-f]{16}" title="passages">\n\[keys\.md#[0-9a-f]{12}\] Keys\n[\s\S]*ninety days[\s\S]*<\/data id="[0-9a-f]{16}">\n\(searched by keyword\)$/,
+    )
+    expect(await reviewed(it)).toEqual([])
+  })
+
+  test('says that nothing matches', async () => {
+    const it = await bench(() => ({ helper: [retrieve('zebras'), { text: 'I do not know.' }] }))
+    await it.session.run('Zebras?')
+    expect(told(it)).toBe('Nothing in the knowledge base matches. (searched by keyword)')
+  })
+
+  test('tells of a channel that failed, and serves from the other', async () => {
+    const it = await bench((id) => ({ helper: [retrieve(), { text: `Ninety [${id}].` }] }), { embedder: down })
+    await it.session.run('How often?')
+    expect(told(it)).toContain('(searched by keyword; vector failed: nobody answers)')
+  })
+})
+
+describe('Y11: a citation', () => {
+  test('of what was not retrieved is told to the model, which answers once more', async () => {
+    const it = await bench((id) => ({
+      helper: [retrieve(), { text: `Never [${INVENTED}].` }, { text: `Every ninety days [${id}].` }],
+    }))
+    expect((await it.session.run('How often?')).text).toBe(`Every ninety days [${it.id}].`)
+    expect(await reviewed(it)).toMatchObject([
+      { code: 'citation_unknown', items: [INVENTED], correction: expect.stringContaining('Retrieve it') },
+    ])
+    expect(told(it)).toContain(`Your answer cites [${INVENTED}]`)
+  })
+
+  test('that stays wrong is flagged, with the end of the turn in one append', async () => {
+    const it = await bench(() => ({ helper: [{ text: `Never [${INVENTED}].` }, { text: `Never, [${INVENTED}].` }] }))
+    const { status, text } = await it.session.run('How often?')
+    expect([status, text]).toEqual(['finished', `Never, [${INVENTED}].`])
+    expect(it.server.requests).toHaveLength(2)
+    const events = await eventsOf(it.session)
+    const [first, second] = await reviewed(it)
+    expect([first!.correction === undefined, second!.correction === undefined]).toEqual([false, true])
+    expect(second!.message).toBe(`The answer cites what was not retrieved in this conversation: [${INVENTED}].`)
+    expect(events.at(-1)).toMatchObject({ type: 'turn.finished', seq: second!.seq + 1 })
+  })
+
+  test('of what an earlier turn has retrieved is known', async () => {
+    const it = await bench((id) => ({ helper: [retrieve(), { text: 'Done.' }, { text: `Ninety [${id}].` }] }))
+    await it.session.run('Look.')
+    await it.session.run('How often?')
+    expect(await reviewed(it)).toEqual([])
+  })
+
+  test('of an id of another session is not known', async () => {
+    const it = await bench((id) => ({ helper: [{ text: `Ninety [${id}].` }, { text: 'I have not looked.' }] }))
+    await it.session.run('How often?')
+    expect(await reviewed(it)).toMatchObject([{ items: [it.id] }])
+  })
+
+  test('that another agent has retrieved is known; an invented one is refused in what it hands over', async () => {
+    const handOff = (id: string): Reply => ({
+      text: JSON.stringify({
+        status: 'done',
+        conclusion: `Every ninety days [${id}].`,
+        facts: [],
+        open_questions: [],
+      }),
+    })
+    const it = await bench(
+      (id) => ({
+        helper: [
+          { calls: [{ name: 'agent_spawn', arguments: { agent: 'reader', task: 'How often?' } }] },
+          { text: `Every ninety days [${id}].` },
+        ],
+        reader: [retrieve(), handOff(INVENTED), handOff(id)],
+      }),
+      {
+        more: (own) => ({
+          capabilities: [
+            ...own.capabilities!,
+            subAgents([{ description: 'Reads.', agent: agent({ name: 'reader', instructions: 'Read.', ...own }) }]),
+          ],
+        }),
+      },
+    )
+    await it.session.run('How often?')
+    expect(await reviewed(it)).toEqual([])
+    const asked = it.server.requests.filter((request) => request.model === 'reader')
+    expect(String(asked.at(-1)!.messages.at(-1)!.content)).toContain(`Your answer cites [${INVENTED}]`)
+  })
+})

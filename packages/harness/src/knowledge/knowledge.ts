@@ -1,0 +1,86 @@
+// A knowledge base as a capability: a tool that finds passages, and a look at what the answer cites.
+import { bounded, type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
+import type { Hit, SearchResult } from '@oxbow/knowledge'
+import { citationsReviewer } from './citations.ts'
+
+/** What `openKnowledge` of `@oxbow/knowledge` returns is one. */
+export interface Searchable {
+  search(question: string, options: { readonly k: number; readonly signal: AbortSignal }): Promise<SearchResult>
+}
+
+export interface KnowledgeOptions {
+  readonly knowledge: Searchable
+  /** Passages that one search gives, at most. Default 5. */
+  readonly passages?: number
+}
+
+/** So many of the passages that were retrieved last may be cited; a session that retrieves more forgets the oldest. */
+const MOST_REMEMBERED = 1_000
+
+/** The ids of the passages that this session has retrieved, the newest last. */
+const retrieved = slot({
+  name: 'retrieved-passages',
+  initial: [] as readonly string[],
+  reduce: (known, found: readonly string[]) =>
+    [...known.filter((it) => !found.includes(it)), ...found].slice(-MOST_REMEMBERED),
+})
+
+/**
+ * Gives an agent the tool `retrieve`, and checks what its answers cite: an id that this session has not retrieved is told to
+ * the model, which may answer once more; what is wrong then is stored as `reply.reviewed` and shown to whoever watches.
+ *
+ * @example
+ * const base = openKnowledge({ path: '.oxbow/knowledge.db' })
+ * await base.add(['docs'])
+ * const helper = agent({ name: 'helper', model, instructions: 'Help.', capabilities: [knowledge({ knowledge: base })] })
+ */
+export function knowledge({ knowledge: base, passages = 5 }: KnowledgeOptions): Capability {
+  return {
+    name: 'knowledge',
+    tools: [retrieveTool(base, passages)],
+    prompt: [{ title: 'Citations', text: RULE }],
+    review: citationsReviewer((slots) => slotValue(slots, retrieved)),
+  }
+}
+
+const RULE =
+  'After each statement that you take from a retrieved passage, cite its id as it is written, in brackets, for example ' +
+  '[setup.md#1a2b3c4d5e6f]. Never cite an id that was not retrieved.'
+
+function retrieveTool(base: Searchable, k: number): Tool {
+  return tool({
+    name: 'retrieve',
+    description:
+      'Searches the knowledge base and returns passages, each with an id in brackets. Cite the ids of the passages that ' +
+      'you use, exactly as they are written.',
+    effects: ['read'],
+    input: {
+      type: 'object',
+      properties: { query: { type: 'string', description: 'What to look for.', minLength: 1, maxLength: 500 } },
+      required: ['query'],
+      additionalProperties: false,
+    },
+    async run({ query }, { signal, state }) {
+      const { hits, channels } = await base.search(String(query), { k, signal })
+      const answered = inWords(channels)
+      if (hits.length === 0) return `Nothing in the knowledge base matches. (${answered})`
+      state.change(
+        retrieved,
+        hits.map((it) => it.id),
+      )
+      return `${bounded('passages', hits.map(passageText).join('\n\n'))}\n(${answered})`
+    },
+  })
+}
+
+function passageText({ id, title, headings, page, text }: Hit): string {
+  const place = headings.length > 0 ? headings.join(' › ') : (title ?? '')
+  return `[${id}] ${place}${page === undefined ? '' : `, page ${page}`}\n${text}`
+}
+
+/** Which channels have answered, and which should have: what is not found may be there all the same. */
+function inWords(channels: SearchResult['channels']): string {
+  const answered = channels.filter((it) => it.status === 'answered').map((it) => it.channel)
+  const failed = channels.filter((it) => it.status === 'failed').map((it) => `${it.channel} failed: ${it.reason}`)
+  return [`searched by ${answered.length === 0 ? 'nothing' : answered.join(', ')}`, ...failed].join('; ')
+}
