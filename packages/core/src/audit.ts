@@ -7,6 +7,9 @@ import type { CallState, SessionState } from './state.ts'
 /** Names of the arguments of a tool whose values must not be kept. */
 export type SecretsOf = (agent: string, tool: string) => readonly string[]
 
+/** Characters that are kept of arguments that are no JSON object. */
+const MOST_UNREADABLE = 1_000
+
 /** The record of an event, from the state after it; undefined for events that the audit log does not hold. */
 export function auditOf(
   key: SessionKey,
@@ -14,8 +17,7 @@ export function auditOf(
   event: Event,
   secretsOf: SecretsOf,
 ): AuditRecord | undefined {
-  if (event.type !== 'call.decided' && event.type !== 'approval.resolved' && event.type !== 'call.finished')
-    return undefined
+  if (!isAudited(event)) return undefined
   const { turn } = state
   const call = turn?.calls.find((it) =>
     event.type === 'approval.resolved'
@@ -38,11 +40,12 @@ export function auditOf(
     callId: call.callId,
     tool,
     principal: withoutCredential(turn.principal),
-    arguments: withoutSecrets(argumentsOf(call, event), secretsOf(agent, tool)),
+    arguments: argumentsOf(call, event, secretsOf(agent, tool)),
     decision: event.type === 'approval.resolved' ? event.verdict : decided?.decision,
     rule: event.type === 'approval.resolved' ? approval?.requested.rule : decided?.rule,
     reason: event.type === 'approval.resolved' ? event.reason : decided?.reason,
     approver: resolved?.principal?.user,
+    ...(event.type === 'external.resolved' && { broughtBy: event.principal.user }),
     ...(event.type === 'approval.resolved' && event.remember !== undefined && { remember: event.remember }),
     operationId: call.started?.operationId,
     status: event.type === 'call.finished' ? event.status : undefined,
@@ -51,8 +54,34 @@ export function auditOf(
 
 const withoutCredential = ({ credential: _, ...principal }: Principal): Principal => principal
 
-const argumentsOf = ({ decided, approval }: CallState, event: Event): Record<string, unknown> =>
-  (event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments) ?? {}
+type Audited = Event<AuditRecord['event']>
+
+const isAudited = (event: Event): event is Audited =>
+  event.type === 'call.decided' ||
+  event.type === 'approval.resolved' ||
+  event.type === 'external.resolved' ||
+  event.type === 'call.finished'
+
+function argumentsOf(
+  { decided, approval, arguments: written }: CallState,
+  event: Audited,
+  secrets: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const judged =
+    event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments
+  return withoutSecrets(judged ?? asWritten(written, secrets), secrets)
+}
+
+/** A call that is refused before anybody judges it: its arguments may be anything. */
+function asWritten(text: string, secrets: readonly string[]): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {
+    // Told as it is.
+  }
+  return { unreadable: secrets.length === 0 ? text.slice(0, MOST_UNREADABLE) : '[redacted]' }
+}
 
 export const withoutSecrets = (
   given: Readonly<Record<string, unknown>>,

@@ -35,10 +35,11 @@ export interface AuditRecord {
   /** The event that it describes. */
   readonly seq: number
   readonly at: number
-  readonly event: 'call.decided' | 'approval.resolved' | 'call.finished'
+  readonly event: 'call.decided' | 'approval.resolved' | 'external.resolved' | 'call.finished'
   readonly turnId: string
   readonly callId: string
   readonly tool: string
+  /** Who asked, as they were when the turn began. */
   readonly principal: Principal
   /** Without the values that the tool marks as secret. */
   readonly arguments: Readonly<Record<string, unknown>>
@@ -47,6 +48,8 @@ export interface AuditRecord {
   readonly reason: string | undefined
   /** Who decided on the approval. */
   readonly approver: string | undefined
+  /** Of `external.resolved`: who brought the result of an external call. */
+  readonly broughtBy?: string
   /** The rule that was accepted with it. Missing in records that are older than the field. */
   readonly remember?: Event<'approval.resolved'>['remember']
   readonly operationId: string | undefined

@@ -15,7 +15,7 @@ const time = z
 
 const record = z.object({
   at: z.number().describe('Milliseconds since 1970.'),
-  event: z.enum(['call.decided', 'approval.resolved', 'call.finished']),
+  event: z.enum(['call.decided', 'approval.resolved', 'external.resolved', 'call.finished']),
   tenant: z.string(),
   userId: z.string().describe('Whose session it was.'),
   sessionId: z.string(),
@@ -23,12 +23,15 @@ const record = z.object({
   turnId: z.string(),
   callId: z.string(),
   tool: z.string(),
-  principal: z.looseObject({ user: z.string() }).describe('Who asked.'),
-  arguments: z.record(z.string(), z.unknown()).describe('Without what the tool marks as secret.'),
+  principal: z.looseObject({ user: z.string() }).describe('Who asked, as they were when their turn began.'),
+  arguments: z
+    .record(z.string(), z.unknown())
+    .describe('Without what the tool marks as secret. `unreadable`: what the model wrote was no JSON object.'),
   decision: z.string().optional(),
   rule: z.string().optional().describe('What decided.'),
   reason: z.string().optional(),
   approver: z.string().optional().describe('Who decided on the approval.'),
+  broughtBy: z.string().optional().describe('Who brought the result of an external call.'),
   remember: acceptedRule.optional().describe('The rule that was accepted together with the approval.'),
   operationId: z.string().optional(),
   status: status.optional().describe('How the call ended.'),
