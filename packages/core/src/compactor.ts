@@ -1,7 +1,14 @@
 // The border to what makes long conversations shorter. `compaction()` of @oxbow/harness is one.
 import type { CompactionReason } from './decide.ts'
 import type { Event, EventBody, Failure, Message } from './events/types.ts'
-import { type Model, type ModelCallOptions, soundUsage, type ToolSpec } from './model.ts'
+import {
+  type Model,
+  type ModelCallOptions,
+  type ModelReply,
+  type ModelRequest,
+  soundUsage,
+  type ToolSpec,
+} from './model.ts'
 import type { SessionState } from './state.ts'
 
 /** The conversation, and how much of it the provider has counted. */
@@ -36,6 +43,8 @@ export interface CompactionRequest {
   readonly id: string
   /** For the model that summarises. Without it, none is called: the result tells what would go. */
   readonly call: ModelCallOptions | undefined
+  /** Asks that model through the agent's middleware, which sees each request to a model. With `call`. */
+  readonly generate?: ((model: Model, request: ModelRequest) => Promise<ModelReply>) | undefined
 }
 
 export interface Compaction

@@ -24,7 +24,7 @@ export { evolve } from './evolve.ts'
 export { assertId, isId } from './ids.ts'
 export type { Input, RunOptions } from './input.ts'
 export { type JsonSchema, type Schema, validatorFor } from './json-schema.ts'
-export type { ActingContext, CallOutcome, Middleware, TurnContext } from './middleware.ts'
+export type { ActingContext, CallOutcome, Middleware, ModelCallContext, TurnContext } from './middleware.ts'
 export {
   clippedName,
   type FailedAttempt,

@@ -16,6 +16,12 @@ export interface TurnContext {
   readonly signal: AbortSignal
 }
 
+export interface ModelCallContext extends TurnContext {
+  readonly step: number
+  /** Set when the request is for a summary of the conversation and no answer: the id of the model that is asked for it. */
+  readonly summaryBy?: string
+}
+
 export interface ActingContext extends TurnContext {
   readonly step: number
   readonly call: Pick<CallState, 'callId' | 'tool' | 'arguments'>
@@ -44,7 +50,7 @@ export interface Middleware {
   onActing?(context: ActingContext, next: () => Promise<CallOutcome>): Promise<CallOutcome>
   onModelCall?(
     request: ModelRequest,
-    context: TurnContext & { readonly step: number },
+    context: ModelCallContext,
     next: (request: ModelRequest) => Promise<ModelReply>,
   ): Promise<ModelReply>
   onSystemPrompt?(prompt: string, context: TurnContext & { readonly step: number }): string | Promise<string>
@@ -56,7 +62,7 @@ export interface Hooks {
   acting(context: ActingContext, work: () => Promise<CallOutcome>): Promise<CallOutcome>
   modelCall(
     request: ModelRequest,
-    context: TurnContext & { step: number },
+    context: ModelCallContext,
     work: (request: ModelRequest) => Promise<ModelReply>,
   ): Promise<ModelReply>
   systemPrompt(prompt: string, context: TurnContext & { step: number }): Promise<string>

@@ -142,9 +142,9 @@ export function loggingMiddleware(log: Logger): Middleware {
       timed('turn', { user: session.user, session: session.session, turnId, agent }, next, () => ({})),
     onReasoning: ({ turnId, step }, next) =>
       timed('step', { turnId, step }, next, ({ finishReason }) => ({ finishReason })),
-    onModelCall: (request, { turnId, step }, next) =>
+    onModelCall: (request, { turnId, step, summaryBy }, next) =>
       timed(
-        'model call',
+        summaryBy === undefined ? 'model call' : 'summary',
         { turnId, step },
         () => next(request),
         ({ model, usage, finishReason }) => ({

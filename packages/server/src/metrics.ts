@@ -91,7 +91,7 @@ export function createMetrics(): Metrics {
       },
       async onModelCall(request, context, next) {
         const startedAt = performance.now()
-        const model = source?.engine.agents.get(context.agent)?.model.id ?? 'unknown'
+        const model = context.summaryBy ?? source?.engine.agents.get(context.agent)?.model.id ?? 'unknown'
         const done = (finish: string): void => {
           const seconds = (performance.now() - startedAt) / 1_000
           record(({ modelCalls }) => modelCalls.observe({ model, finish }, seconds))

@@ -1,9 +1,11 @@
 // Makes the conversation shorter before the model is called.
 import type { Agent } from '../agent.ts'
-import { type CompactedBody, type Compaction, compactedEvent } from '../compactor.ts'
+import { type CompactedBody, type Compaction, type CompactionRequest, compactedEvent } from '../compactor.ts'
 import type { CompactionReason } from '../decide.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
+import type { ModelCallContext } from '../middleware.ts'
+import type { ModelCallOptions } from '../model.ts'
 import type { SessionLog } from '../session-log.ts'
 import type { TurnRun } from '../turn-run.ts'
 import { sessionOf, systemPrompt } from './think.ts'
@@ -20,7 +22,11 @@ export async function compact(run: TurnRun, { step, reason }: { step: number; re
       system: await systemPrompt(run, step),
       tools: agent.specs,
       id: `${turnId}.${step}.compacted`,
-      call: { signal, session: sessionOf(run), onDelta: run.touch, onFailedAttempt: run.touch },
+      ...asking(
+        agent,
+        { ...run.context, step },
+        { signal, session: sessionOf(run), onDelta: run.touch, onFailedAttempt: run.touch },
+      ),
     }),
   )
   run.faultPoint?.('compaction.after')
@@ -55,7 +61,9 @@ export async function compactBetweenTurns(
     tools: agent.specs,
     // A session may be compacted more than once after a turn.
     id: `${turnId}.${conversation.seq}.compacted`,
-    call: dryRun ? undefined : { signal, session: sessionOf({ log }), onDelta: () => {} },
+    ...(dryRun
+      ? { call: undefined }
+      : asking(agent, { ...about, step: 0 }, { signal, session: sessionOf({ log }), onDelta: () => {} })),
   })
   const event = compactedEvent({ turnId, step: 0, reason: 'manual' }, conversation.messages, compaction)
   if (dryRun) return { ...event, messages: undefined, memory: undefined }
@@ -67,6 +75,16 @@ export async function compactBetweenTurns(
     })
   return event
 }
+
+const asking = (
+  agent: Agent,
+  context: ModelCallContext,
+  call: ModelCallOptions,
+): Pick<CompactionRequest, 'call' | 'generate'> => ({
+  call,
+  generate: (model, request) =>
+    agent.hooks.modelCall(request, { ...context, summaryBy: model.id }, (it) => model.generate(it, call)),
+})
 
 const busy = (turnId: string): OxbowError =>
   new OxbowError('session_busy', `Turn ${turnId} is at work in this session: it compacts by itself when it must.`, {

@@ -395,3 +395,39 @@ test('what capabilities remember stands in the prompt as before', async () => {
   expect((await compactions(session)).length).toBeGreaterThan(0)
   expect(String(asked().at(-1)!.messages[0]!.content)).toContain('Open todos: water the roses')
 })
+
+describe('figures of a provider that cannot be right', () => {
+  test.each([
+    ['above the window', 60_000],
+    ['far above what was sent', 25_000],
+  ])('%s are not believed: the next turn goes on', async (_, tokens) => {
+    const { session, asked } = await bench({ always: saying('Hello.', tokens) }, [], { contextWindow: 32_000 })
+    for (const text of ['hi', 'and now?', 'still there?']) expect((await session.run(text)).text).toBe('Hello.')
+    expect(asked()).toHaveLength(3)
+    expect(await compactions(session)).toEqual([])
+  })
+})
+
+test('middleware sees the requests for summaries, and which model is asked', async () => {
+  const seen: (string | undefined)[] = []
+  const { session } = await bench(
+    { always: saying('Yes.', 100) },
+    () => notes('A fact.'),
+    { trigger: 6, keep: 2 },
+    {
+      middleware: [
+        {
+          name: 'watching',
+          onModelCall(request, { summaryBy }, next) {
+            seen.push(summaryBy)
+            return next(request)
+          },
+        },
+      ],
+    },
+  )
+  for (let n = 0; n < 4; n++) await session.run(`Request ${n}`)
+  expect(seen).toEqual([undefined, undefined, undefined, 'test:notes', undefined])
+  await session.compact()
+  expect(seen.filter((it) => it !== undefined)).toEqual(['test:notes', 'test:notes'])
+})

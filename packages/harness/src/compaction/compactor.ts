@@ -33,12 +33,12 @@ export const compactorFor =
   }
 
 function due(
-  { trigger, keep, sizes }: Settings,
+  { trigger, keep, sizes, window }: Settings,
   conversation: Conversation,
   fixed: number,
 ): CompactionReason | undefined {
   const { messages, compaction } = conversation
-  const tokens = contextTokens(conversation, fixed)
+  const tokens = contextTokens(conversation, fixed, window())
   // What could not be made smaller is tried again only when there is clearly more of it.
   if (tokens >= sizes().budget && tokens >= (compaction?.tokens ?? 0) * 1.1) return 'threshold'
   const fresh = messages.length - (compaction?.messages ?? 0)
@@ -64,9 +64,9 @@ interface Cut {
 type Draft = Pick<Compaction, 'tier'> & { readonly messages: readonly Message[]; readonly memory?: Memory }
 
 async function compact(settings: Settings, request: CompactionRequest): Promise<Compaction> {
-  const { conversation, reason, id, call } = request
+  const { conversation, reason, id, call, generate } = request
   const given = takenApart(conversation)
-  const ruler = rulerFor(request)
+  const ruler = rulerFor(request, settings.window())
   const before = ruler.total(given.messages)
   const aims = aimsFor(settings.sizes(), reason, before)
   const reported = (draft: Draft, more: Pick<Compaction, 'usage' | 'failure'> = {}): Compaction =>
@@ -89,7 +89,7 @@ async function compact(settings: Settings, request: CompactionRequest): Promise<
   const worth = (messages: readonly Message[]): boolean =>
     ruler.total(messages) < before || (counts && messages.length < given.messages.length)
 
-  const summary = await summaryOf(settings, cut, call, aims.summary)
+  const summary = await summaryOf(settings, cut, { call, generate }, aims.summary)
   const spent = summary.usage === undefined ? {} : { usage: summary.usage }
   if ('additions' in summary) {
     const memory = remember(cut.memory, summary.additions, aims.summary)
@@ -191,10 +191,10 @@ function cutAs(
 async function summaryOf(
   { model }: Settings,
   { memory, gone }: Cut,
-  call: CompactionRequest['call'],
+  { call, generate }: Pick<CompactionRequest, 'call' | 'generate'>,
   tokens: number,
 ): Promise<Summary | { readonly usage?: Usage; readonly failure?: Failure }> {
-  if (call !== undefined) return summarise(model, memory, gone, { tokens, call })
+  if (call !== undefined) return summarise(model, memory, gone, { tokens, call, generate })
   // Nobody is asked: a summary of the usual length stands for it.
   return { additions: { add: [{ kind: 'fact', text: 'x'.repeat(Math.max(1, (tokens - 10) * 4)) }], done: [] } }
 }

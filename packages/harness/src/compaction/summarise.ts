@@ -1,5 +1,6 @@
 // The notes of a summary, written by a model and believed only as far as they can be checked.
 import {
+  type CompactionRequest,
   estimateTokens,
   type Failure,
   type Message,
@@ -17,17 +18,22 @@ const LONGEST_NOTE = 600
 /** Of a result or an argument, in characters. */
 const SHOWN = [2_000, 300]
 
+interface Asking extends Pick<CompactionRequest, 'generate'> {
+  readonly tokens: number
+  readonly call: ModelCallOptions
+}
+
 /** Asks the model for notes on `messages`; never rejects but when the signal fires. */
 export async function summarise(
   model: Model,
   memory: Memory,
   messages: readonly Message[],
-  { tokens, call }: { readonly tokens: number; readonly call: ModelCallOptions },
+  { tokens, call, generate }: Asking,
 ): Promise<Summary> {
   const room = Math.floor((model.contextWindow ?? Infinity) * 0.6) - tokens
   const whole = materialOf(messages, room)
   const ask = (material: string, output = true): Promise<Summary> =>
-    attempt(model, memory, material, { tokens, call, output })
+    attempt(model, memory, material, { tokens, call, generate, output })
   const first = await ask(whole)
   const code = 'failure' in first ? first.failure.code : undefined
   // The provider counts otherwise than we do: once more with half of it.
@@ -41,21 +47,23 @@ async function attempt(
   model: Model,
   memory: Memory,
   material: string,
-  { tokens, call, output }: { readonly tokens: number; readonly call: ModelCallOptions; readonly output: boolean },
+  {
+    tokens,
+    call,
+    generate = (it, request) => it.generate(request, call),
+    output,
+  }: Asking & { readonly output: boolean },
 ): Promise<Summary> {
   try {
-    const reply = await model.generate(
-      {
-        system: INSTRUCTIONS,
-        messages: [
-          { id: 'summary', role: 'user', blocks: [{ type: 'text', text: requestText(memory, material, tokens) }] },
-        ],
-        tools: [],
-        maxOutputTokens: Math.max(4_096, tokens * 3),
-        ...(output && { output: { name: 'notes', schema: SCHEMA } }),
-      },
-      call,
-    )
+    const reply = await generate(model, {
+      system: INSTRUCTIONS,
+      messages: [
+        { id: 'summary', role: 'user', blocks: [{ type: 'text', text: requestText(memory, material, tokens) }] },
+      ],
+      tools: [],
+      maxOutputTokens: Math.max(4_096, tokens * 3),
+      ...(output && { output: { name: 'notes', schema: SCHEMA } }),
+    })
     const { usage } = reply
     const text = reply.blocks.map((it) => (it.type === 'text' ? it.text : '')).join('')
     const additions = additionsIn(text, memory, material, tokens)

@@ -23,7 +23,7 @@ export interface OpenCall {
 
 export interface CallAssembler {
   readonly calls: readonly OpenCall[]
-  /** The arguments of every call are one whole JSON object. */
+  /** No call waits for the rest of its arguments; one without any takes none. */
   readonly whole: boolean
   /**
    * Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. False when one
@@ -61,7 +61,7 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
   return {
     calls,
     get whole() {
-      return calls.every((call) => call.objectEnd.reached(call.parts))
+      return calls.every(({ parts, objectEnd }) => parts.length === 0 || objectEnd.reached(parts))
     },
     push(fragments) {
       if (!Array.isArray(fragments)) return true
