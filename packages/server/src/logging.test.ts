@@ -1,7 +1,9 @@
 import { OxbowError, tool } from '@oxbow/core'
 import type { Reply } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
+import { createApiKey } from './identity/api-key.ts'
 import { createLogger, type LogOptions } from './index.ts'
+import { redactor } from './redactor.ts'
 import { rigs, runInput } from './test.fixture.ts'
 
 const start = rigs()
@@ -32,6 +34,13 @@ describe('secrets', () => {
     ],
     ['bearer tokens in texts', { note: 'sent Bearer abc-secret-xyz to it' }],
     ['lists of raw headers', { rawHeaders: ['authorization', 'Bearer abc-secret-xyz'] }],
+    ['fields of JSON in a text', { body: '{"user": "ann", "password": "abc\\"secret-xyz", "n": 1}' }],
+    ['fields of JSON in JSON in a text', { body: JSON.stringify({ inner: '{"token":"abc-\\"secret-xyz"}' }) }],
+    ['bearer tokens in addresses', { path: '/callback/Bearer%20abc-secret-xyz' }],
+    ['API keys of this service', { path: '/api/sessions/oxb_0123456789ab_abc-secret-xyz/stream' }],
+    ['API keys of this service, as an address may write them', { path: '/x/oxb%5f0123456789ab%5Fabc-secret-xyz' }],
+    ['signed tokens', { path: `/x/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.abc-secret-xyz` }],
+    ['keys of providers', { note: 'refused sk-proj-0123456789abcdef-secret-xyz here' }],
   ])('%s are taken out', (_what, fields) => {
     const { log, text } = lines({})
     log.info(fields, 'request')
@@ -42,9 +51,11 @@ describe('secrets', () => {
   test('values of the environment are taken out wherever they stand', () => {
     const { log, text } = lines({}, { OPENAI_API_KEY: 'sk-live-"quoted"-12345', HOME: '/home/somebody' })
     log.error({ err: new Error('refused sk-live-"quoted"-12345') }, 'in /home/somebody')
+    log.error({ body: JSON.stringify({ said: 'refused sk-live-"quoted"-12345' }) }, 'in JSON')
+    log.error({ path: `/x/${encodeURIComponent('sk-live-"quoted"-12345')}` }, 'in an address')
     expect(text()).not.toContain('12345')
     expect(text()).toContain('/home/somebody')
-    JSON.parse(text())
+    for (const line of text().trim().split('\n')) JSON.parse(line)
   })
 
   test('figures and ids are left', () => {
@@ -146,6 +157,37 @@ test('Y16 turns, steps, model calls and tool calls are timed, without what they 
     inputTokens: 10,
   })
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
+})
+
+test('a line of any form is searched in time that grows with it, and stays what it was around its secrets', () => {
+  const redact = redactor({})
+  for (const piece of [
+    '\\\\"token\\\\":\\\\"',
+    '"token":"',
+    '\\\\\\\\',
+    'oxb_0123456789ab_',
+    'eyJ',
+    'Bearer ',
+    'sk-',
+    '"tokentoken',
+  ]) {
+    const began = performance.now()
+    redact(piece.repeat(20_000))
+    expect(performance.now() - began).toBeLessThan(2_000)
+  }
+  const line = JSON.stringify({ body: JSON.stringify({ token: 'abc', left: 'as it is' }), also: 'this' })
+  expect(JSON.parse(redact(line))).toEqual({
+    body: JSON.stringify({ token: '[redacted]', left: 'as it is' }),
+    also: 'this',
+  })
+})
+
+test('an API key in an address is not logged, but which one it was', async () => {
+  const { get, logged } = await start()
+  const { key, id } = createApiKey({ user: 'ann' })
+  await get(`/api/sessions/${key}/nothing`)
+  const line = logged.find((it) => it.msg === 'request')
+  expect(line?.path).toBe(`/api/sessions/oxb_${id}_[redacted]/nothing`)
 })
 
 test('the line of a refused request carries the code of the error', async () => {

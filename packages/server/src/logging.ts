@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Middleware, SessionKey } from '@oxbow/core'
 import { type Logger, pino } from 'pino'
 import { prettyLine } from './pretty-line.ts'
+import { redactor } from './redactor.ts'
 
 export interface LogOptions {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent'
@@ -78,25 +79,6 @@ function withoutQuotes(error: unknown): unknown {
     stack: stack.replace(message, () => shown),
     details: details && Object.fromEntries(Object.entries(details).filter(([name]) => NAMES.includes(name))),
     ...(cause !== undefined && { cause: withoutQuotes(cause) }),
-  }
-}
-
-const SECRET_NAME = /key|token|secret|password|credential/i
-const SECRET_FIELD =
-  /("[\w-]{0,40}(?:authorization|cookie|api[-_]?key|token|secret|password)[\w-]{0,40}"\s*:\s*)"(?:[^"\\]|\\.)*"/gi
-const BEARER = /\b(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi
-
-/** Takes secrets out of a line of JSON: by the names of fields, by form, and by value where the environment has them. */
-export function redactor(environment: Readonly<Record<string, string | undefined>>): (line: string) => string {
-  const values = Object.entries(environment)
-    .filter(([name, value]) => SECRET_NAME.test(name) && value !== undefined && value.length >= 8)
-    .map(([, value]) => JSON.stringify(value).slice(1, -1))
-    // Longer ones first: one secret may begin with another.
-    .sort((a, b) => b.length - a.length)
-  return (line) => {
-    let clean = line.replace(SECRET_FIELD, '$1"[redacted]"').replace(BEARER, '$1 [redacted]')
-    for (const value of values) clean = clean.replaceAll(value, '[redacted]')
-    return clean
   }
 }
 
