@@ -65,6 +65,9 @@ const RARE = new Set([
   'bringCallResult',
   'decideApproval',
   'releaseTurn',
+  'removeRule',
+  // Whoever speaks MCP has introduced themselves before.
+  'mcp',
   'resumeProtocolTask',
   'resumeTask',
   'watchTask',

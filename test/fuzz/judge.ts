@@ -67,11 +67,13 @@ export function judge(target: Target, document: Document, mode: 'none' | 'api-ke
     if (mode === 'api-keys' && (caller === 'nobody' || caller === 'wrong') && status < 300 && !isOpen(operation))
       faults.push(`${status} for a stranger`)
     if (headers.has('x-injected')) faults.push('a header was injected')
-    if (status >= 400 && method !== 'HEAD') {
+    // MCP has a form of its own for what it refuses itself.
+    const rpc = operation.path === '/mcp' && body.startsWith('{"jsonrpc":"2.0"')
+    if (status >= 400 && method !== 'HEAD' && !rpc) {
       if (type !== 'application/json') faults.push(`an error of type ${type}`)
       else faults.push(...problems(check(ERROR, parsed(body)), 'the error'))
     }
-    if (method === operation.method.toUpperCase() && type === 'application/json') {
+    if (method === operation.method.toUpperCase() && type === 'application/json' && !rpc) {
       const declared = operation.responses[status] ?? operation.responses.default
       const schema = declared?.content['application/json']?.schema
       if (schema === undefined) faults.push(`${status} ${type} is not declared`)

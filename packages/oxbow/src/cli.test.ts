@@ -121,7 +121,7 @@ test('kill -9 of the launcher ends what it had started, at once', async () => {
   service.child.kill('SIGKILL')
   // Its output ends when nobody holds it any more: the child is gone, too.
   await service.ended
-  await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
 })
 
 describe('oxbow sessions', () => {

@@ -116,7 +116,7 @@ export async function visible(engine: Engine, id: string, { owner, principal }: 
   throw new HttpError(
     404,
     'unknown_approval',
-    /^approval_/.test(id)
+    id.startsWith('approval_')
       ? 'There is no approval with this id: it is one inside a session. Take the `id` that stands beside it.'
       : 'There is no approval with this id.',
   )
