@@ -102,14 +102,14 @@ export interface ToolDefinition<S extends Schema = Schema> {
     input: Readonly<Record<string, unknown>>,
   ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
   /**
-   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches; for
-   * `allow` all of it must.
+   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches, and
+   * `unknown` (it cannot be told) asks; for `allow` all of it must.
    */
   readonly matches?: (
     pattern: string,
     input: Readonly<Record<string, unknown>>,
     kind: RuleKind,
-  ) => boolean | Promise<boolean>
+  ) => boolean | 'unknown' | Promise<boolean | 'unknown'>
   /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
   readonly checkPattern?: (pattern: string) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */

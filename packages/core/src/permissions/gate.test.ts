@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Effect, type Principal, type ToolDefinition, tool } from '../index.ts'
+import { type Effect, type Principal, type Tool, type ToolDefinition, tool } from '../index.ts'
 import { authorise, MODES, type Mode, type Policy } from './gate.ts'
 import { grants } from './permission-ids.ts'
 import { checkRule, namesTool, parseRule } from './rules.ts'
@@ -134,6 +134,36 @@ describe('H2: the truth table of the gate', () => {
     const subject = make(['write'], { check: (() => ({ decision: 'alow', reason: 'typo' })) as never })
     const request = { tool: subject, arguments: {}, principal: { user: 'a' }, policy: policyOf('bypass') }
     expect(await authorise(request)).toMatchObject({ decision: 'deny', rule: 'check:subject' })
+  })
+})
+
+describe('a rule that denies or asks fails towards the person', () => {
+  const judge = async (mode: Mode, subject: Tool, rules: Parameters<typeof policyOf>[1]) =>
+    (await authorise({ tool: subject, arguments: {}, principal: { user: 'a' }, policy: policyOf(mode, rules) }))
+      .decision
+
+  test('a pattern that the tool cannot read stands for the whole tool, and allows nothing', async () => {
+    const deaf = make(['write'])
+    const picky = make(['write'], { matches: () => false, checkPattern: () => 'no such pattern' })
+    for (const subject of [deaf, picky])
+      for (const mode of ['default', 'bypass'] as const) {
+        expect(await judge(mode, subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('deny')
+        expect(await judge(mode, subject, { allow: ['*'], ask: ['subject(x)'] })).toBe('ask')
+        expect(await judge('default', subject, { allow: ['subject(x)'] })).toBe('ask')
+      }
+  })
+
+  test('whether a rule denies a call may not be known: then no mode, check or allow rule spares the question', async () => {
+    const allows = () => ({ decision: 'allow', reason: 'r' }) as const
+    for (const more of [{}, { check: allows }]) {
+      const subject = make(['write'], { matches: () => 'unknown', edits: true, ...more })
+      for (const mode of ['default', 'accept-edits', 'bypass'] as const)
+        expect(await judge(mode, subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('ask')
+      expect(await judge('dont-ask', subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('deny')
+      expect(await judge('default', subject, { allow: ['subject(x)'] })).toBe('check' in more ? 'allow' : 'ask')
+    }
+    const denies = make(['write'], { matches: () => 'unknown', check: () => ({ decision: 'deny', reason: 'r' }) })
+    expect(await judge('bypass', denies, { deny: ['subject(x)'] })).toBe('deny')
   })
 })
 

@@ -136,24 +136,28 @@ async function judge({ tool, arguments: input, principal, policy }: GateRequest)
   if (permission !== undefined && !grants(principal.permissions ?? [], permission))
     return deny(`permission:${permission}`, `${principal.user} lacks the permission ${permission}.`)
 
-  const find = async (kind: RuleKind): Promise<Rule | undefined> => {
-    for (const it of policy[kind]) if (await matchesCall(it, kind, tool, input)) return it
-    return undefined
+  const answers = async (kind: RuleKind) => {
+    const found = policy[kind].map(async (rule) => ({ rule, answer: await matchesCall(rule, kind, tool, input) }))
+    return (await Promise.all(found)).filter(({ answer }) => answer !== false)
   }
-  const denied = await find('deny')
+  const denying = await answers('deny')
+  const denied = denying.find(({ answer }) => answer === true)?.rule
   if (denied !== undefined) return deny(`deny:${denied.text}`, 'A rule denies it.')
-  const asked = await find('ask')
-  if (asked !== undefined) return ask(`ask:${asked.text}`, 'A rule asks for approval.')
+  const [asking] = await answers('ask')
+  if (asking !== undefined) return ask(`ask:${asking.rule.text}`, 'A rule asks for approval.')
   if (tool.approval === 'always') return ask(`tool:${tool.name}`, 'This tool always needs an approval.')
   const own = await tool.check?.(input)
+  const [perhaps] = denying
+  if (perhaps !== undefined && own?.decision !== 'deny')
+    return ask(`deny:${perhaps.rule.text}`, 'Whether this rule denies it cannot be told.')
   if (own !== undefined) return checked(own, tool)
 
   const reads = onlyReads(tool)
   if (policy.mode === 'bypass') return allow('mode:bypass', 'Nothing holds it back.')
   if (policy.mode === 'explore' && !reads) return unexplored(tool)
   if (policy.mode === 'accept-edits' && tool.edits) return allow('mode:accept-edits', 'Edits are accepted.')
-  const allowed = await find('allow')
-  if (allowed !== undefined) return allow(`allow:${allowed.text}`, 'A rule allows it.')
+  const [allowed] = await answers('allow')
+  if (allowed !== undefined) return allow(`allow:${allowed.rule.text}`, 'A rule allows it.')
   if (reads) return allow('default:read', 'The tool only reads.')
   return ask('default:ask', `The tool can ${beyondReading(tool)}, and no rule allows it.`)
 }

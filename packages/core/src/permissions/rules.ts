@@ -43,17 +43,24 @@ export function checkRule(rule: Rule, tools: readonly Tool[]): void {
 
 export const namesTool = ({ tool }: Rule, name: string): boolean => matchesWildcard(tool, name)
 
-/** What a tool answers that is neither yes nor no counts for the stricter: it is no match for `allow`, and one for the others. */
+/**
+ * Whether the rule means the call. Of a rule that forbids or asks, `unknown` if that cannot be told; a pattern that the tool
+ * cannot read then stands for all of its calls. For `allow` whatever is not a plain yes is no match.
+ */
 export async function matchesCall(
   rule: Rule,
   kind: RuleKind,
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
-): Promise<boolean> {
+): Promise<boolean | 'unknown'> {
   if (!namesTool(rule, tool.name)) return false
-  if (rule.pattern === undefined) return true
-  const answer: unknown = await tool.matches?.(rule.pattern, input, kind)
-  return kind === 'allow' ? answer === true : Boolean(answer)
+  const { pattern } = rule
+  if (pattern === undefined) return true
+  const readable = tool.matches !== undefined && tool.checkPattern?.(pattern) === undefined
+  if (!readable) return kind !== 'allow'
+  const answer: unknown = await tool.matches?.(pattern, input, kind)
+  if (kind === 'allow') return answer === true
+  return answer === 'unknown' ? answer : Boolean(answer)
 }
 
 const invalid = (text: string, what: string) =>

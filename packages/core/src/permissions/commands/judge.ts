@@ -39,9 +39,15 @@ export async function commandMatches(pattern: string, text: string, options?: An
 
 /**
  * Whether a rule that forbids or asks means any command in the text: inside of wrappers, substitutions and scripts, by any
- * path of the program, and behind options that come first (`git -C x push` for `git push *`).
+ * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text runs
+ * something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate then asks.
+ * What a program does by itself, and the files that it reads its orders from, are not looked at.
  */
-export async function commandMentions(pattern: string, text: string, options?: AnalyseOptions): Promise<boolean> {
+export async function commandMentions(
+  pattern: string,
+  text: string,
+  options?: AnalyseOptions,
+): Promise<boolean | 'unknown'> {
   return (await load()).commandMentions(pattern, text, options)
 }
 

@@ -5,7 +5,7 @@ import { disasterOf } from './disasters.ts'
 import { judgeProgram, judgeSurroundings, pathOptions, type SimpleOptions } from './judge-simple.ts'
 import { deceptive, loadParser } from './parser.ts'
 import { type CommandRule, readCommandRule } from './rule.ts'
-import { ruleCovers, ruleMeans, suggestFrom } from './rules.ts'
+import { ruleCouldMean, ruleCovers, ruleMeans, suggestFrom } from './rules.ts'
 import { harmlessSurroundings } from './surroundings.ts'
 import { notesOf } from './traps.ts'
 import type { AnalyseOptions, Analysis, Construct, Judgement, JudgeOptions, Reason, SimpleCommand } from './types.ts'
@@ -106,11 +106,13 @@ export async function commandMentions(
   pattern: string,
   text: string,
   options: AnalyseOptions = NOWHERE,
-): Promise<boolean> {
+): Promise<boolean | 'unknown'> {
   const rule = readCommandRule(pattern)
-  if ('problem' in rule) return false
-  const { simple } = await analyseCommand(text, options)
-  return simple.some((it) => ruleMeans(rule, it))
+  // What forbids and cannot be read forbids everything.
+  if ('problem' in rule) return true
+  const { simple, unknown } = await analyseCommand(text, options)
+  if (simple.some((it) => ruleMeans(rule, it))) return true
+  return unknown.length > 0 || simple.some((it) => ruleCouldMean(rule, it)) ? 'unknown' : false
 }
 
 export async function suggestRules(text: string, options: AnalyseOptions = NOWHERE): Promise<readonly string[]> {

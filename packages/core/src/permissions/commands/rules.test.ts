@@ -148,6 +148,52 @@ describe('a rule that forbids', () => {
   })
 })
 
+describe('a rule that forbids could mean what cannot be followed', () => {
+  test.each([
+    'git $x o',
+    'bash << E\ngit push o\nE',
+    "bash <<< 'git push o'",
+    'bash -o posix << E\ngit push o\nE',
+    'env -S "git push o"',
+    '$(echo git) push o',
+    "printf 'git push o' | sh",
+    'f(){ git "$@"; }; f push o',
+    'a="git push o"; $a',
+    'git$IFS""push o',
+    'source <(echo git push o)',
+    'source /dev/stdin',
+    'awk \'BEGIN{system("git push o")}\'',
+    "sed '1e git push o' x",
+    "python3 -c 'x'",
+    'node --eval x',
+    'cat x | python',
+    'alias g=git; g push',
+    'git -c alias.x=push x',
+    'script -c "git push"',
+    'timeout 5 $x',
+    'git "$(cat x)"',
+  ])('"%s"', async (text) => {
+    expect(await commandMentions('git push *', text, { cwd: '/', roots: [], shell: 'bash' })).toBe('unknown')
+  })
+
+  test.each([
+    'echo $x',
+    'ls "$dir"',
+    'git log $x',
+    'make',
+    'sh x.sh',
+    'python -m pytest',
+    "awk '{print $1}' x",
+    'x=1; echo $x',
+  ])('but not "%s"', async (text) => {
+    expect(await commandMentions('git push *', text, { cwd: '/', roots: [], shell: 'bash' })).toBe(false)
+  })
+
+  test('and one that cannot be read forbids everything', async () => {
+    expect(await commandMentions('git push; ls', 'pwd')).toBe(true)
+  })
+})
+
 describe('rules are offered', () => {
   test.each([
     ['touch x', ['touch x']],

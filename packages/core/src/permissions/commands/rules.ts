@@ -3,6 +3,7 @@ import { matchesPieces } from '../wildcard.ts'
 import type { CommandRule } from './rule.ts'
 import { harmlessSurroundings } from './surroundings.ts'
 import type { Analysis, Argument, SimpleCommand } from './types.ts'
+import { runsUnfollowed } from './unfollowed.ts'
 import { afterOptions, nameOf, OPAQUE } from './wrappers.ts'
 
 /** How a rule is read. */
@@ -11,6 +12,8 @@ interface Reading {
   readonly loose?: boolean
   /** The command may begin at any of the words. */
   readonly anywhere?: boolean
+  /** A word that only the shell will know may be anything. */
+  readonly guessing?: boolean
   /** The index of a word that the rule has to name letter by letter. */
   readonly named?: number | undefined
 }
@@ -19,7 +22,11 @@ interface Reading {
  * Whether the rule matches the words. All ways to read it are followed side by side, word by word: the time grows with the
  * length of the rule and of the command, however many wildcards there are.
  */
-function matches(rule: CommandRule, words: readonly Argument[], { loose, anywhere, named }: Reading = {}): boolean {
+function matches(
+  rule: CommandRule,
+  words: readonly Argument[],
+  { loose, anywhere, guessing, named }: Reading = {},
+): boolean {
   // Which words of the rule may come next; the first one is always the program.
   let [here, next, afterNext] = [new Set([0]), new Set<number>(), new Set<number>()]
   for (const [index, given] of words.entries()) {
@@ -31,6 +38,11 @@ function matches(rule: CommandRule, words: readonly Argument[], { loose, anywher
         if (index !== named) next.add(at)
       }
       if (it?.type !== 'word') continue
+      if (guessing && given.value === undefined) {
+        // One word, or none or many of them if the shell splits it.
+        next.add(at + 1)
+        if (given.splits) for (let skipped = at; skipped <= rule.words.length; skipped += 1) next.add(skipped)
+      }
       const name = at === 0 ? nameOf([given]) : undefined
       if ((index !== named || it.pieces.length === 1) && matchesWord(it.pieces, given, name)) next.add(at + 1)
       if (!loose || at === 0 || !(given.value ?? given.prefix).startsWith('-')) continue
@@ -77,11 +89,15 @@ function innerIndex(written: readonly Argument[], start: number): number | undef
 }
 
 /** Whether a rule that forbids, or asks, means this command: also in a wrapper, also behind other options. */
-export function ruleMeans(rule: CommandRule, { written, words }: SimpleCommand): boolean {
+export function ruleMeans(rule: CommandRule, { written, words }: SimpleCommand, guessing = false): boolean {
   const name = nameOf(words)
   const anywhere = name !== undefined && Object.hasOwn(OPAQUE, name)
-  return matches(rule, written, { loose: true }) || matches(rule, words, { loose: true, anywhere })
+  return matches(rule, written, { loose: true, guessing }) || matches(rule, words, { loose: true, guessing, anywhere })
 }
+
+/** Whether such a rule could mean the command, for all that the words tell. */
+export const ruleCouldMean = (rule: CommandRule, command: SimpleCommand): boolean =>
+  ruleMeans(rule, command, true) || runsUnfollowed(command)
 
 /** Sub-commands that are worth a rule of their own: they do the same kind of thing whatever follows. */
 const SUBCOMMANDS: Readonly<Record<string, RegExp>> = {

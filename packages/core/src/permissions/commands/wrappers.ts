@@ -35,6 +35,11 @@ const OTHER_SHELLS: ReadonlySet<string> = new Set([
   'runuser',
 ])
 
+export const isShell = (name: string): boolean => PLAIN_SHELLS.has(name) || OTHER_SHELLS.has(name)
+
+/** What still has one of these names after `unwrap` was not understood. */
+export const isWrapper = (name: string): boolean => Object.hasOwn(TRANSPARENT, name)
+
 /**
  * Wrappers with more power or more options than can be followed. The commands in them are looked through for disasters
  * and otherwise asked about. The value is the list of options before the inner program that take a value.
@@ -183,7 +188,7 @@ export function innerOf(words: readonly Argument[]): readonly Inner[] {
   const name = nameOf(words)
   const args = words.slice(1)
   if (name === undefined) return []
-  if (PLAIN_SHELLS.has(name) || OTHER_SHELLS.has(name)) return shellScript(name, args)
+  if (isShell(name)) return shellScript(name, args)
   if (name === 'eval')
     return [{ ...joined(args), label: 'eval', same: true, unsure: 'The text is put together and run.' }]
   if (name === 'trap')
