@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Agent, type AgentDefinition, agent, MODES, type Model, nearest, OxbowError, type Tool } from '@oxbow/core'
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
-import type { SubAgent } from './sub-agents.ts'
+import type { SubAgent } from './sub-agent.ts'
 
 export interface LoadAgentsOptions {
   /** By the alias that files use; `default` is for files that name none. */

@@ -1,14 +1,7 @@
 // Agents that work for this one, each in a session of its own.
-import { type Agent, type Capability, type ChildOptions, OxbowError } from '@oxbow/core'
+import { type Capability, type ChildOptions, OxbowError } from '@oxbow/core'
+import type { SubAgent } from './sub-agent.ts'
 import { delegationTools } from './tools.ts'
-
-export interface SubAgent {
-  /** For the model of the one that delegates: what the agent can do and when to ask it. */
-  readonly description: string
-  readonly agent: Agent
-  /** Where it is declared, for errors. Default: in code. */
-  readonly from?: string
-}
 
 export interface SubAgentsOptions {
   /**

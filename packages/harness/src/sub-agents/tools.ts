@@ -11,7 +11,7 @@ import {
   type ToolResult,
   tool,
 } from '@oxbow/core'
-import type { SubAgent } from './sub-agents.ts'
+import type { SubAgent } from './sub-agent.ts'
 
 /** Beyond the time for which a call waits: what the engine needs around it. */
 const MARGIN_MS = 60_000
