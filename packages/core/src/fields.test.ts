@@ -39,6 +39,14 @@ describe('a definition with a field that does not exist, or a value that does no
     expect(made(['anything'], { ...input, additionalProperties: true }).secrets).toEqual(['anything'])
   })
 
+  test('a schema may be a function, as those of some libraries are', () => {
+    const validate = (value: unknown) => ({ value })
+    const standard = { version: 1, vendor: 'test', validate, jsonSchema: { input: () => ({ type: 'object' }) } }
+    const input = Object.assign(() => {}, { '~standard': standard })
+    expect(tool({ ...base, input } as never).jsonSchema).toEqual({ type: 'object' })
+    expect(() => tool({ ...base, input: () => {} } as never)).toThrow('input must be a schema')
+  })
+
   test('a tool may be made from another', () => {
     expect(tool({ ...echo, name: 'again' } as never).name).toBe('again')
   })
