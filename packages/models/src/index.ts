@@ -18,6 +18,7 @@ export {
 } from './catalogue/models.ts'
 export type { Environment, ModelOptions } from './catalogue/open.ts'
 export { type Provider, providers } from './catalogue/providers.ts'
+export type { EmbedderChoice } from './catalogue/texts.ts'
 export { arkMultimodal } from './embeddings/ark-multimodal.ts'
 export type { Embedder, Embeddings, EmbedOptions } from './embeddings/embedder.ts'
 export {

@@ -40,6 +40,13 @@ const numbersOf = (definition: ModelDefinition): Numbers => ({
   'timeouts.totalMs': [definition.timeouts?.totalMs, DURATION],
 })
 
+/** Purposes of models that answer no questions. */
+const OF_TEXTS = ['embed', 'rerank']
+
+/** The names of the models that may be the default. */
+export const answering = ({ models = {}, aliases = {} }: ModelsConfig): string[] =>
+  Object.keys(models).filter((name) => !OF_TEXTS.some((it) => Object.hasOwn(aliases, it) && aliases[it] === name))
+
 /** One line for each mistake, beginning with its key as in the file. */
 export function modelProblems({ models = {}, aliases = {}, default: standard }: ModelsConfig): string[] {
   const names = Object.keys(models)
@@ -70,9 +77,10 @@ export function modelProblems({ models = {}, aliases = {}, default: standard }: 
       if (target(model) === name) problems.push(`models.${name}.fallbacks: a model cannot stand in for itself`)
     }
   }
-  if (standard === undefined && names.length > 1 && !Object.hasOwn(aliases, 'default'))
+  const candidates = answering({ models, aliases })
+  if (standard === undefined && candidates.length > 1 && !Object.hasOwn(aliases, 'default'))
     problems.push(
-      `models.aliases.default: missing; say which of ${names.join(', ')} is used where nothing else is said`,
+      `models.aliases.default: missing; say which of ${candidates.join(', ')} is used where nothing else is said`,
     )
   return problems
 }

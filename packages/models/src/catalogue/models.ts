@@ -7,13 +7,16 @@ import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'
 import { type GuardedModel, guard, type ModelHealth } from '../around/guard.ts'
 import { type QueueOptions, type RequestQueue, requestQueue } from '../around/queue.ts'
+import type { Embedder } from '../embeddings/embedder.ts'
 import type { Probe } from '../probe/probe.ts'
 import { proxyFor } from '../probe/proxy.ts'
+import type { Reranker } from '../rerank/jina-rerank.ts'
 import { addressOf } from '../wire/secrets.ts'
-import { type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
+import { answering, type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
 import { placeFromEnvironment, placeOfName } from './environment.ts'
 import { configError, type Environment, keyOf, openModel, type Place, placeOf } from './open.ts'
 import { providers } from './providers.ts'
+import { type EmbedderChoice, openEmbedder, openReranker } from './texts.ts'
 
 export interface ModelListeners {
   readonly onBreaker?: (model: string, state: BreakerState) => void
@@ -45,6 +48,16 @@ export interface Models {
    * @throws OxbowError `model_config` when there is none, or when it or a fallback of it has no key
    */
   get(name: string): Model
+  /**
+   * A model that makes vectors of texts, named as in `get`.
+   * @throws OxbowError `model_config` when there is none, or it has no key
+   */
+  embedder(name: string, choice?: EmbedderChoice): Embedder
+  /**
+   * A model that orders texts, behind `POST /rerank`, named as in `get`.
+   * @throws OxbowError `model_config` when there is none, or it has no key
+   */
+  reranker(name: string): Reranker
   /**
    * How to test a model: alone, without retries and spares. Undefined where there is nothing to test, as for the offline model.
    * @throws OxbowError `model_config` when there is none of this name
@@ -161,15 +174,25 @@ export function createModels(
   }
 
   function standard(): Entry {
-    const [only] = Object.keys(models)
+    const [only] = answering(config)
     const name = config.default ?? ownOf(aliases, 'default') ?? only
     return name === undefined ? placed(placeFromEnvironment(environment)) : byName(name)
+  }
+
+  /** Not listed among the models that answer, unless the configuration has it. */
+  function textsBy(name: string): Pick<Entry, 'place' | 'definition'> {
+    const found = entries.get(ownOf(aliases, name) ?? name)
+    if (found !== undefined) return found
+    if (!name.includes(':')) throw unknown(name)
+    return { place: placeOfName(name, environment), definition: {} }
   }
 
   const find = (name: string): Entry => (name === 'default' ? standard() : byName(name))
 
   return {
     get: (name) => whole(find(name)),
+    embedder: (name, choice = {}) => openEmbedder(textsBy(name), environment, choice),
+    reranker: (name) => openReranker(textsBy(name), environment),
     probe(name) {
       const entry = find(name)
       const { place, definition } = entry

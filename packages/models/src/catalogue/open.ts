@@ -70,23 +70,9 @@ export function placeOf(choice: PlaceChoice, environment: Environment): Place {
 
 /** @throws OxbowError `model_config` for a missing key, or an address, key or header that cannot be right */
 export function openModel(place: Place, environment: Environment, options: ModelOptions = {}): Model {
-  const { id, provider, model, row, baseUrl, keyVariables } = place
+  const { id, provider, model, row, baseUrl } = place
   if (row === undefined) return offline()
-  const key = keyOf(keyVariables, environment)
-  if (key === undefined && keyVariables.length > 0)
-    throw configError(`${id} needs a key. Set ${keyVariables.join(' or ')}.`)
-  const missing = [...baseUrl.matchAll(gap)].map(([, name]) => name)
-  if (missing.length > 0)
-    throw configError(`${id} needs its address. Set ${missing.join(' and ')}, or ${addressVariable(provider)}.`)
-  const settings = {
-    provider,
-    model,
-    baseUrl,
-    apiKey: key?.value,
-    keyVariable: key?.variable,
-    keyHeader: row.keyHeader,
-    ...options,
-  }
+  const settings = { ...connectionOf(place, environment), ...options }
   switch (row.wire) {
     case 'chat':
       return openaiChat({ ...settings, quirks: { ...row.quirks, ...familyQuirks(model) } })
@@ -100,8 +86,27 @@ export function openModel(place: Place, environment: Environment, options: Model
         ...settings,
         id,
         secrets: row.package.secrets.flatMap((name) => environment[name]?.trim() || []),
-        load: (fetch) => row.package.load({ model, apiKey: key?.value, baseUrl, environment, fetch }),
+        load: (fetch) => row.package.load({ model, apiKey: settings.apiKey, baseUrl, environment, fetch }),
       })
+  }
+}
+
+/** Address and key. @throws OxbowError `model_config` when one of them is missing */
+export function connectionOf(place: Place, environment: Environment) {
+  const { id, provider, model, row, baseUrl, keyVariables } = place
+  const key = keyOf(keyVariables, environment)
+  if (key === undefined && keyVariables.length > 0)
+    throw configError(`${id} needs a key. Set ${keyVariables.join(' or ')}.`)
+  const missing = [...baseUrl.matchAll(gap)].map(([, name]) => name)
+  if (missing.length > 0)
+    throw configError(`${id} needs its address. Set ${missing.join(' and ')}, or ${addressVariable(provider)}.`)
+  return {
+    provider,
+    model,
+    baseUrl,
+    apiKey: key?.value,
+    keyVariable: key?.variable,
+    keyHeader: row?.keyHeader,
   }
 }
 

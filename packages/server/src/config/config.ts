@@ -82,8 +82,24 @@ export interface Config {
       readonly threshold: number
       readonly model: string | undefined
     }
+    /** A folder of agents in Markdown. */
+    readonly agents: string | undefined
     readonly temperature: number | undefined
     readonly maxOutputTokens: number | undefined
+  }
+  readonly knowledge: {
+    /** Undefined: what the agent comes with. */
+    readonly paths: readonly string[] | undefined
+    /** Undefined: beside the store. */
+    readonly index: string | undefined
+    readonly embedder: {
+      /** Undefined: the alias `embed`, where there is one. */
+      readonly model: string | undefined
+      readonly protocol: 'openai' | 'ark-multimodal'
+      readonly dimensions: number | undefined
+    }
+    /** Undefined: the alias `rerank`, where there is one. */
+    readonly reranker: string | undefined
   }
   readonly log: Settings['log']
   readonly identity: IdentityConfig
@@ -234,7 +250,7 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
 
 function toConfig(
   profile: Profile,
-  { server, store, agent, log, tasks, agentProtocol }: Settings,
+  { server, store, agent, knowledge, log, tasks, agentProtocol }: Settings,
   models: ModelsConfig,
   mcp: McpConfig,
   identity: IdentityConfig,
@@ -264,7 +280,7 @@ function toConfig(
       cors: server.cors,
       rateLimits,
     },
-    store: { path: store.path.replace(/^~(?=\/)/, homedir()) },
+    store: { path: atHome(store.path) },
     agent: {
       instructions: agent.instructions,
       mode: agent.mode,
@@ -277,8 +293,19 @@ function toConfig(
       idleTimeoutMs: agent.idleTimeout,
       stateTimeoutsMs: stateTimeouts(agent.stateTimeouts),
       compaction: { ...agent.compaction, model: agent.compaction.model },
+      agents: agent.agents === undefined ? undefined : atHome(agent.agents),
       temperature: agent.temperature,
       maxOutputTokens: agent.maxOutputTokens,
+    },
+    knowledge: {
+      paths: knowledge.paths?.map(atHome),
+      index: knowledge.index === undefined ? undefined : atHome(knowledge.index),
+      embedder: {
+        model: knowledge.embedder.model,
+        protocol: knowledge.embedder.protocol,
+        dimensions: knowledge.embedder.dimensions,
+      },
+      reranker: knowledge.reranker,
     },
     log,
     identity,
@@ -286,6 +313,8 @@ function toConfig(
     agentProtocol: { ...switches, streamLimitMs: streamLimit },
   }
 }
+
+const atHome = (path: string): string => path.replace(/^~(?=\/)/, homedir())
 
 const stateTimeouts = (given: Settings['agent']['stateTimeouts']): AgentLimits['stateTimeoutsMs'] => ({
   CREATED: given.created,

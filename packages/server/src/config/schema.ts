@@ -3,6 +3,7 @@ import { MODES } from '@oxbow/core'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
 import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
+import { knowledgeSettings } from './knowledge-settings.ts'
 import { mcpSetting } from './mcp-settings.ts'
 import { modelsSetting } from './models-settings.ts'
 import { agentProtocolSettings, protocolDefaults, taskSettings } from './protocol-settings.ts'
@@ -105,6 +106,10 @@ export const settings = z.strictObject({
         'the name or alias of one of [models], or provider:model',
       ).optional(),
     }),
+    agents: text(
+      'A folder with further agents in Markdown, to which the agent can hand tasks.',
+      'the path of a folder',
+    ).optional(),
     temperature: z
       .number()
       .min(0)
@@ -121,6 +126,7 @@ export const settings = z.strictObject({
       'The longest answer, in tokens; without it the model’s own limit.',
     ).optional(),
   }),
+  knowledge: knowledgeSettings,
   log: z.strictObject({
     level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
     format: choice(['auto', 'pretty', 'json'], 'JSON lines, or lines for people; auto: pretty on a terminal.'),
@@ -169,6 +175,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'agent.compaction.trigger': 30,
   'agent.compaction.keep': 10,
   'agent.compaction.threshold': 0.6,
+  'knowledge.embedder.protocol': 'openai',
   'log.level': 'info',
   'log.format': 'auto',
   ...identityDefaults,

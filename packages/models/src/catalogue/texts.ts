@@ -1,0 +1,39 @@
+// Embedders and rerankers of a configuration: models that answer no questions.
+import { arkMultimodal } from '../embeddings/ark-multimodal.ts'
+import type { Embedder } from '../embeddings/embedder.ts'
+import { openaiEmbeddings } from '../embeddings/openai-embeddings.ts'
+import { jinaRerank, type Reranker } from '../rerank/jina-rerank.ts'
+import type { ModelDefinition } from './definition.ts'
+import { connectionOf, type Environment, type Place } from './open.ts'
+
+export interface EmbedderChoice {
+  /** `openai`: `POST /embeddings`, in batches. `ark-multimodal`: `POST /embeddings/multimodal`, one text each. Default `openai`. */
+  readonly protocol?: 'openai' | 'ark-multimodal' | undefined
+  /** How many numbers a vector shall have. Default: as the model makes them. */
+  readonly dimensions?: number | undefined
+}
+
+interface Given {
+  readonly place: Place
+  readonly definition: Partial<ModelDefinition>
+}
+
+/** @throws OxbowError `model_config` for a missing key, or an address or key that cannot be right */
+export function openEmbedder(given: Given, environment: Environment, choice: EmbedderChoice): Embedder {
+  const { protocol = 'openai', dimensions } = choice
+  const options = { ...optionsOf(given, environment), ...(dimensions !== undefined && { dimensions }) }
+  return protocol === 'openai' ? openaiEmbeddings(options) : arkMultimodal(options)
+}
+
+/** @throws OxbowError `model_config` for a missing key, or an address or key that cannot be right */
+export const openReranker = (given: Given, environment: Environment): Reranker =>
+  jinaRerank(optionsOf(given, environment))
+
+function optionsOf({ place, definition }: Given, environment: Environment) {
+  const { headers, timeouts } = definition
+  return {
+    ...connectionOf(place, environment),
+    ...(headers !== undefined && { headers }),
+    ...(timeouts !== undefined && { timeouts }),
+  }
+}
