@@ -4,6 +4,7 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { checkPath, type PathOptions } from '../paths/check-path.ts'
 import { isSafeAssignment } from './environment.ts'
 import { readGit } from './git.ts'
+import { secretIn, shows } from './names.ts'
 import { type OptionList, optionList, readOptions } from './options.ts'
 import { READ_ONLY, type ReadOnlyCommand, VERSIONS } from './read-only.ts'
 import { chosenToolchain, riskyRepository } from './repository.ts'
@@ -68,6 +69,9 @@ export function judgeSurroundings(command: SimpleCommand, options: SimpleOptions
 /** Why the command itself is more than reading, or nothing. */
 export function judgeProgram(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const { words, text, directories } = command
+  // A test compares, and shows nothing.
+  const secret = /^(test|\[\[?)$/.test(words[0]?.value ?? '') ? undefined : secretIn(text)
+  if (secret !== undefined) return [reason('secret', shows(secret), text)]
   if (words.length === 0) return []
   const elsewhere = directories.find((it) => !checkPath(it, pathOptions(it, 'read', options)).inside)
   if (elsewhere !== undefined)

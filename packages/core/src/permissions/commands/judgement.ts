@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { checkPath } from '../paths/check-path.ts'
 import { disasterOf } from './disasters.ts'
 import { judgeProgram, judgeSurroundings, pathOptions, type SimpleOptions } from './judge-simple.ts'
+import { secretIn, shows } from './names.ts'
 import { deceptive, loadParser } from './parser.ts'
 import { type CommandRule, readCommandRule } from './rule.ts'
 import { ruleCouldMean, ruleCovers, ruleMeans, suggestFrom } from './rules.ts'
@@ -70,6 +71,11 @@ export async function judgeCommand(text: string, options: JudgeOptions): Promise
     if (options.allowEdits && around.length === 0 && !harmlessSurroundings(command))
       readOnly &&= judgeSurroundings(command, { ...simpleOptions, allowEdits: false }).length === 0
   }
+  // What stands between the commands, such as the list of a loop, is of none of them.
+  const between = simple.reduce((rest, it) => rest.replace(it.text, ' '), text)
+  const secret = secretIn(between)
+  if (secret !== undefined)
+    reasons.push({ decision: 'ask', code: 'secret', message: shows(secret), text: between.trim().slice(0, 80) })
   if (simple.length === 0 && reasons.length === 0)
     reasons.push({ decision: 'ask', code: 'construct', message: 'There is no command in the text.', text })
 

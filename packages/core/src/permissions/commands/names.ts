@@ -10,3 +10,17 @@ const SHELL_NAMES = new Set(
 /** A variable that no program and no shell gives a meaning. */
 export const isPlainName = (name: string): boolean =>
   /^[a-z][a-z0-9_]*$/.test(name) && !/(_proxy|_config_.*)$/.test(name) && !SHELL_NAMES.has(name)
+
+/** A variable of the environment that may hold a key or a password. */
+export const mayBeSecret = (name: string): boolean =>
+  /key|token|secret|passw|passphrase|credential|private|_(?:auth|pass|pat|dsn)$|database_url/i.test(name)
+
+/**
+ * A variable of the environment in a command that may hold a secret. Names in lower case are those of scripts.
+ *
+ * @example secretIn('echo "$API_TOKEN"') // 'API_TOKEN'
+ */
+export const secretIn = (text: string): string | undefined =>
+  [...text.matchAll(/\$\{?[#!]?([A-Z_][A-Z0-9_]*)\b/g)].map(([, name]) => name!).find(mayBeSecret)
+
+export const shows = (variable: string): string => `It may show what the variable ${variable} holds.`

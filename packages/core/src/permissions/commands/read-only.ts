@@ -15,6 +15,7 @@ import {
   checkProcesses,
   checkRead,
   checkSet,
+  checkShownVariables,
   checkTest,
   checkTop,
 } from './programs/small.ts'
@@ -334,8 +335,7 @@ export const READ_ONLY: readonly ReadOnlyCommand[] = [
     operands: 'none',
   },
   { names: 'ip', raw: checkIp, operands: 'text' },
-  { names: 'printenv', options: '-0 --null', operands: 'text' },
-  { names: 'env', options: '-0 --null', operands: 'none' },
+  { names: 'printenv', options: '-0 --null', operands: 'text', check: checkShownVariables },
   {
     names: 'tput',
     operands: 'text',

@@ -98,6 +98,7 @@ export interface Reason {
     | 'disaster'
     | 'shadowed'
     | 'directory'
+    | 'secret'
   readonly message: string
   /** The command or the part that it is about. */
   readonly text: string

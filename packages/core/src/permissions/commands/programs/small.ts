@@ -1,6 +1,6 @@
 // Checks of commands whose harmless calls are not a list of options.
 
-import { isPlainName } from '../names.ts'
+import { isPlainName, mayBeSecret } from '../names.ts'
 import type { Call } from '../options.ts'
 import { optionList, readOptions } from '../options.ts'
 import type { Argument } from '../types.ts'
@@ -24,6 +24,12 @@ export const checkPlainNames = ({ operands }: Call): string | undefined =>
   operands.every((it) => it.value !== undefined && isPlainName(it.value))
     ? undefined
     : 'It changes a variable that other programs look at.'
+
+/** `printenv` without a name shows all that the environment holds, and keys are what it often holds. */
+export const checkShownVariables = ({ operands }: Call): string | undefined =>
+  operands.length > 0 && operands.every((it) => it.value !== undefined && !mayBeSecret(it.value))
+    ? undefined
+    : 'It may show secrets of the environment.'
 
 export const checkRead = (call: Call): string | undefined =>
   call.options.every((it) => it.name !== '-a' || isPlainName(it.value?.value ?? ''))
