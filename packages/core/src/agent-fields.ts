@@ -1,5 +1,4 @@
 // The fields of an agent and of what it is put together from, with what may stand in them.
-import type { AgentDefinition } from './agent.ts'
 import type { AgentLimits } from './agent-type.ts'
 import type { Budget } from './budget.ts'
 import type { Capability } from './capability.ts'
@@ -115,7 +114,7 @@ const capability: Check = (value, path) => {
   return text(value.name, `${path}.name`) ?? fieldsOf(CAPABILITY)(Object.fromEntries(given), path)
 }
 
-export const AGENT: Fields<AgentDefinition> = {
+export const AGENT = {
   name: anything,
   version: text,
   model: anything,

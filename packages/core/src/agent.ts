@@ -4,7 +4,7 @@ import type { Agent, AgentLimits, AgentParts } from './agent-type.ts'
 import { readArtifact } from './artifacts.ts'
 import type { Capability } from './capability.ts'
 import { OxbowError } from './errors.ts'
-import { checkFields } from './fields.ts'
+import { checkFields, type Fields } from './fields.ts'
 import { assertId } from './ids.ts'
 import { compose, type Middleware } from './middleware.ts'
 import type { Model } from './model.ts'
@@ -60,7 +60,7 @@ export interface AgentDefinition {
 export function agent(definition: AgentDefinition): Agent {
   const { name, model, instructions, mode = 'default', capabilities = [] } = definition
   assertId(name, 'agent name')
-  checkFields(definition, AGENT, (what) => invalid(name, what))
+  checkFields(definition, AGENT satisfies Fields<AgentDefinition>, (what) => invalid(name, what))
   // For callers without a compiler.
   if (typeof model?.generate !== 'function')
     throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')

@@ -3,7 +3,7 @@ import type { Agent } from './agent.ts'
 import { parseArguments } from './arguments.ts'
 import { OxbowError } from './errors.ts'
 import type { Event, Principal } from './events/types.ts'
-import { checkFields } from './fields.ts'
+import { checkFields, type Fields } from './fields.ts'
 import { DECISION } from './option-fields.ts'
 import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from './permissions/gate.ts'
 import { ADMIN, mayDecide, mayShareRules } from './permissions/may-decide.ts'
@@ -40,7 +40,7 @@ export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
  * @throws OxbowError `decision_invalid`, `rule_invalid`
  */
 export function readDecision(given: ApprovalDecision): ReadDecision {
-  checkFields(given, DECISION, unclear)
+  checkFields(given, DECISION satisfies Fields<ApprovalDecision>, unclear)
   const { verdict, reason, arguments: edited, remember } = given
   if (verdict !== 'approved' && verdict !== 'denied')
     throw unclear(`verdict must be "approved" or "denied"; got ${JSON.stringify(verdict) ?? 'nothing'}`)

@@ -7,7 +7,7 @@ import { isWanted, settleAbove, tend, userOf } from './children/tend.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
-import { checkFields } from './fields.ts'
+import { checkFields, type Fields } from './fields.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './option-fields.ts'
@@ -87,7 +87,7 @@ const MAX_RECOVERING = 100
 
 /** @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name */
 export function createEngine(options: EngineOptions): Engine {
-  checkFields(options, ENGINE, (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`))
+  checkFields(options, ENGINE satisfies Fields<EngineOptions>, (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`))
   const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
   if (backend?.journal === undefined)
     throw new OxbowError(

@@ -1,7 +1,5 @@
 // The options of the engine and of its sessions, with what may stand in them.
 import type { Agent } from './agent-type.ts'
-import type { ApprovalDecision } from './deciding.ts'
-import type { EngineOptions } from './engine.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
 import {
@@ -28,7 +26,7 @@ import type { SessionKey, SessionQuery } from './ports.ts'
 const madeAgent: Check = (it, path) =>
   (it as Agent | null)?.tools instanceof Map ? undefined : `${path} must be made with agent()`
 
-export const ENGINE: Fields<EngineOptions> = {
+export const ENGINE = {
   backend: anything,
   agents: listOf(madeAgent),
   onError: callable,
@@ -86,7 +84,7 @@ export const COMPACT = { dryRun: anything, signal }
 export const FOLLOW = { after: countOrNone, signal }
 
 /** Texts for people, or milliseconds: read where it is used. */
-export const DECISION: Fields<ApprovalDecision> = {
+export const DECISION = {
   verdict: anything,
   reason: anyText,
   arguments: object,
