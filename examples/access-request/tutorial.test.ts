@@ -69,8 +69,14 @@ test('H13: the tutorial can be followed word by word', { timeout: 120_000 }, asy
     expect.fail(ticketsSay()),
   )
   const id = decided.trim().split('\n').at(-1)!
-  const seen = await type(as, `ID=${id}`, looks!)
-  expect(seen).toContain('"call":{"status":"success"')
+  // The ticket is there a moment before the agent has heard of it.
+  const seen = await until(
+    async () => {
+      const it = await type(as, `ID=${id}`, looks!)
+      return it.includes('"call":{"status":"success"') && it
+    },
+    { deadlineMs: 20_000 },
+  )
   expect(seen).toContain('"approver":"mia"')
 })
 
