@@ -1,3 +1,4 @@
+import { memory } from '@oxbow/backends'
 import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -413,8 +414,81 @@ describe('H2: the moment of use', () => {
       return ofType(await eventsOf(session), 'call.finished').at(-1)?.error?.message
     }
     expect(await run('t1')).toContain('lacks the permission tickets:submit')
-    expect(await run('t2')).toContain('may not act any more')
+    await expect(run('t2')).rejects.toMatchObject({ code: 'principal_revoked', message: 'ann may not act any more.' })
     expect(done).toEqual([])
+    assertWhole(await eventsOf(session))
+  })
+
+  test('what follows in the turn runs with the rights of now, too', async () => {
+    const seen: (readonly string[] | undefined)[] = []
+    const look = tool({
+      name: 'look',
+      description: 'Looks.',
+      effects: ['read'],
+      permission: 'rows:read',
+      input: {},
+      run: (_, { principal }) => {
+        seen.push(principal.permissions)
+        return 'rows'
+      },
+    })
+    const { session, server } = await bench(
+      [...replies.slice(0, 1), call('look', {}), { text: 'ok' }, call('look', {}), { text: 'ok' }],
+      { tools: [submitTool([]), look] },
+      { currentPrincipal: async ({ user }) => ({ user, permissions: ['rows:nothing'] }) },
+    )
+    const principal = { user: 'ann', permissions: ['rows:*'] }
+    const { approvals } = await session.run('Go.', { turnId: 't1', principal })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'denied' })
+    await session.wait('t1')
+    expect(resultsSent(server.requests[2]!).at(-1)).toContain('lacks the permission rows:read')
+    await session.run('Go.', { principal })
+    expect(seen).toEqual([['rows:*']])
+  })
+
+  test('an approver who lost the right in between has approved nothing', async () => {
+    const done: unknown[] = []
+    const { session, server } = await bench(
+      replies,
+      { tools: [submitTool(done, { approver: 'tickets:approve' })] },
+      { currentPrincipal: async (it) => (it.user === 'mia' ? { user: 'mia', permissions: [] } : it) },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await session.decide(approvals[0]!.approvalId, { verdict: 'approved' }, { principal: manager })
+    await session.wait('t1')
+    expect(done).toEqual([])
+    expect(resultsSent(server.requests[1]!)).toEqual(['mia, who approved it, may not do so any more.'])
+  })
+
+  test('a rule that was accepted holds although storing it failed after the decision', async () => {
+    const done: unknown[] = []
+    const backend = memory()
+    const { put } = backend.files
+    let failures = 1
+    const files = {
+      ...backend.files,
+      put: ((...given) => {
+        if (failures-- > 0) return Promise.reject(new Error('The disk is full.'))
+        return put.apply(backend.files, given)
+      }) as typeof put,
+    }
+    const { session, engine } = await bench(
+      [...replies, replies[0]!, { text: 'ok' }],
+      { tools: [submitTool(done)] },
+      { backend: { ...backend, files } },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await session.pause()
+    await session.decide(approvals[0]!.approvalId, {
+      verdict: 'approved',
+      remember: { rule: 'submit', scope: 'user' },
+    })
+    expect(failures).toBe(0)
+    await session.release()
+    await session.wait('t1')
+    const elsewhere = engine.session({ user: 'ann', session: 's2' })
+    expect((await elsewhere.run('Go.')).status).toBe('finished')
+    expect(done).toHaveLength(2)
   })
 })
 

@@ -85,6 +85,25 @@ describe('a tool that asks while it works', () => {
     expect(resultsSent(server.requests[1]!)).toEqual(['denied'])
   })
 
+  test('comes to an end where nobody may be asked and it goes on asking', async () => {
+    let runs = 0
+    const stubborn = tool({
+      name: 'research',
+      description: 'Asks and asks.',
+      effects: ['write'],
+      input: {},
+      run() {
+        runs += 1
+        return needsApproval({ arguments: {}, reason: 'Really?' })
+      },
+    })
+    const { session, server } = await bench(replies, { tools: [stubborn], allow: ['research'] })
+    expect((await session.run('Go.', { mode: 'dont-ask' })).status).toBe('finished')
+    expect(runs).toBe(4)
+    expect(resultsSent(server.requests[1]!)[0]).toContain('goes on asking, and nobody is there')
+    assertWhole(await eventsOf(session))
+  })
+
   test('takes nothing but a verdict', async () => {
     const { session } = await bench(replies, settings([]))
     const { approvals } = await session.run('Go.')

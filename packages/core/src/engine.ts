@@ -26,8 +26,9 @@ export interface EngineOptions {
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Asked when an approval is used: who is this principal now? Undefined: they may not act any more. Default: as they were
-   * when the turn began. When it rejects with a retryable OxbowError the turn waits and asks again.
+   * Asked when a turn goes on that has waited (for its place, a person, a result, or after a crash), and when an approval is
+   * used, also about who approved: who is this principal now? Undefined: they may not act any more, and their turn fails
+   * with `principal_revoked`. Default: as they were when the turn began. When it rejects with a retryable OxbowError the turn waits and asks again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** Called at named places of the engine; used to kill the process there in tests. */
@@ -87,7 +88,11 @@ const MAX_RECOVERING = 100
 
 /** @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name */
 export function createEngine(options: EngineOptions): Engine {
-  checkFields(options, ENGINE satisfies Fields<EngineOptions>, (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`))
+  checkFields(
+    options,
+    ENGINE satisfies Fields<EngineOptions>,
+    (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`),
+  )
   const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
   if (backend?.journal === undefined)
     throw new OxbowError(
@@ -209,6 +214,7 @@ export function createEngine(options: EngineOptions): Engine {
         strangers.add(log.state.agent)
         return
       }
+      const fresh = epoch !== undefined
       epoch ??= await claim(log)
       if (epoch === undefined) return
       if (!(await isWanted(inside, log.key, turn))) await giveUp(log, turn.turnId)
@@ -223,6 +229,7 @@ export function createEngine(options: EngineOptions): Engine {
           turnId: turn.turnId,
           worker,
           epoch,
+          fresh,
           faultPoint,
           report: report(log, turn.turnId),
           leaveBehind: (work) => {

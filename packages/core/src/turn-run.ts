@@ -50,6 +50,15 @@ export interface TurnRun {
    * is asked again, and the turn's clocks stand still.
    */
   currentPrincipal(principal: Principal): Promise<Principal | undefined>
+  /** For whom the turn runs: as they were when this worker took it up, or as an approval found them since. */
+  readonly principal: Principal
+  /**
+   * Asks who they are now, and stops the turn with `principal_revoked` when they may not act any more. Resolves with whether
+   * they may.
+   */
+  refreshPrincipal(): Promise<boolean>
+  /** Whether time has passed between the input and this claim. */
+  readonly waited: boolean
   /** The host cannot tell at the moment who the principal is. */
   readonly waitsForIdentity: boolean
   /** Allow rules that people accepted for this session, this user or everybody. */
@@ -67,12 +76,14 @@ export function turnRun(options: {
   turnId: string
   worker: string
   epoch: number
+  /** The claim was stored with the input. */
+  fresh: boolean
   faultPoint: FaultPoint | undefined
   report: (error: unknown) => string
   currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
   leaveBehind: (work: Promise<unknown>) => void
 }): TurnRun {
-  const { log, agent, files, engine, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } =
+  const { log, agent, files, engine, turnId, worker, epoch, fresh, faultPoint, report, currentPrincipal, leaveBehind } =
     options
   const controller = new AbortController()
   let stopped: StopReason | undefined
@@ -108,6 +119,24 @@ export function turnRun(options: {
     stop('failure', { code, message, reference: report(new OxbowError(code, message)) })
   })
 
+  let { principal } = first
+  const askHost = async (about: Principal): Promise<Principal | undefined> => {
+    try {
+      return await currentPrincipal(about)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      report(error)
+    }
+    identityWaits += 1
+    const goOn = clock.pause()
+    try {
+      return await askAgain(() => currentPrincipal(about), controller.signal)
+    } finally {
+      identityWaits -= 1
+      goOn()
+    }
+  }
+
   return {
     log,
     agent,
@@ -120,7 +149,9 @@ export function turnRun(options: {
       session: log.key,
       turnId,
       agent: agent.name,
-      principal: first.principal,
+      get principal() {
+        return principal
+      },
       attributes: first.options.attributes ?? {},
       signal: controller.signal,
     },
@@ -129,21 +160,16 @@ export function turnRun(options: {
     },
     inFlight,
     report,
-    async currentPrincipal(principal) {
-      try {
-        return await currentPrincipal(principal)
-      } catch (error) {
-        if (!isUnavailable(error)) throw error
-        report(error)
-      }
-      identityWaits += 1
-      const goOn = clock.pause()
-      try {
-        return await askAgain(() => currentPrincipal(principal), controller.signal)
-      } finally {
-        identityWaits -= 1
-        goOn()
-      }
+    currentPrincipal: askHost,
+    get principal() {
+      return principal
+    },
+    waited: !fresh,
+    async refreshPrincipal() {
+      const now = await askHost(first.principal)
+      if (now !== undefined) principal = now
+      else stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
+      return now !== undefined
     },
     get waitsForIdentity() {
       return identityWaits > 0

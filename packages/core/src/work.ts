@@ -13,6 +13,11 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
   run.log.onStored = () => watchOver(run)
   watchOver(run)
   try {
+    // What they may do is not what they could do when they asked, however long ago that was.
+    if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
+      await withdrawQuestions(run)
+      return await run.write(() => [])
+    }
     let worked = false
     const work = agent.hooks.agent(run.context, async () => {
       worked = true

@@ -18,7 +18,7 @@ import { reduceAll, type SlotChange, slotAccess } from '../slots.ts'
 import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../state.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tool.ts'
 import type { TurnRun } from '../turn-run.ts'
-import { asksMeanwhile, judge, mayRunAgain, refusal } from './judge.ts'
+import { asksMeanwhile, judge, lostApprover, mayRunAgain, refusal } from './judge.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -177,6 +177,14 @@ async function outcomeOf(run: TurnRun, call: CallState, tool: Tool | undefined, 
   return runAttempts(run, call, tool, input, operationId, 1, beside, { principal, before: [decided] })
 }
 
+/** How often a tool is told that nobody is there to ask, before its call ends. */
+const MAX_UNHEARD = 3
+
+function stillAsking({ name }: Tool): CallOutcome {
+  const message = `Not allowed: ${name} goes on asking, and nobody is there to ask.`
+  return { status: 'denied', content: [{ type: 'text', text: message }], error: { code: 'denied', message } }
+}
+
 /** The first wait before a call is tried again; each further one is twice as long. */
 const RETRY_MS = 200
 
@@ -198,6 +206,7 @@ async function runAttempts(
   const { turnId } = run
   const { callId } = call
   let answer = decision
+  let unheard = 0
   for (let attempt = first; ; attempt++) {
     const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
     await run.write(() => (attempt === first ? [...before, started] : [started]))
@@ -207,6 +216,8 @@ async function runAttempts(
     if (outcome instanceof NeedsApproval) {
       if (asksNobody(policyOf(run.agent.policy, run.turn()))) {
         // Without exception: what would ask is denied.
+        unheard += 1
+        if (unheard > MAX_UNHEARD || run.stopped !== undefined) return stillAsking(tool)
         const { arguments: asked, origin } = outcome.request
         answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: asked, ...(origin && { origin }) }
         continue
@@ -239,10 +250,9 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined, be
   const parsed = await parseAgain(raw, call.decided!.arguments, tool)
   if (!parsed.ok) return unknown
 
-  const { principal: asked } = run.turn()
-  const now = approval?.resolved === undefined ? asked : await run.currentPrincipal(asked)
   // Who may not act any more may still be told what has become of what they did.
-  const principal = now ?? { ...asked, permissions: [], dataScope: [] }
+  const may = approval?.resolved === undefined || (await run.refreshPrincipal())
+  const principal = may ? run.principal : { ...run.principal, permissions: [], dataScope: [] }
   // A tool that has stopped to ask left nothing that runs on; it may go on when it has its answer.
   if (approval?.attempt !== attempt && !tool.idempotent) {
     const { reconcile } = tool
@@ -255,23 +265,22 @@ async function recover(run: TurnRun, call: CallState, tool: Tool | undefined, be
     if ('outcome' in ran || ran.value?.status === undefined || ran.value.status === 'unknown') return unknown
     if (ran.value.status === 'done') return succeed(tool, ran.value.result)
   }
-  const decision = decisionFor(approval, asked, now)
+  const decision = decisionFor(
+    approval,
+    may ? approval && (await lostApprover(run, approval)) : `${principal.user} may not act any more.`,
+  )
   // A tool that asked is told that the answer is no, so that it can give up what it has begun.
-  if (now === undefined ? decision === undefined : !(await mayRunAgain(run, call, tool, now))) return unknown
+  if (may ? !(await mayRunAgain(run, call, tool, principal)) : decision === undefined) return unknown
   const options = { principal, ...(decision && { decision }) }
   return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, beside, options)
 }
 
-/** What a person said to what the tool had asked, as long as the one for whom it works may still act. */
-function decisionFor(
-  approval: ApprovalState | undefined,
-  { user }: Principal,
-  now: Principal | undefined,
-): ToolDecision | undefined {
+/** What a person said to what the tool had asked; a refusal if it does not count any more, for the reason `lost`. */
+function decisionFor(approval: ApprovalState | undefined, lost: string | undefined): ToolDecision | undefined {
   if (approval?.attempt === undefined || approval.resolved === undefined) return undefined
   const { requested, resolved } = approval
   const asked = { arguments: requested.arguments, ...(requested.origin && { origin: requested.origin }) }
-  if (now === undefined) return { ...asked, verdict: 'denied', reason: `${user} may not act any more.` }
+  if (lost !== undefined) return { ...asked, verdict: 'denied', reason: lost }
   const { verdict, reason } = resolved
   return { ...asked, verdict, ...(reason !== undefined && { reason }) }
 }
@@ -287,7 +296,7 @@ export async function withdrawQuestions(run: TurnRun): Promise<void> {
     const { operationId, attempt } = call.started!
     if (tool?.withdraw === undefined || call.approval?.attempt !== attempt) continue
     const signal = AbortSignal.timeout(WITHDRAW_MS)
-    const context = { ...contextFor(run, call, run.turn().principal, operationId, attempt).context, signal }
+    const context = { ...contextFor(run, call, run.principal, operationId, attempt).context, signal }
     const withdrawing = (async () => tool.withdraw!(operationId, context))()
     await Promise.race([withdrawing, delay(WITHDRAW_MS, undefined, { ref: false })]).catch(run.report)
   }

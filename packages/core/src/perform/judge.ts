@@ -5,6 +5,7 @@ import type { ApprovalRequest } from '../asking.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { CallOutcome } from '../middleware.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
+import { isSamePerson, mayDecide } from '../permissions/may-decide.ts'
 import { remember } from '../permissions/remembered.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
 import type { ApprovalState, CallState } from '../state.ts'
@@ -18,7 +19,7 @@ export type Judgement =
   | {
       readonly decided: Decided
       readonly input: unknown
-      /** For whom it runs: as they are now when a person has approved it, else as they were when they asked. */
+      /** For whom it runs. */
       readonly principal: Principal
       readonly asks?: Asks
     }
@@ -32,12 +33,12 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
 
   const turn = run.turn()
   const policy = policyOf(run.agent.policy, turn)
-  let verdict = await authorise({ tool, arguments: parsed.arguments, principal: turn.principal, policy })
+  let verdict = await authorise({ tool, arguments: parsed.arguments, principal: run.principal, policy })
   if (verdict.decision === 'ask')
-    verdict = await remembered(run, tool, parsed.arguments, turn.principal, policy, verdict)
+    verdict = await remembered(run, tool, parsed.arguments, run.principal, policy, verdict)
   const decided = decidedOf(run, call, verdict, parsed.arguments)
   if (verdict.decision === 'deny') return denial(decided, `Not allowed: ${verdict.reason}`, verdict.reason)
-  const allowed = { decided, input: parsed.input, principal: turn.principal }
+  const allowed = { decided, input: parsed.input, principal: run.principal }
   return verdict.decision === 'allow'
     ? allowed
     : { ...allowed, asks: await asksFor(run, call, tool, parsed.arguments, verdict) }
@@ -62,8 +63,10 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
   const turn = run.turn()
-  const principal = await run.currentPrincipal(turn.principal)
-  if (principal === undefined) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
+  if (!(await run.refreshPrincipal())) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
+  const { principal } = run
+  const gone = await lostApprover(run, approval)
+  if (gone !== undefined) return refuse(gone, parsed.arguments)
   const policy = policyOf(run.agent.policy, turn)
   const denied = await denialOf({ tool, arguments: parsed.arguments, principal, policy })
   if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
@@ -71,6 +74,19 @@ async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: 
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
   const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
   return { decided, input: parsed.input, principal }
+}
+
+/** Why an approval does not count any more: who gave it has lost the right to. */
+export async function lostApprover(run: TurnRun, { requested, resolved }: ApprovalState): Promise<string | undefined> {
+  const asker = run.turn().principal
+  const by = resolved?.principal
+  // Whether who asked may still act is asked in any case.
+  if (resolved?.verdict !== 'approved' || by === undefined) return undefined
+  if (requested.approver === undefined && isSamePerson(by, asker)) return undefined
+  const now = await run.currentPrincipal(by)
+  return now !== undefined && mayDecide(requested, now, asker)
+    ? undefined
+    : `${by.user}, who approved it, may not do so any more.`
 }
 
 /** Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still counts. */
@@ -154,7 +170,7 @@ async function suggestionsFor(run: TurnRun, tool: Tool, given: Arguments): Promi
   const policy = policyOf(run.agent.policy, turn)
   const whole = parseRule(tool.name)
   const allowed = withRemembered(policy, [whole], [whole])
-  const { decision } = await authorise({ tool, arguments: given, principal: turn.principal, policy: allowed })
+  const { decision } = await authorise({ tool, arguments: given, principal: run.principal, policy: allowed })
   if (decision !== 'allow') return []
   // A tool that cannot read patterns can only be allowed as a whole.
   if (tool.matches === undefined) return [tool.name]

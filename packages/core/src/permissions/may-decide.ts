@@ -13,7 +13,7 @@ const tenantOf = ({ tenant = 'default' }: Asker): string => tenant
 export const isSamePerson = (one: Asker, other: Asker): boolean =>
   one.user === other.user && tenantOf(one) === tenantOf(other)
 
-/** Whether somebody may have a say in a turn: whose it is, and whoever looks after the service. */
+/** Whether somebody may bring a turn what it waits for: whose it is, and whoever looks after the service. */
 export const mayActFor = (principal: Principal, asker: Asker): boolean =>
   tenantOf(principal) === tenantOf(asker) &&
   (principal.user === asker.user || grants(principal.permissions ?? [], ADMIN))
@@ -27,7 +27,7 @@ export function mayDecide(
   principal: Principal,
   asker: Asker,
 ): boolean {
-  if (approver === undefined) return mayActFor(principal, asker)
+  if (approver === undefined) return isSamePerson(principal, asker)
   return tenantOf(principal) === tenantOf(asker) && grants(principal.permissions ?? [], approver)
 }
 
