@@ -14,6 +14,7 @@ export type {
 export type { StateLimits } from './deadlines.ts'
 export type { CompactionReason } from './decide.ts'
 export type { ApprovalDecision } from './deciding.ts'
+export type { NamedDecision } from './decisions.ts'
 export type { Effect } from './effect.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'

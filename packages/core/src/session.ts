@@ -1,17 +1,9 @@
 // The public face of one session.
 import type { Agent } from './agent.ts'
-import { type Answer, answerAbove, answerLate } from './children/rise.ts'
 import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
-import {
-  type ApprovalDecision,
-  checkDecision,
-  type Deciding,
-  expired,
-  type ReadDecision,
-  readDecision,
-  resolveApproval,
-} from './deciding.ts'
+import type { ApprovalDecision } from './deciding.ts'
+import { decisionsIn, type NamedDecision } from './decisions.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import {
@@ -29,7 +21,6 @@ import { isStandardSchema, type Schema, type SchemaOutput } from './json-schema.
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
 import { compactBetweenTurns } from './perform/compact.ts'
 import { isSamePerson, mayActFor } from './permissions/may-decide.ts'
-import { remember } from './permissions/remembered.ts'
 import { checkRule, namesTool, parseRule } from './permissions/rules.ts'
 import type { SessionKey } from './ports.ts'
 import { isEnd, type TurnResult, turnResult } from './result.ts'
@@ -90,6 +81,13 @@ export interface Session {
    * it did
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
+  /**
+   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are checked
+   * with the others, and then decided one by one where they arose.
+   * @throws OxbowError as `decide`; `decision_invalid` when two are about the same approval
+   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' } })))
+   */
+  decideAll(decisions: readonly NamedDecision[], options?: { principal?: Principal }): Promise<Submitted>
   /** Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none. */
   checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
@@ -271,68 +269,17 @@ export function openSession(
     })
   }
 
-  const deciding = (
-    { agent }: SessionState,
-    approvalId: string,
-    decision: ReadDecision,
-    principal: Principal,
-  ): Deciding => ({ approvalId, decision, principal, agent: () => engine.agent(agent) })
-
-  async function decideApproval(approvalId: string, decision: ReadDecision, principal: Principal): Promise<Submitted> {
-    const { requested, turn } = await current(({ state: { turn } }) => ({
-      requested: turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested,
-      turn,
-    }))
-    if (requested?.origin !== undefined) return decideOrigin(requested.origin, decision, principal)
-    const checked = await current(({ state }) => checkDecision(state, deciding(state, approvalId, decision, principal)))
-    const { reason, arguments: edited } = checked.decision
-    const answerOf = (inTime: boolean): Answer =>
-      inTime
-        ? {
-            verdict: decision.verdict,
-            principal,
-            ...(reason !== undefined && { reason }),
-            ...(edited !== undefined && { arguments: { ...edited } }),
-          }
-        : { verdict: 'expired' }
-    const submitted = await bring((draft): Submitted | undefined => {
-      const after = draft.state.seq
-      const turnId = resolveApproval(draft, deciding(draft.state, approvalId, checked.decision, principal))
-      return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
-    })
-    await answerAbove(
-      engine,
-      key,
-      turn?.delegation,
-      { session: key.session, approvalId },
-      answerOf(submitted !== undefined),
-    )
-    if (submitted === undefined) throw expired()
-    // It has been decided: should this fail, whoever runs the call does it again before that.
-    await remember(engine.files, key.tenant, turn!.principal, { ...decision, principal }).catch(() => {})
-    return submitted
-  }
-
-  /** The child decides, with all that can be said there; what was asked on its behalf is answered with it. */
-  async function decideOrigin(
-    { session, approvalId }: NonNullable<Event<'approval.requested'>['origin']>,
-    decision: ReadDecision,
-    principal: Principal,
-  ): Promise<Submitted> {
-    const here = await current(({ state }) => ({
-      turnId: state.turn!.turnId,
-      after: state.seq,
-      accepted: 'started' as const,
-    }))
-    await openSession(engine, { ...key, session }, agentName)
-      .decide(approvalId, decision, { principal })
-      .catch(async (error: unknown) => {
-        // It may have been decided there already, and the answer not have come here.
-        await current((log) => answerLate(engine, log))
-        throw error
-      })
-    return here
-  }
+  const decisions = decisionsIn(engine, key, {
+    current,
+    bring,
+    child: (session) => {
+      const { decideAll, checkDecision } = openSession(engine, { ...key, session }, agentName)
+      return {
+        decide: (all, principal) => decideAll(all, { principal }),
+        check: ({ approvalId, decision }, principal) => checkDecision(approvalId, decision, { principal }),
+      }
+    },
+  })
 
   return {
     key,
@@ -391,21 +338,15 @@ export function openSession(
     },
     async decide(approvalId, decision, options = {}) {
       checkOption('decide()', options, BY)
-      return decideApproval(approvalId, readDecision(decision), self(options.principal))
+      return decisions.decide([{ approvalId, decision }], self(options.principal))
     },
-    async checkDecision(approvalId, given, options = {}) {
+    async decideAll(all, options = {}) {
+      checkOption('decideAll()', options, BY)
+      return decisions.decide(all, self(options.principal))
+    },
+    async checkDecision(approvalId, decision, options = {}) {
       checkOption('checkDecision()', options, BY)
-      const decision = readDecision(given)
-      return current(async ({ state }) => {
-        const origin = state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval
-          ?.requested.origin
-        if (origin !== undefined) {
-          const child = openSession(engine, { ...key, session: origin.session }, agentName)
-          return child.checkDecision(origin.approvalId, decision, options)
-        }
-        const checked = await checkDecision(state, deciding(state, approvalId, decision, self(options.principal)))
-        if (checked.late) throw expired()
-      })
+      return decisions.check({ approvalId, decision }, self(options.principal))
     },
     fail: (turnId, error) =>
       bring((draft) => {

@@ -1,6 +1,5 @@
 // GET and POST below /tasks/{taskId}: snapshot, wait, cancel, resume, events.
 import { z } from 'zod'
-import { decideAll } from '../approvals/several.ts'
 import { HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, only } from '../http/schemas.ts'
@@ -181,7 +180,7 @@ function resumeRoute(deps: AgentProtocol): Route {
         await task.session.fail(task.turnId, failure)
         return c.json({ task_id: taskId, status: 'error' as const })
       }
-      await decideAll(task.session, decisions, principalFor(caller, keptWith(task.started)))
+      await task.session.decideAll(decisions, { principal: principalFor(caller, keptWith(task.started)) })
       return c.json({ task_id: taskId, status: 'running' as const })
     },
   })

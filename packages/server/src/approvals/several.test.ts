@@ -68,8 +68,8 @@ describe.each(surfaces)('$name', ({ submit, resume, on }) => {
     const answer = await decide([on(one, true), on(one, false)])
     expect(answer.status).toBe(400)
     expect((await json(answer)).error).toMatchObject({
-      code: 'invalid_request',
-      message: expect.stringMatching(/two of them are about the approval approval_\w+\. Nothing has been decided/),
+      code: 'decision_invalid',
+      message: expect.stringMatching(/Two decisions are about approval_\w+\. Nothing has been decided/),
     })
     expect(await stored()).toEqual([])
     expect(ran).toEqual([])

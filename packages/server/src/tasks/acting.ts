@@ -1,7 +1,6 @@
 // What a caller can do to a task: look at it, pause it, let it go on, cancel it.
 import type { ApprovalDecision, Engine, Principal } from '@oxbow/core'
 import { z } from 'zod'
-import { decideAll } from '../approvals/several.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
@@ -105,12 +104,12 @@ export function resumeTaskRoute(engine: Engine): Route {
       const { owner, principal } = callerOf(c, body)
       const place = await existingTask(engine, owner, taskId)
       const { decisions = [] } = body
-      if (decisions.length === 0) await release(place, principal)
       const named = decisions.map((it) => ({
         approvalId: it.approvalId ?? approvalOf(place, it.callId!),
         decision: decisionOf(it),
       }))
-      await decideAll(place.session, named, principal)
+      if (named.length === 0) await release(place, principal)
+      else await place.session.decideAll(named, { principal })
       return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
     },
   })
