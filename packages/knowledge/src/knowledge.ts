@@ -42,6 +42,8 @@ export interface Knowledge {
   /** Never rejects because a channel failed; `channels` tells. Rejects with the signal's reason. */
   search(question: string, options?: SearchOptions): Promise<SearchResult>
   documents(): Promise<readonly DocumentInfo[]>
+  /** The files and folders that were added. */
+  roots(): Promise<readonly string[]>
   /** Files that were left out by the last run, with the reasons. */
   problems(): Promise<readonly Problem[]>
   /** Keeps the index up to date with its files. Reports each run, and what keeps it from running. */
@@ -115,6 +117,7 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
     },
     search: (question, searchOptions) => search({ thread, embedder, reranker, timeoutMs }, question, searchOptions),
     documents: () => thread.ask('documents'),
+    roots: () => thread.ask('roots'),
     problems: () => thread.ask('problems'),
     async watch(onReport) {
       // Who does not watch does not load what that takes.

@@ -1,11 +1,20 @@
 // What every command needs: configuration, store, model, agent, engine.
 import { existsSync } from 'node:fs'
 import { memory, sqlite } from '@oxbow/backends'
-import { type Backend, createEngine, type Engine, type EngineOptions, type Middleware, OxbowError } from '@oxbow/core'
-import { type McpCapability, type McpOptions, mcp } from '@oxbow/harness'
+import {
+  type Agent,
+  type Backend,
+  createEngine,
+  type Engine,
+  type EngineOptions,
+  type Middleware,
+  OxbowError,
+} from '@oxbow/core'
+import { type McpCapability, mcp } from '@oxbow/harness'
 import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
-import { defaultAgent } from './agent/agent.ts'
+import { defaultAgent, type ModelsByAlias } from './agent/agent.ts'
+import { type AgentKnowledge, openAgentKnowledge } from './agent/knowledge.ts'
 import { printable } from './transcript.ts'
 
 export interface RuntimeOptions {
@@ -56,33 +65,84 @@ export async function withBackend(options: RuntimeOptions, work: (backend: Backe
   }
 }
 
-export const openModels = (config: Config, listeners?: ModelListeners): Models =>
-  createModels(config.models, process.env, listeners)
+export const openModels = (config: Config): Models => createModels(config.models, process.env)
 
-/** The MCP servers of the configuration. Whoever opens them closes them. */
-export const openMcp = (config: Config, onNotice?: McpOptions['onNotice']): Promise<McpCapability> =>
-  mcp(config.mcp, { allowStdio: config.profile !== 'prod', ...(onNotice && { onNotice }) })
-
-/** For commands at a terminal: what somebody should know, on standard error. */
-export const complainOfMcp: McpOptions['onNotice'] = ({ level, server, message }) => {
-  if (level === 'warn') console.error(`oxbow: MCP server ${server}: ${printable(message)}`)
+/** What a command works with. Whoever opens it closes it, after the engine has stopped. */
+export interface Runtime {
+  readonly backend: Backend
+  readonly models: Models
+  readonly agent: Agent
+  readonly knowledge: AgentKnowledge
+  /** Nothing runs before `engine.start()`. */
+  readonly engine: Engine
+  close(): Promise<void>
 }
 
-/** The engine with the default agent. Nothing runs before `engine.start()`. */
-export function openEngine(
-  config: Config,
-  backend: Backend,
-  models: Models,
-  servers: McpCapability,
-  options: { middleware?: readonly Middleware[] } & Pick<EngineOptions, 'onError' | 'currentPrincipal'> = {},
-): Engine {
-  const { instructions, temperature, maxOutputTokens, mode, allow, ask, deny, compaction, ...limits } = config.agent
-  const { model: summaries, ...when } = compaction
-  const agent = defaultAgent({
+export interface Listeners {
+  /** What somebody should know about MCP servers and the knowledge base. */
+  readonly onNotice: (level: 'info' | 'warn', message: string) => void
+  readonly models?: ModelListeners
+  readonly middleware?: readonly Middleware[]
+  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal'>
+}
+
+/** For commands at a terminal: what somebody should know, on standard error. */
+export const atTerminal: Listeners = {
+  onNotice: (level, message) => {
+    if (level === 'warn') console.error(`oxbow: ${printable(message)}`)
+  },
+}
+
+/** The default agent with everything around it. What was opened is closed again when the rest cannot be. */
+export async function openRuntime(config: Config, listeners: Listeners, store?: Backend): Promise<Runtime> {
+  const models = createModels(config.models, process.env, listeners.models)
+  const opened: { close(): Promise<void> }[] = []
+  const close = async (): Promise<void> => {
+    for (const it of opened.toReversed()) await it.close()
+  }
+  const closing = <T extends { close(): Promise<void> }>(it: T): T => {
+    opened.push(it)
+    return it
+  }
+  try {
+    const backend = closing(store ?? openBackend(config))
+    const knowledge = closing(await openAgentKnowledge(config, models, listeners.onNotice))
+    const servers = closing(await openMcp(config, listeners.onNotice))
+    const { middleware = [] } = listeners
+    const agent = await agentOf(config, { backend, models, knowledge, servers, middleware })
+    const engine = createEngine({ backend, agents: [agent], ...listeners.engine })
+    return { backend, models, agent, knowledge, engine, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const openMcp = (config: Config, onNotice: Listeners['onNotice']): Promise<McpCapability> =>
+  mcp(config.mcp, {
+    allowStdio: config.profile !== 'prod',
+    onNotice: ({ level, server, message }) => onNotice(level, `MCP server ${server}: ${message}`),
+  })
+
+interface Parts extends Pick<Runtime, 'backend' | 'models' | 'knowledge'> {
+  readonly servers: McpCapability
+  readonly middleware: readonly Middleware[]
+}
+
+function agentOf(config: Config, { backend, models, knowledge, servers, middleware }: Parts): Promise<Agent> {
+  const { instructions, temperature, maxOutputTokens, agents, mode, allow, ask, deny, compaction, ...limits } =
+    config.agent
+  const { model: named, ...when } = compaction
+  const byAlias = modelsByAlias(config, models)
+  const summaries = named ?? (Object.hasOwn(byAlias, 'summarise') ? 'summarise' : undefined)
+  return defaultAgent({
     model: models.get('default'),
+    models: byAlias,
     backend,
+    knowledge,
     instructions,
-    middleware: options.middleware ?? [],
+    agents,
+    middleware,
     limits,
     rules: { mode, allow, ask, deny },
     capabilities: [servers],
@@ -90,13 +150,15 @@ export function openEngine(
     temperature,
     maxOutputTokens,
   })
-  const { onError, currentPrincipal } = options
-  return createEngine({
-    backend,
-    agents: [agent],
-    ...(onError && { onError }),
-    ...(currentPrincipal && { currentPrincipal }),
-  })
+}
+
+/** Opened when an agent names one: a key that is missing for a model that nobody uses is no mistake. */
+function modelsByAlias({ models: { models: named = {}, aliases = {} } }: Config, models: Models): ModelsByAlias {
+  const names = new Set(['default', ...Object.keys(named), ...Object.keys(aliases)])
+  return Object.defineProperties(
+    {},
+    Object.fromEntries([...names].map((name) => [name, { enumerable: true, get: () => models.get(name) }])),
+  ) as ModelsByAlias
 }
 
 /** The default model in words: `main (openai:gpt-5), else small or local`. */

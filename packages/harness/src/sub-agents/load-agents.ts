@@ -1,7 +1,18 @@
 // Agents that are declared in Markdown: front matter says what they are, the text below it is their instructions.
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Agent, type AgentDefinition, agent, MODES, type Model, nearest, OxbowError, type Tool } from '@oxbow/core'
+import {
+  type Agent,
+  type AgentDefinition,
+  agent,
+  type Capability,
+  type Middleware,
+  MODES,
+  type Model,
+  nearest,
+  OxbowError,
+  type Tool,
+} from '@oxbow/core'
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
 import type { SubAgent } from './sub-agent.ts'
 
@@ -10,6 +21,10 @@ export interface LoadAgentsOptions {
   readonly models: Readonly<Record<string, Model>>
   /** Those that files may name. */
   readonly tools?: readonly Tool[]
+  /** Files may name their tools, too; then the agent also has their prompt, hooks and review. */
+  readonly capabilities?: readonly Capability[]
+  /** Of all these agents. */
+  readonly middleware?: readonly Middleware[]
 }
 
 const KEYS = ['name', 'description', 'tools', 'model', 'mode', 'maxSteps', 'allow', 'ask', 'deny']
@@ -43,7 +58,9 @@ export async function loadAgents(folder: string, options: LoadAgentsOptions): Pr
   return found
 }
 
-function agentOf(path: string, text: string, { models, tools = [] }: LoadAgentsOptions): SubAgent {
+function agentOf(path: string, text: string, options: LoadAgentsOptions): SubAgent {
+  const { models, capabilities = [], middleware = [] } = options
+  const tools = [...(options.tools ?? []), ...capabilities.flatMap((it) => it.tools ?? [])]
   const fault = (line: number, what: string) => new OxbowError('agent_file_invalid', `${path}:${line}: ${what}`)
   if (Buffer.byteLength(text) > MAX_BYTES) throw fault(1, `it is longer than ${MAX_BYTES} bytes`)
   const clean = text.replace(/^\uFEFF/, '')
@@ -121,7 +138,9 @@ function agentOf(path: string, text: string, { models, tools = [] }: LoadAgentsO
     name,
     model,
     instructions,
-    tools: used,
+    tools: used.filter((it) => options.tools?.includes(it)),
+    capabilities: capabilities.flatMap((it) => narrowed(it, used)),
+    middleware,
     allow: listOf('allow'),
     ask: listOf('ask'),
     deny: listOf('deny'),
@@ -129,6 +148,12 @@ function agentOf(path: string, text: string, { models, tools = [] }: LoadAgentsO
     ...(maxSteps !== undefined && { limits: { maxSteps: maxSteps as number } }),
   }
   return { description, agent: defined(definition, (what) => fault(lineFor('name'), what)), from: path }
+}
+
+/** What comes with the tools of a capability that an agent has. */
+function narrowed({ name, tools = [], prompt = [], middleware = [], review }: Capability, used: Tool[]): Capability[] {
+  const own = tools.filter((it) => used.includes(it))
+  return own.length === 0 ? [] : [{ name, tools: own, prompt, middleware, ...(review && { review }) }]
 }
 
 function defined(definition: AgentDefinition, fault: (what: string) => OxbowError): Agent {

@@ -2,16 +2,7 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { addUsage, noUsage, type Session, type SessionItem, type SessionState, type Submitted } from '@oxbow/core'
 import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import {
-  complainOfMcp,
-  configOf,
-  modelInWords,
-  openBackend,
-  openEngine,
-  openMcp,
-  openModels,
-  type RuntimeOptions,
-} from '../runtime.ts'
+import { atTerminal, configOf, modelInWords, openRuntime, type RuntimeOptions } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
 import { usageDetail, usageLine } from '../usage.ts'
 import { commandLine, isReleasable } from '../words.ts'
@@ -25,10 +16,8 @@ export interface ChatCommand extends RuntimeOptions {
 /** Reads lines until the end of input. A line that comes while the agent works joins its turn at the next step. */
 export async function chat(options: ChatCommand): Promise<void> {
   const config = await configOf(options)
-  const backend = openBackend(config)
-  const models = openModels(config)
-  const servers = await openMcp(config, complainOfMcp)
-  const engine = openEngine(config, backend, models, servers)
+  const runtime = await openRuntime(config, atTerminal)
+  const { engine, models } = runtime
   const { user, session: name } = options
   const session = engine.session({ user, ...(name !== undefined && { session: name }) })
   const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -159,8 +148,7 @@ export async function chat(options: ChatCommand): Promise<void> {
   } finally {
     lines?.close()
     await engine.stop(leaving ? 0 : undefined)
-    await servers.close()
-    await backend.close()
+    await runtime.close()
     if (interactive)
       console.log(style.dim(`\ncontinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))
   }

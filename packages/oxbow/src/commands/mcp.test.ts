@@ -1,31 +1,13 @@
 import { writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { place } from '../cli.fixture.ts'
-
-const require = createRequire(import.meta.url)
-/** The directory of the test has no packages. */
-const library = (name: string): string => JSON.stringify(pathToFileURL(require.resolve(name)).href)
-
-/** A server of one tool that only reads and one that does not. */
-const PROGRAM = `
-import { McpServer } from ${library('@modelcontextprotocol/server')}
-import { serveStdio } from ${library('@modelcontextprotocol/server/stdio')}
-serveStdio(() => {
-  const server = new McpServer({ name: 'stock', version: '1.0.0' })
-  const content = [{ type: 'text', text: 'There are 12.' }]
-  const annotations = { readOnlyHint: true }
-  server.registerTool('stock_level', { description: 'Tells the stock level.', annotations }, () => ({ content }))
-  server.registerTool('order', { description: 'Orders.' }, () => ({ content }))
-  return server
-})`
+import { STOCK_SERVER } from '../mcp.fixture.ts'
 
 function configured(more = '') {
   const it = place()
   const args = JSON.stringify([join(it.directory, 'stock.mjs')])
-  writeFileSync(join(it.directory, 'stock.mjs'), PROGRAM)
+  writeFileSync(join(it.directory, 'stock.mjs'), STOCK_SERVER)
   const toml = `[mcp.stock]\ncommand = "${process.execPath}"\nargs = ${args}\ntrustReadOnly = true\n${more}`
   writeFileSync(join(it.directory, 'oxbow.toml'), toml)
   return it

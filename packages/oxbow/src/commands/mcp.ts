@@ -1,6 +1,6 @@
 import { type McpStatus, mcp } from '@oxbow/harness'
 import { EXIT } from '../exit-codes.ts'
-import { type complainOfMcp, configOf } from '../runtime.ts'
+import { configOf } from '../runtime.ts'
 import { coloured, plain, printable } from '../transcript.ts'
 
 interface McpCommand {
@@ -31,7 +31,7 @@ export async function test(name: string | undefined, options: McpCommand): Promi
       return
     }
     // Skipped tools are part of what is shown.
-    const onNotice: typeof complainOfMcp = () => {}
+    const onNotice = (): void => {}
     const servers = await mcp(
       { [server]: { ...definition, required: false } },
       { onNotice, allowStdio: config.profile !== 'prod' },

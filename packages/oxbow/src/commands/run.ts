@@ -2,17 +2,7 @@ import { text } from 'node:stream/consumers'
 import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
 import { placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
-import {
-  complainOfMcp,
-  configOf,
-  hasStore,
-  noStore,
-  openBackend,
-  openEngine,
-  openMcp,
-  openModels,
-  type RuntimeOptions,
-} from '../runtime.ts'
+import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions } from '../runtime.ts'
 import { printable } from '../transcript.ts'
 import { commandLine, isReleasable, reasonInWords } from '../words.ts'
 
@@ -94,9 +84,8 @@ async function oneTurn(
   work: (session: Session, signal: AbortSignal) => Promise<TurnResult>,
 ): Promise<void> {
   const config = await configOf(options)
-  const backend = openBackend(config)
-  const servers = await openMcp(config, complainOfMcp)
-  const engine = openEngine(config, backend, openModels(config), servers)
+  const runtime = await openRuntime(config, atTerminal)
+  const { engine } = runtime
   const controller = new AbortController()
   let interrupted = false
   process.once('SIGINT', () => {
@@ -119,8 +108,7 @@ async function oneTurn(
     throw error
   } finally {
     await engine.stop()
-    await servers.close()
-    await backend.close()
+    await runtime.close()
   }
 }
 

@@ -8,15 +8,7 @@ import {
   loggingMiddleware,
   modelListeners,
 } from '@oxbow/server'
-import {
-  configOf,
-  modelInWords,
-  openBackend,
-  openEngine,
-  openMcp,
-  openModels,
-  type RuntimeOptions,
-} from '../runtime.ts'
+import { configOf, modelInWords, openRuntime, type RuntimeOptions } from '../runtime.ts'
 
 /** Serves until SIGINT or SIGTERM; a second signal leaves at once. */
 export async function serve(options: RuntimeOptions): Promise<void> {
@@ -24,18 +16,19 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   const log = createLogger(config.log)
   const metrics = createMetrics()
   const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
-  const servers = await openMcp(config, ({ level, server, message }) => log[level]({ mcpServer: server }, message))
-  const backend = openBackend(config)
+  const runtime = await openRuntime(config, {
+    onNotice: (level, message) => log[level](message),
+    models: modelListeners(log, metrics),
+    middleware: [metrics.middleware, loggingMiddleware(log)],
+    engine: { onError: engineErrors(log), currentPrincipal: identity.refresh },
+  })
+  const { engine, models, backend } = runtime
   try {
-    const models = openModels(config, modelListeners(log, metrics))
-    const engine = openEngine(config, backend, models, servers, {
-      middleware: [metrics.middleware, loggingMiddleware(log)],
-      onError: engineErrors(log),
-      currentPrincipal: identity.refresh,
-    })
     const service = createService({ engine, config, log, metrics, identity, models })
     const stopped = untilSignal()
     const { url } = await service.listen()
+    // In a thread, and not before somebody can be answered.
+    void runtime.knowledge.start()
     if (process.stdout.isTTY || config.log.format !== 'json')
       console.log(banner(url, modelInWords(models), backend.name, config.identity.mode))
     await stopped
@@ -46,8 +39,7 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     // A tool that ignored its signal may still act. With the store left open this worker looks alive until it really is gone.
     if (engine.leftBehind > 0) process.exit(0)
   } finally {
-    await servers.close()
-    await backend.close()
+    await runtime.close()
   }
   // Handles that a tool has left open must not hold the process.
   process.exit(0)

@@ -1,16 +1,5 @@
 import { type Backend, type CompactedBody, type Event, OxbowError, type SessionKey } from '@oxbow/core'
-import {
-  complainOfMcp,
-  configOf,
-  hasStore,
-  noStore,
-  openBackend,
-  openEngine,
-  openMcp,
-  openModels,
-  type RuntimeOptions,
-  withBackend,
-} from '../runtime.ts'
+import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions, withBackend } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 
 interface SessionsCommand extends RuntimeOptions {
@@ -72,9 +61,8 @@ export function exportSession(session: string, options: SessionsCommand): Promis
 export async function compact(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
-  const backend = openBackend(config)
-  const servers = await openMcp(config, complainOfMcp)
-  const engine = openEngine(config, backend, openModels(config), servers)
+  const runtime = await openRuntime(config, atTerminal)
+  const { engine } = runtime
   try {
     const it = engine.session({ user: options.user, session })
     if ((await it.state()).seq === 0) throw unknownSession(keyOf(options.user, session))
@@ -85,8 +73,7 @@ export async function compact(session: string, options: SessionsCommand & { dryR
       console.log(printable(line))
   } finally {
     await engine.stop()
-    await servers.close()
-    await backend.close()
+    await runtime.close()
   }
 }
 

@@ -1,0 +1,101 @@
+// What the default agent may retrieve: the documents of the configuration, indexed beside the store.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { OxbowError } from '@oxbow/core'
+import type { Searchable } from '@oxbow/harness'
+import { type IndexProgress, type IndexReport, type Knowledge, openKnowledge, uniqueNames } from '@oxbow/knowledge'
+import type { Models } from '@oxbow/models'
+import type { Config } from '@oxbow/server'
+
+/** Pages about Oxbow itself. */
+const OWN_PAGES = fileURLToPath(new URL('../../knowledge', import.meta.url))
+
+/** A search waits so long for the index to be up to date; then it finds what is there. */
+const PATIENCE_MS = 10_000
+/** How often progress is told. */
+const TELL_EVERY_MS = 5_000
+
+export type KnowledgeNotice = (level: 'info' | 'warn', message: string) => void
+
+export interface AgentKnowledge extends Searchable {
+  /** Brings the index up to date, once; a search begins it as well. Never rejects: what is wrong is told as a notice. */
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Checks the documents' names, and reads and opens nothing yet.
+ *
+ * @throws OxbowError `config_invalid` for a path that is not there, and when two documents have one name; `model_config`
+ */
+export async function openAgentKnowledge(
+  { knowledge, store, models: { aliases = {} } }: Config,
+  models: Models,
+  notice: KnowledgeNotice,
+): Promise<AgentKnowledge> {
+  const paths = (knowledge.paths ?? [OWN_PAGES]).map((it) => resolve(it))
+  await uniqueNames(paths).catch((cause: Error) => {
+    throw new OxbowError('config_invalid', `knowledge.paths: ${cause.message}`, { cause })
+  })
+  const purpose = (alias: string): string | undefined => (Object.hasOwn(aliases, alias) ? alias : undefined)
+  const { model = purpose('embed'), ...choice } = knowledge.embedder
+  const reranker = knowledge.reranker ?? purpose('rerank')
+  const options = {
+    ...(model !== undefined && { embedder: models.embedder(model, choice) }),
+    ...(reranker !== undefined && { reranker: models.reranker(reranker) }),
+  }
+  const temporary =
+    knowledge.index === undefined && store.path === ':memory:'
+      ? mkdtempSync(join(tmpdir(), 'oxbow-knowledge-'))
+      : undefined
+  const path = knowledge.index ?? join(temporary ?? dirname(store.path), 'agent-knowledge.db')
+
+  let base: Knowledge | undefined
+  let started: Promise<void> | undefined
+  const opened = (): Knowledge => {
+    base ??= openKnowledge({ path, ...options })
+    return base
+  }
+  const start = (): Promise<void> => {
+    started ??= bringUpToDate(opened(), paths, notice).catch((error: Error) => notice('warn', error.message))
+    return started
+  }
+  return {
+    start,
+    async search(question, wanted) {
+      await Promise.race([start(), delay(PATIENCE_MS, undefined, { signal: wanted.signal, ref: false })])
+      return opened().search(question, wanted)
+    },
+    async close() {
+      await base?.close()
+      if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The configuration is the truth: what it names no more is not found any more. */
+async function bringUpToDate(base: Knowledge, paths: readonly string[], notice: KnowledgeNotice): Promise<void> {
+  const stale = (await base.roots()).filter((it) => !paths.includes(it))
+  if (stale.length > 0) await base.remove(stale)
+  let told = performance.now()
+  const onProgress = ({ phase, done, total }: IndexProgress): void => {
+    if (performance.now() - told < TELL_EVERY_MS) return
+    told = performance.now()
+    notice('info', `knowledge: ${phase === 'reading' ? 'read' : 'embedded'} ${done} of ${total}`)
+  }
+  tell(await base.add(paths, { onProgress }), notice)
+}
+
+function tell(report: IndexReport, notice: KnowledgeNotice): void {
+  const { added, changed, renamed, removed, unchanged, problems, vectors } = report
+  notice(
+    'info',
+    `knowledge: ${added} added, ${changed} changed, ${renamed} renamed, ${removed} removed, ${unchanged} unchanged`,
+  )
+  for (const it of problems) notice('warn', `knowledge: left out ${it.path}: ${it.message}`)
+  if (vectors?.problem !== undefined)
+    notice('warn', `knowledge: ${vectors.missing} passages have no vector: ${vectors.problem}`)
+}
