@@ -442,6 +442,7 @@ describe('H2: the moment of use', () => {
     await session.decide(approvals[0]!.approvalId, { verdict: 'denied' })
     await session.wait('t1')
     expect(resultsSent(server.requests[2]!).at(-1)).toContain('lacks the permission rows:read')
+    // A turn that has not waited runs with the rights that it came with.
     await session.run('Go.', { principal })
     expect(seen).toEqual([['rows:*']])
   })

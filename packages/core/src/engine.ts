@@ -26,7 +26,7 @@ export interface EngineOptions {
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Asked when a turn goes on that has waited (for its place, a person, a result, or after a crash), and when an approval is
+   * Asked when a turn goes on that has waited (for its place, a person or a result), and when an approval is
    * used, also about who approved: who is this principal now? Undefined: they may not act any more, and their turn fails
    * with `principal_revoked`. Default: as they were when the turn began. When it rejects with a retryable OxbowError the turn waits and asks again.
    */
@@ -214,7 +214,6 @@ export function createEngine(options: EngineOptions): Engine {
         strangers.add(log.state.agent)
         return
       }
-      const fresh = epoch !== undefined
       epoch ??= await claim(log)
       if (epoch === undefined) return
       if (!(await isWanted(inside, log.key, turn))) await giveUp(log, turn.turnId)
@@ -229,7 +228,6 @@ export function createEngine(options: EngineOptions): Engine {
           turnId: turn.turnId,
           worker,
           epoch,
-          fresh,
           faultPoint,
           report: report(log, turn.turnId),
           leaveBehind: (work) => {

@@ -198,6 +198,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     case 'turn.paused':
       return withTurn({
         paused: { reason: event.reason, seq: event.seq, at: event.at },
+        waited: true,
         ...(turn.claim && { claim: { epoch: turn.claim.epoch } }),
       })
     case 'pause.requested':
@@ -343,7 +344,9 @@ function endTurn(state: SessionState, event: Event<'turn.finished' | 'turn.faile
   const messages = turn.steers.length === 0 ? state.messages : [...state.messages, ...turn.steers]
   const [next, ...queue] = state.queue
   const ended = { ...rest, ...familyAfter(state, turn, event), finished, messages, queue }
-  return next === undefined ? ended : activate(ended, next)
+  if (next === undefined) return ended
+  const active = activate(ended, next)
+  return { ...active, turn: { ...active.turn!, waited: true } }
 }
 
 function activate(state: SessionState, { started, interrupt }: QueuedTurn): SessionState {

@@ -18,7 +18,7 @@ import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 10
+export const STATE_VERSION = 11
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -90,6 +90,8 @@ export interface TurnState {
   readonly interrupt?: { readonly reason: string }
   readonly paused?: { readonly reason: Event<'turn.paused'>['reason']; readonly seq: number; readonly at: number }
   readonly pauseRequested?: true
+  /** It has waited: for its place in the queue, for a person or for a result. */
+  readonly waited?: true
   /** Calls that have begun to run in this turn, by tool. */
   readonly begun: Readonly<Record<string, number>>
   /** Calls that the model has asked for in this turn. */

@@ -57,7 +57,9 @@ export interface TurnRun {
    * they may.
    */
   refreshPrincipal(): Promise<boolean>
-  /** Whether time has passed between the input and this claim. */
+  /**
+   * Whether more time may have passed since the input than a turn may run: it has waited, or nobody took it up for long.
+   */
   readonly waited: boolean
   /** The host cannot tell at the moment who the principal is. */
   readonly waitsForIdentity: boolean
@@ -76,14 +78,12 @@ export function turnRun(options: {
   turnId: string
   worker: string
   epoch: number
-  /** The claim was stored with the input. */
-  fresh: boolean
   faultPoint: FaultPoint | undefined
   report: (error: unknown) => string
   currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
   leaveBehind: (work: Promise<unknown>) => void
 }): TurnRun {
-  const { log, agent, files, engine, turnId, worker, epoch, fresh, faultPoint, report, currentPrincipal, leaveBehind } =
+  const { log, agent, files, engine, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } =
     options
   const controller = new AbortController()
   let stopped: StopReason | undefined
@@ -164,7 +164,7 @@ export function turnRun(options: {
     get principal() {
       return principal
     },
-    waited: !fresh,
+    waited: first.waited === true || Date.now() - first.task.since > totalMs,
     async refreshPrincipal() {
       const now = await askHost(first.principal)
       if (now !== undefined) principal = now
