@@ -68,7 +68,7 @@ describe('Y11: the tool retrieve', () => {
     const it = await bench((id) => ({ helper: [retrieve(), { text: `Every ninety days [${id}].` }] }))
     expect((await it.session.run('How often?')).text).toBe(`Every ninety days [${it.id}].`)
     expect(told(it)).toMatch(
-      /^<data id="[0-9a-f]{16}" title="passages">\n\[keys\.md#[0-9a-f]{12}\] Keys\n[\s\S]*ninety days[\s\S]*<\/data id="[0-9a-f]{16}">\n\(searched by keyword\)$/,
+      /^<data id="[0-9a-f]{16}" title="passages">\n\[keys\.md#[0-9a-f]{12}\]\n# Keys\n[\s\S]*ninety days[\s\S]*<\/data id="[0-9a-f]{16}">\n\(searched by keyword\)$/,
     )
     expect(await reviewed(it)).toEqual([])
   })

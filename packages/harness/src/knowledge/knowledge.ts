@@ -74,8 +74,10 @@ function retrieveTool(base: Searchable, k: number): Tool {
 }
 
 function passageText({ id, title, headings, page, text }: Hit): string {
-  const place = headings.length > 0 ? headings.join(' › ') : (title ?? '')
-  return `[${id}] ${place}${page === undefined ? '' : `, page ${page}`}\n${text}`
+  // The first passage below a heading begins with it.
+  const above = /^#{1,6} /.test(text) ? headings.slice(0, -1) : headings
+  const place = headings.length > 0 ? above.join(' › ') : (title ?? '')
+  return `${`[${id}] ${place}`.trimEnd()}${page === undefined ? '' : `, page ${page}`}\n${text}`
 }
 
 /** Which channels have answered, and which should have: what is not found may be there all the same. */

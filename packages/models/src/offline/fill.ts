@@ -40,7 +40,7 @@ export function fillArguments(tool: ToolSpec, question: string, force: boolean):
   const numbers = findNumbers(question)
   const quoted = findQuoted(question)
   const texts = properties.filter(
-    ([name, property]) => required.has(name) && plainSchema(property, tool.input).type === 'string',
+    ([name, property]) => required.has(name) && isFreeText(plainSchema(property, tool.input)),
   )
   const filled: Record<string, unknown> = {}
 
@@ -73,6 +73,8 @@ export function fillArguments(tool: ToolSpec, question: string, force: boolean):
   return filled
 }
 
+const isFreeText = (schema: JsonSchema): boolean => schema.type === 'string' && schema.enum === undefined
+
 function findList(property: JsonSchema, root: JsonSchema, question: string, tool: ToolSpec): unknown[] | undefined {
   const items = plainSchema(property.items ?? {}, root)
   if (items.type === 'number' || items.type === 'integer') {
@@ -87,13 +89,14 @@ function findList(property: JsonSchema, root: JsonSchema, question: string, tool
     .filter((part) => part !== '')
 }
 
-/** The rest of the sentence after the last word that named the tool: `search for red boats` → `red boats`. */
+/** The rest of the sentence after the last word that named the tool, or after a colon: `search for red boats` → `red boats`. */
 function subjectOf(question: string, tool: ToolSpec): string {
   const name = new Set(wordsOf(tool.name.replaceAll('_', ' ')))
   let end = 0
   for (const match of question.matchAll(/[A-Za-z]+|[\u3400-\u9fff]{2}/g)) {
     if (wordsOf(match[0]).some((word) => name.has(word))) end = match.index + match[0].length
   }
+  if (end === 0) end = Math.max(0, question.search(/[:\uff1a]\s*\S/))
   const rest = question
     .slice(end)
     .replace(/^[\s:,\uff1a\uff0c]*(?:(?:(?:for|about|the|to|of|that|me|with)\b|一下|关于)\s*)*/i, '')

@@ -328,3 +328,29 @@ test('of two tools that share a word the one whose whole name is said is picked'
   )
   expect(reply.blocks).toMatchObject([{ tool: 'list_my_notes' }])
 })
+
+describe('with the tools of the default agent', () => {
+  const helpers = { enum: ['summarizer', 'kb-researcher'], type: 'string' }
+  const own = [
+    tool('session_search', 'Searches what was said in this session.', { query: string }),
+    tool('agent_list', 'Lists the agents that were started.', {}),
+    tool('agent_spawn', 'Gives a task to an agent.\n- kb-researcher: Looks things up.', {
+      agent: helpers,
+      task: string,
+    }),
+    tool('retrieve', 'Searches the knowledge base.', { query: string }),
+  ]
+  const picked = async (question: string) =>
+    calls(await asked(question, { tools: own })).map(([name, given]) => [name, JSON.parse(given)])
+
+  test('a helper that is named gets the question', async () => {
+    expect(await picked('Ask the kb-researcher: what is a turn?')).toEqual([
+      ['agent_spawn', { agent: 'kb-researcher', task: 'what is a turn' }],
+    ])
+  })
+
+  test('questions about sessions and agents go to the knowledge base', async () => {
+    expect(await picked('How long do sessions last?')).toMatchObject([['retrieve', {}]])
+    expect(await picked('What can the default agent do?')).toMatchObject([['retrieve', {}]])
+  })
+})

@@ -63,8 +63,12 @@ function lastQuestion(request: ModelRequest): { question: string; calls: CallBlo
   return { question: '', calls, results }
 }
 
+/** Without the marks around data: there is nobody whom instructions in it could mislead. */
 const textOf = (result: ResultBlock): string =>
-  result.content.map((part) => (part.type === 'text' ? part.text : `[${part.name ?? part.mediaType}]`)).join(' ')
+  result.content
+    .map((part) => (part.type === 'text' ? part.text : `[${part.name ?? part.mediaType}]`))
+    .join(' ')
+    .replace(/^<\/?data id="[^\n]*>\n?/gm, '')
 
 /** Gives the blocks out in fragments, one a turn of the event loop, so that a viewer sees a stream. */
 async function stream(request: ModelRequest, blocks: Block[], options: ModelCallOptions): Promise<ModelReply> {

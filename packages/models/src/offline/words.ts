@@ -3,9 +3,10 @@
 export const isChinese = (text: string): boolean => /[\u3400-\u9fff]/.test(text)
 
 const stopWords = new Set(
+  // What every agent is about says nothing of a question either.
   (
-    'a an and any are as at be by can could do does for from get give has have how i if in into is it its list me my of ' +
-    'on one or our please return returns show tell that the their them then this to use used uses using want was we ' +
+    'a agent agents an and any are as at be by can could do does for from get give has have how i if in into is ' +
+    'it its list me my of on one or our please return returns session sessions show tell that the their them then this to use used uses using want was we ' +
     'what whats when where which who will with would you your value values current given'
   ).split(' '),
 )

@@ -125,7 +125,7 @@ describe('the default agent', () => {
 
   test('Y10: retrieves passages about Oxbow itself, with their ids', async () => {
     const [found] = await ask(calling('retrieve', { query: 'Which tools does the default agent have?' }), 'ann')
-    expect(found).toMatch(/\[tools-and-safety\.md#[0-9a-f]{12}\] Which tools/)
+    expect(found).toMatch(/\[tools-and-safety\.md#[0-9a-f]{12}\]\n# Which tools/)
   })
 
   test('answers without any key, and says what it is', async () => {
