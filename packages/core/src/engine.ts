@@ -4,6 +4,7 @@ import type { Agent } from './agent.ts'
 import type { SecretsOf } from './audit.ts'
 import { withChildren } from './children/known.ts'
 import { isWanted, settleAbove, tend, userOf } from './children/tend.ts'
+import { awaitsApproval } from './decide.ts'
 import type { EngineInside } from './engine-inside.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
@@ -11,7 +12,7 @@ import { checkFields, type Fields } from './fields.ts'
 import { sessionKey } from './ids.ts'
 import { validatorFor } from './json-schema.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './option-fields.ts'
-import type { Backend, SessionKey, SessionSummary } from './ports.ts'
+import type { Backend, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
 import { openSession, type Session } from './session.ts'
 import { type FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState } from './state.ts'
@@ -107,6 +108,8 @@ export function createEngine(options: EngineOptions): Engine {
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
+  /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
+  const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, Work>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
@@ -296,11 +299,11 @@ export function createEngine(options: EngineOptions): Engine {
       `there is no agent ${JSON.stringify(name)}; there is ${[...agents.keys()].join(', ')}`,
     )
 
-  async function* openSessions(): AsyncGenerator<SessionKey> {
+  async function* sessionsWhere(query: Pick<SessionQuery, 'status' | 'dueBy'>): AsyncGenerator<SessionSummary> {
     let before: number | undefined
     for (;;) {
-      const page = await backend.journal.list({ status: 'running', ...(before !== undefined && { before }) })
-      for (const { key } of page) yield key
+      const page = await backend.journal.list({ ...query, ...(before !== undefined && { before }) })
+      yield* page
       const last = page.at(-1)
       if (last === undefined) return
       before = last.updatedAt
@@ -310,7 +313,10 @@ export function createEngine(options: EngineOptions): Engine {
   /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
   async function expire(): Promise<void> {
     const now = Date.now()
-    for (const { key } of await backend.journal.list({ dueBy: now }))
+    for await (const { key, updatedAt } of sessionsWhere({ dueBy: now })) {
+      const name = JSON.stringify([key.tenant, key.user, key.session])
+      if (stopping) return
+      if (passedOver.get(name) === updatedAt) continue
       await using(key, async (log) => {
         await log.catchUp()
         await log.append((draft) => {
@@ -324,15 +330,17 @@ export function createEngine(options: EngineOptions): Engine {
         })
         const limits = limitsOf(log.state.agent)
         if (limits !== undefined) await endIfStuck(watch, log, limits, now)
+        else if (!log.state.turn?.calls.some(awaitsApproval)) passedOver.set(name, updatedAt)
         await tend(inside, log)
         attend(log)
       }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
+    }
   }
 
   async function recover(): Promise<number> {
     await expire()
     let taken = 0
-    for await (const key of openSessions()) {
+    for await (const { key } of sessionsWhere({ status: 'running' })) {
       if (stopping) break
       // The rest is taken up by the next sweep: a crash must not be followed by a storm.
       if (working.size >= MAX_RECOVERING) break
