@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bench, call } from './core.fixture.ts'
-import { externalTool, tool } from './index.ts'
+import { agent, createEngine, externalTool, tool } from './index.ts'
 
 const schema = (properties: object, required: string[] = []) => ({ type: 'object', properties, required })
 
@@ -68,5 +68,43 @@ describe('B4: the audit log', () => {
     ])
     expect(records[1]).toMatchObject({ tool: 'elsewhere', arguments: { order: 7 }, principal: { user: 'ann' } })
     expect(JSON.stringify(records)).not.toContain('key-')
+  })
+
+  test('hides what a secret name holds however deep it stands, and all arguments of a tool that is not known here', async () => {
+    const login = tool({
+      name: 'login',
+      description: 'Signs in.',
+      effects: ['write'],
+      secrets: ['password'],
+      input: schema({ account: {}, password: {} }),
+      run: () => 'in',
+    })
+    const deep = { account: { name: 'ann', password: 'hunter1' } }
+    const {
+      session,
+      engine,
+      backend,
+      agent: helper,
+    } = await bench(
+      [call('login', deep, 'login', { password: 'hunter2' }, 'no_such_tool', { password: 'hunter3' }), { text: 'ok' }],
+      { tools: [login] },
+    )
+    const { approvals } = await session.run('Go.', { turnId: 't1' })
+    await engine.stop(0)
+    const stranger = createEngine({
+      backend,
+      agents: [agent({ name: 'other', model: helper.model, instructions: 'x' })],
+    })
+    const there = stranger.session({ user: 'ann', session: 's1' })
+    await there.decide(approvals[0]!.approvalId, { verdict: 'denied' })
+    await stranger.stop(0)
+    const { records } = await backend.journal.audit({})
+    expect(records.map((it) => [it.event, it.arguments])).toEqual([
+      ['call.decided', { account: { name: 'ann', password: '[redacted]' } }],
+      ['call.decided', { password: '[redacted]' }],
+      ['call.finished', { hidden: '[redacted]' }],
+      ['approval.resolved', { hidden: '[redacted]' }],
+    ])
+    expect(JSON.stringify(records)).not.toContain('hunter')
   })
 })

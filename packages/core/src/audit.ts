@@ -4,8 +4,8 @@ import type { Event, Principal } from './events/types.ts'
 import type { AuditRecord, SessionKey } from './ports.ts'
 import type { CallState, SessionState } from './state.ts'
 
-/** Names of the arguments of a tool whose values must not be kept. */
-export type SecretsOf = (agent: string, tool: string) => readonly string[]
+/** Names of the arguments of a tool whose values must not be kept; undefined for a tool that is not known here. */
+export type SecretsOf = (agent: string, tool: string) => readonly string[] | undefined
 
 /** Characters that are kept of arguments that are no JSON object. */
 const MOST_UNREADABLE = 1_000
@@ -65,8 +65,10 @@ const isAudited = (event: Event): event is Audited =>
 function argumentsOf(
   { decided, approval, arguments: written }: CallState,
   event: Audited,
-  secrets: readonly string[],
+  secrets: readonly string[] | undefined,
 ): Readonly<Record<string, unknown>> {
+  // Which of them are secret is not known either.
+  if (secrets === undefined) return { hidden: REDACTED }
   const judged =
     event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments
   return withoutSecrets(judged ?? asWritten(written, secrets), secrets)
@@ -80,13 +82,24 @@ function asWritten(text: string, secrets: readonly string[]): Readonly<Record<st
   } catch {
     // Told as it is.
   }
-  return { unreadable: secrets.length === 0 ? text.slice(0, MOST_UNREADABLE) : '[redacted]' }
+  return { unreadable: secrets.length === 0 ? text.slice(0, MOST_UNREADABLE) : REDACTED }
 }
 
+const REDACTED = '[redacted]'
+
+/** A copy without the values of these names, wherever they stand. */
 export const withoutSecrets = (
   given: Readonly<Record<string, unknown>>,
   secrets: readonly string[],
 ): Readonly<Record<string, unknown>> =>
   secrets.length === 0
     ? given
-    : Object.fromEntries(Object.entries(given).map(([name, it]) => [name, secrets.includes(name) ? '[redacted]' : it]))
+    : Object.fromEntries(
+        Object.entries(given).map(([name, it]) => [name, secrets.includes(name) ? REDACTED : inside(it, secrets)]),
+      )
+
+function inside(value: unknown, secrets: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map((it) => inside(it, secrets))
+  if (typeof value !== 'object' || value === null) return value
+  return withoutSecrets(value as Record<string, unknown>, secrets)
+}

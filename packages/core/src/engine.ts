@@ -131,7 +131,7 @@ export function createEngine(options: EngineOptions): Engine {
     return announced
   }
 
-  const secretsOf: SecretsOf = (agent, tool) => known.get(agent)?.tools.get(tool)?.secrets ?? []
+  const secretsOf: SecretsOf = (agent, tool) => known.get(agent)?.tools.get(tool)?.secrets
 
   const limitsOf = (agent: string) => known.get(agent)?.limits
   const watch: Watch = {

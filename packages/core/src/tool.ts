@@ -114,7 +114,7 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly checkPattern?: (pattern: string) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
   readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[] | Promise<readonly string[]>
-  /** Names of arguments that the audit log must not hold. */
+  /** Names of arguments, at any depth, whose values the audit log must not hold. What `check` gives as a reason is kept as it is. */
   readonly secrets?: readonly string[]
   readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
 }
