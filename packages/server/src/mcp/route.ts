@@ -1,5 +1,6 @@
 // POST /mcp: the agents as tools of the Model Context Protocol, over streamable HTTP. Nothing is kept between two requests but
 // what can still be stopped, so that any replica answers any of them.
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { createMcpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
@@ -21,9 +22,17 @@ const message = z.looseObject({
 
 export function mcpRoute({ limits, ...deps }: McpServing): Route {
   const running: AgentServing['running'] = new Map()
+  /** What went wrong until the request was answered: only the answer tells whose fault it was. */
+  const unanswered = new AsyncLocalStorage<{ faults: unknown[] | undefined }>()
   const handler = createMcpHandler(
     ({ era, authInfo }) => agentServer({ ...deps, running }, { ...(authInfo?.extra as unknown as McpCaller), era }),
-    { onerror: (error) => void deps.report(error) },
+    {
+      onerror(error) {
+        const faults = unanswered.getStore()?.faults
+        if (faults === undefined) deps.report(error)
+        else faults.push(error)
+      },
+    },
   )
   return route({
     method: 'post',
@@ -45,10 +54,11 @@ export function mcpRoute({ limits, ...deps }: McpServing): Route {
       const caller: McpCaller = { ...callerOf(c), client, outgoing: c.env.outgoing }
       if (method === 'notifications/cancelled' && params?.requestId !== undefined)
         running.get(nameOfCall(caller, params.requestId) ?? '')?.abort()
-      const answer = await handler.fetch(c.req.raw, {
-        parsedBody: body,
-        authInfo: { token: '', clientId: caller.principal.user, scopes: [], extra: { ...caller } },
-      })
+      const authInfo = { token: '', clientId: caller.principal.user, scopes: [], extra: { ...caller } }
+      const pending = { faults: [] as unknown[] | undefined }
+      const answer = await unanswered.run(pending, () => handler.fetch(c.req.raw, { parsedBody: body, authInfo }))
+      if (answer.status >= 500) for (const fault of pending.faults ?? []) deps.report(fault)
+      pending.faults = undefined
       // A name for the client, so that its next requests can say which of its own they cancel or repeat.
       if (method === 'initialize' && answer.ok) answer.headers.set(SESSION, randomUUID())
       return answer
