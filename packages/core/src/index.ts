@@ -42,7 +42,7 @@ export {
 } from './model.ts'
 export { nearest } from './nearest.ts'
 export type { Part } from './part.ts'
-export { MODES, type Mode, type Verdict } from './permissions/gate.ts'
+export { authorise, MODES, type Mode, type PolicyAbove, type Verdict } from './permissions/gate.ts'
 export { ADMIN, mayActFor, mayDecide, mayShareRules } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
 export { type RememberedRule, type RememberedRulesStore, rememberedRules } from './permissions/remembered.ts'

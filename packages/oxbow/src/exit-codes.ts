@@ -40,6 +40,10 @@ const USAGE_CODES = new Set([
   'labels_invalid',
   'options_invalid',
   'no_index',
+  'unknown_agent',
+  'agent_invalid',
+  'agent_file_invalid',
+  'sub_agents_invalid',
 ])
 
 export function exitCodeOf(code: string | undefined): number {

@@ -91,6 +91,20 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
 
+const agents = program.command('agents').description('Look at the agents, and at what each is made of.')
+agents
+  .command('list')
+  .description('List the agent that is served, and those that it can hand tasks to.')
+  .option('--json', 'one JSON object a line')
+  .addOption(modelOption)
+  .action(async (options) => (await import('./commands/agents.ts')).list(options))
+agents
+  .command('inspect <name>')
+  .description('Show prompt, tools and how calls of them are judged, middleware, sub-agents, model and limits.')
+  .option('--json', 'one JSON object')
+  .addOption(modelOption)
+  .action(async (name, options) => (await import('./commands/agents.ts')).inspect(name, options))
+
 const mcp = program.command('mcp').description('Look at the MCP servers that are configured, and try them.')
 mcp
   .command('list')
