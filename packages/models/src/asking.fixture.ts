@@ -83,7 +83,7 @@ export async function read(frames: readonly unknown[], options: Partial<OpenAiCh
 }
 
 /** A body of events as Anthropic and OpenAI's responses send them, each with its name. */
-export const namedEvents = (events: readonly { readonly type: string }[]): string =>
+export const namedEvents = (events: readonly { readonly type: string; readonly [field: string]: unknown }[]): string =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
 
 /** A body of frames; strings are put in as they are. */

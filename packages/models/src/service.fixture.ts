@@ -1,6 +1,7 @@
 // A service that answers requests with documents, as embeddings and rerankers do.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { onTestFinished } from 'vitest'
 
 export interface ServiceRequest {
@@ -15,6 +16,9 @@ export interface ServiceAnswer {
   readonly headers?: Readonly<Record<string, string>>
   /** As JSON; a string or bytes as they are. */
   readonly body?: unknown
+  /** Instead of a body: its parts, each so long after the one before. */
+  readonly parts?: readonly string[]
+  readonly everyMs?: number
   /** Only so many bytes of the body are sent, and the connection is destroyed. */
   readonly cutAfterBytes?: number
 }
@@ -42,7 +46,15 @@ export async function service(
     const { url: path = '', headers } = incoming
     const request = { path, headers, body: JSON.parse(Buffer.concat(chunks).toString()) }
     const number = requests.push(request) - 1
-    const { status = 200, headers: own, body = {}, cutAfterBytes } = await answer(request, number)
+    const { status = 200, headers: own, body = {}, cutAfterBytes, parts, everyMs } = await answer(request, number)
+    if (parts !== undefined) {
+      response.writeHead(status, { 'content-type': 'application/json', ...own })
+      for (const part of parts) {
+        response.write(part)
+        await sleep(everyMs)
+      }
+      return response.end()
+    }
     const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
     response.writeHead(status, {
       'content-type': 'application/json',

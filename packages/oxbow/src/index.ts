@@ -8,6 +8,7 @@ export {
   anthropic,
   arkMultimodal,
   createModels,
+  guard,
   jinaRerank,
   modelFacts,
   modelFromEnvironment,
@@ -15,8 +16,10 @@ export {
   openaiChat,
   openaiEmbeddings,
   openaiResponses,
+  requestQueue,
   resolveModel,
   withFacts,
+  withFallbacks,
 } from '@oxbow/models'
 export {
   type AgentProtocolHost,

@@ -253,3 +253,30 @@ describe('B1 without figures of the provider they are estimated, and say so', ()
     },
   )
 })
+
+describe('figures that cannot be right are none', () => {
+  const chat = (raw: string) => serve({ raw: sse([frame({ content: 'hi' }), frame({}, 'stop'), `data: ${raw}\n\n`]) })
+  test.each([
+    ['infinite', '{"prompt_tokens":1e999,"completion_tokens":5}', { inputTokens: 0, outputTokens: 5 }],
+    ['beyond all sizes', '{"prompt_tokens":1e300,"completion_tokens":5}', { inputTokens: 0, outputTokens: 5 }],
+    ['negative', '{"prompt_tokens":-3,"completion_tokens":5}', { inputTokens: 0, outputTokens: 5 }],
+    ['in fractions', '{"prompt_tokens":2.4,"completion_tokens":1.5}', { inputTokens: 2, outputTokens: 2 }],
+    ['all of them', '{"prompt_tokens":1e999,"completion_tokens":-1}', { estimated: true, outputTokens: 1 }],
+  ])('%s', async (_, usage, expected) => {
+    const { reply } = await ask(modelAt(await chat(`{"choices":[],"usage":${usage}}`)))
+    expect(reply.usage).toMatchObject(expected)
+  })
+
+  test.each([
+    ['messages', { input_tokens: -7, output_tokens: 3.5, cache_read_input_tokens: 1e300 }, [0, 0, 0, 4, 0]],
+    ['responses', { input_tokens: 1e300, output_tokens: 3, total_tokens: -1 }, [0, 0, 0, 3, 0]],
+    [
+      'AI SDK, Google',
+      { promptTokenCount: 10, cachedContentTokenCount: 100, candidatesTokenCount: 5 },
+      [0, 100, 0, 5, 0],
+    ],
+  ] as const)('%s', async (driver, wire, figures) => {
+    const { usage } = (await ask(await drivers[driver]!(wire))).reply
+    expect(usage).toEqual(usageOf([...figures]))
+  })
+})

@@ -72,18 +72,18 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
       const check = (): void => {
         if (!probing && policy.state !== CircuitState.Closed) throw refusal(model)
       }
+      let leave: (() => void) | undefined
       const ask = async (listening: ModelCallOptions): Promise<ModelReply> => {
-        const leave = await enter(check)
-        try {
-          return await model.generate(request, listening)
-        } finally {
-          leave()
-        }
+        leave = await enter(check)
+        return model.generate(request, listening)
       }
       try {
         return await (probing ? probe(ask, options) : policy.execute(() => ask(options)))
       } catch (error) {
         throw error instanceof BrokenCircuitError ? refusal(model) : error
+      } finally {
+        // The next one starts when the breaker has heard how this one ended.
+        leave?.()
       }
     },
   }

@@ -1,7 +1,10 @@
 import type { FailedAttempt, Model, ModelDelta } from '@oxbow/core'
+import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { modelAt, request, serve, text } from '../asking.fixture.ts'
+import { frame, modelAt, request, serve, sse, text } from '../asking.fixture.ts'
 import { withFallbacks } from './fallbacks.ts'
+import { guard } from './guard.ts'
+import { requestQueue } from './queue.ts'
 import type { RetryOptions } from './retry.ts'
 
 const quick: RetryOptions = { baseMs: 1 }
@@ -163,6 +166,86 @@ describe('other models (B1)', () => {
     const { reply } = await asked(withFallbacks(first, { fallbacks: [{ model: spare.model }] }))
     expect(text(reply!)).toBe('here')
     expect(silent.requests).toHaveLength(1)
+  })
+
+  test.each([
+    [
+      'after a first frame',
+      {
+        raw: [Buffer.from(sse([frame({ role: 'assistant' })], '')), Buffer.from(': no more\n\n')],
+        betweenChunks: 5_000,
+      },
+      { idleMs: 20 },
+    ],
+    ['for the whole answer', { beforeFirstByte: 5_000 }, { totalMs: 20 }],
+  ])('silence %s is not waited for twice either', async (_, reply, timeouts) => {
+    const silent = await serve(reply, reply, reply)
+    const spare = await named('spare', { text: 'here' })
+    const { reply: answer } = await asked(
+      withFallbacks(modelAt(silent, { timeouts }), { retry: quick, fallbacks: [{ model: spare.model }] }),
+    )
+    expect(text(answer!)).toBe('here')
+    expect(silent.requests).toHaveLength(1)
+  })
+
+  test('a wait of more than two seconds, which the provider asks for, is not waited when there is another', async () => {
+    const first = await named('first', { status: 429, headers: { 'retry-after': '20' } })
+    const spare = await named('spare', { text: 'here' })
+    const { failed } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
+    expect(failed).toMatchObject([{ code: 'rate_limited', waitMs: 0 }])
+  })
+
+  test('are asked while the queue of the provider is full', async () => {
+    const held = gate()
+    const server = await serve({ beforeHeaders: held, text: 'slow' })
+    const full = guard(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }) })
+    const slow = asked(full)
+    await expect.poll(() => server.requests.length).toBe(1)
+    const spare = await named('spare', { text: 'here' })
+    const model = withFallbacks(full, { retry: { baseMs: 30_000 }, fallbacks: [{ model: spare.model }] })
+    expect(text((await asked(model)).reply!)).toBe('here')
+    held.open()
+    await slow
+  })
+
+  test('one that the request does not fit does not hide the next', async () => {
+    const tooLong = { status: 400, body: { error: { message: 'prompt is too long' } } }
+    const first = await named('first', down.always)
+    const small = await named('small', tooLong)
+    const strict = await named('strict', { status: 400 })
+    const good = await named('good', { text: 'here' })
+    const fallbacks = [
+      { model: small.model, weight: 1e9 },
+      { model: strict.model, weight: 1e4 },
+      { model: good.model, weight: 1e-6 },
+    ]
+    const { reply, failed } = await asked(withFallbacks(first.model, { retry: { attempts: 1 }, fallbacks }))
+    expect(text(reply!)).toBe('here')
+    expect(failed.map(({ code }) => code)).toEqual(['overloaded', 'context_overflow', 'invalid_request'])
+  })
+
+  test('when none of them takes the request, the error of the model that was asked is told', async () => {
+    const first = await named('first', down.always)
+    const small = await named('small', { status: 400, body: { error: { message: 'prompt is too long' } } })
+    const model = withFallbacks(first.model, { retry: { attempts: 1 }, fallbacks: [{ model: small.model }] })
+    expect((await asked(model)).error).toMatchObject({ code: 'overloaded', status: 503 })
+  })
+
+  test.each([
+    ['400 Model Not Exist', { status: 400, body: { error: { message: 'Model Not Exist' } } }, 1],
+    ['400 Arrearage', { status: 400, body: { error: { code: 'Arrearage', message: 'Access denied.' } } }, 1],
+    ['301', { status: 301, headers: { location: 'https://new.example/v1' } }, 1],
+    // `fetch` itself tries it once more, over another connection.
+    ['421', { status: 421 }, 2],
+    ['499', { status: 499 }, 1],
+    ['409', { status: 409 }, 3],
+    ['425', { status: 425 }, 3],
+  ])('are asked for %s, which says nothing of the request', async (_, reply, requests) => {
+    const first = await serve(reply, reply, reply, reply)
+    const spare = await named('spare', { text: 'here' })
+    const model = withFallbacks(modelAt(first), { retry: quick, fallbacks: [{ model: spare.model }] })
+    expect(text((await asked(model)).reply!)).toBe('here')
+    expect(first.requests).toHaveLength(requests)
   })
 
   test('the heavier is taken more often', async () => {

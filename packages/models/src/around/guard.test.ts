@@ -101,3 +101,68 @@ test('a dead provider holds up its own requests only', async () => {
   await Promise.all(waiting)
   expect([first.health().running, first.health().answered, second.health().answered]).toEqual([0, 1, 1])
 })
+
+describe('an open breaker and the queue of its provider', () => {
+  test('who is refused waits for no turn, and takes none of the requests per minute', async () => {
+    const held = gate()
+    const server = await serve(down, down)
+    const queue = requestQueue({ concurrency: 1, requestsPerMinute: 60 })
+    const broken = guard(modelAt(server), { queue, breaker: failing })
+    await askInVain(broken)
+    await askInVain(broken)
+    const busy = guard(modelAt(await serve({ beforeHeaders: held, text: 'slow' })), { queue })
+    const slow = ask(busy)
+    await expect.poll(() => busy.health().running).toBe(1)
+    for (let n = 0; n < 100; n++) expect((await askInVain(broken)).error.details).toEqual({ breaker: 'open' })
+    expect(broken.health()).toMatchObject({ failed: 2, waiting: 0 })
+    held.open()
+    await slow
+    // Three of sixty may come at once, and three have.
+    expect(text((await ask(guard(modelAt(await serve({ text: 'next' })), { queue }))).reply)).toBe('next')
+  })
+
+  test('who waits while it opens is refused when its turn comes, and the model is not asked', async () => {
+    const held = gate()
+    const server = await serve({ beforeHeaders: held, status: 503 })
+    const model = guard(modelAt(server), { queue: requestQueue({ concurrency: 1 }), breaker: { minimum: 1 } })
+    const asked = Array.from({ length: 10 }, () => askInVain(model))
+    await expect.poll(() => server.requests.length).toBe(1)
+    held.open()
+    const errors = (await Promise.all(asked)).map(({ error }) => error.details?.breaker)
+    expect(errors).toEqual([undefined, ...Array.from({ length: 9 }, () => 'open')])
+    expect(server.requests).toHaveLength(1)
+    expect(model.health()).toMatchObject({ failed: 1, running: 0, waiting: 0 })
+  })
+
+  test('a full queue is no fault of the model', async () => {
+    const held = gate()
+    const server = await serve({ beforeHeaders: held, text: 'hello' })
+    const model = guard(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }), breaker: failing })
+    const first = ask(model)
+    await expect.poll(() => server.requests.length).toBe(1)
+    for (let n = 0; n < 5; n++) expect((await askInVain(model)).error.details).toEqual({ queue: true })
+    expect(model.health()).toMatchObject({ breaker: 'closed', failed: 0 })
+    held.open()
+    await first
+  })
+})
+
+test('a probe that is cancelled does not lengthen the rest: the next request is one', async () => {
+  const never = gate()
+  const server = await serve(down, down, { beforeHeaders: never }, { beforeHeaders: never }, { text: 'back' })
+  const model = guard(modelAt(server), { breaker: failing })
+  await askInVain(model)
+  await askInVain(model)
+  tenMinutesLater()
+  for (const requests of [3, 4]) {
+    const stop = new AbortController()
+    const probe = askInVain(model, {}, stop.signal)
+    await expect.poll(() => server.requests.length).toBe(requests)
+    stop.abort()
+    expect((await probe).error.code).toBe('cancelled')
+    expect(model.health()).toMatchObject({ breaker: 'open', failed: 2 })
+  }
+  expect(text((await ask(model)).reply)).toBe('back')
+  expect(model.health().breaker).toBe('closed')
+  never.open()
+})

@@ -69,6 +69,16 @@ describe('requests to one provider', () => {
     expect([queue.running, queue.waiting]).toEqual([1, 0])
   })
 
+  test('keep no timer when the last of them is cancelled', async () => {
+    const queue = requestQueue({ requestsPerMinute: 1 })
+    await queue.enter('p', 'a', signal)
+    const stop = new AbortController()
+    const waiting = queue.enter('p', 'b', stop.signal).catch((error: unknown) => error)
+    stop.abort()
+    expect(await waiting).toMatchObject({ code: 'cancelled' })
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   test('start no faster than the rate, after a twentieth of it at once', async () => {
     const queue = requestQueue({ requestsPerMinute: 60, waitMs: 600_000 })
     let started = 0

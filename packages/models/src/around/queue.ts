@@ -105,7 +105,6 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
       return waiting
     },
     async enter(provider, session, signal, check) {
-      if (waiting >= most) throw full(provider, `${waiting} requests wait already`)
       const { promise, resolve, reject } = Promise.withResolvers<() => void>()
       const waiters = sessions.get(session) ?? new Set()
       const waiter: Waiter = {
@@ -124,6 +123,10 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
       waiting++
       serve()
       if (!waiters.has(waiter)) return promise
+      if (waiting > most) {
+        giveUp(session, waiters, waiter)
+        throw full(provider, `${waiting} requests wait already`)
+      }
       const fail = (error: ModelError) => {
         giveUp(session, waiters, waiter)
         reject(error)

@@ -205,3 +205,39 @@ test('the list shows no secret of an address', () => {
   const models = createModels({ models: { main: vllm('http://host/v1?api-key=abc') } })
   expect(models.list()).toMatchObject([{ address: 'http://host/v1' }])
 })
+
+describe('names and addresses, however they are written', () => {
+  test.each(['constructor', 'toString', '__proto__x'])('a spare may be called %s', async (name) => {
+    const down = await serve({ status: 401 })
+    const spare = await serve({ text: 'here' })
+    const main = vllm(down.url, { fallbacks: [{ model: name }] })
+    const models = createModels({ models: { main, [name]: vllm(spare.url) }, aliases: { default: 'main' } })
+    expect((await ask(models.get('main'))).reply.blocks).toEqual([{ type: 'text', text: 'here' }])
+  })
+
+  test('an address with a slash at its end has the same queue, and the order of its limits does not matter', async () => {
+    const held = gate()
+    const server = await serve({ beforeHeaders: held, text: 'a' }, { text: 'b' })
+    const models = createModels({
+      models: {
+        a: vllm(server.url, { limits: { concurrency: 1, requestsPerMinute: 600 } }),
+        b: vllm(`${server.url}/`, { limits: { requestsPerMinute: 600, concurrency: 1 } }),
+      },
+      aliases: { default: 'a' },
+    })
+    const both = [ask(models.get('a')), ask(models.get('b'))]
+    await expect.poll(() => models.health().map(({ waiting }) => waiting)).toEqual([1, 1])
+    await expect.poll(() => server.requests.length).toBe(1)
+    held.open()
+    await Promise.all(both)
+  })
+
+  test('the list has the public price of a model once it has answered', async () => {
+    const server = await serve({ text: 'a' })
+    const main = { provider: 'openai', model: 'gpt-4o-mini', baseUrl: server.url }
+    const models = createModels({ models: { main } }, { OPENAI_API_KEY: 'sk-1' })
+    expect(models.list()[0]!.price).toBeUndefined()
+    await ask(models.get('main'))
+    expect(models.list()[0]!.price).toMatchObject({ input: expect.any(Number), output: expect.any(Number) })
+  })
+})

@@ -85,6 +85,11 @@ function decoded(text: string): string {
 
 /** Each character as it is, behind backslashes, as `\u002d`, or as `%2D`. */
 function patternOf(secret: string): string {
+  // Backslashes of its own, among those that are put before it, could be found in endlessly many ways.
+  if (secret.includes('\\'))
+    return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]
+      .map(literal)
+      .join('|')
   const inside = Array.from(secret, (character) => {
     const ways = [literal(character), ...(encoded(character) ?? [])]
     if (character.length === 1) ways.push(`u${anyCase(character.charCodeAt(0).toString(16).padStart(4, '0'))}`)
