@@ -3,6 +3,7 @@
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'
 export * from '@oxbow/harness'
+export { type Knowledge, openKnowledge } from '@oxbow/knowledge'
 export {
   aiSdk,
   anthropic,
