@@ -1,5 +1,5 @@
 // The adapter over real HTTP: what is asked, and how an answer that does not come to its end is told.
-import type { LanguageModelV4 } from '@ai-sdk/provider'
+import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { memory } from '@oxbow/backends'
 import { agent, createEngine, type Message, tool } from '@oxbow/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -479,5 +479,41 @@ describe('waiting', () => {
     const { error } = await askInVain(gemini(server), {}, AbortSignal.abort())
     expect(error.code).toBe('cancelled')
     expect(server.requests).toHaveLength(0)
+  })
+})
+
+describe('parts that a package gives', () => {
+  type Part = LanguageModelV4StreamPart
+  const giving = (...parts: Part[]): LanguageModelV4 => ({
+    specificationVersion: 'v4',
+    provider: 'p.x',
+    modelId: 'm',
+    supportedUrls: {},
+    doGenerate: () => Promise.reject(new Error('not streamed')),
+    doStream: async () => ({ stream: ReadableStream.from(parts) as ReadableStream<Part> }),
+  })
+  const usage = { inputTokens: { total: 3 }, outputTokens: { total: 1 } } as (Part & { type: 'finish' })['usage']
+  const whole: Part[] = [
+    { type: 'text-start', id: '1' },
+    { type: 'text-delta', id: '1', delta: 'whole' },
+    { type: 'text-end', id: '1' },
+    { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'stop' } },
+  ]
+
+  test.each<[string, Part]>([
+    ['an error', { type: 'error', error: new Error('late') }],
+    ['text', { type: 'text-delta', id: '2', delta: ' and more' }],
+    ['a call', { type: 'tool-call', toolCallId: 'c', toolName: 'f', input: '{}' }],
+  ])('%s after the end changes nothing', async (_, late) => {
+    const { reply } = await ask(aiSdk(giving(...whole, late)))
+    expect(reply).toMatchObject({ blocks: [{ type: 'text', text: 'whole' }], finishReason: 'stop' })
+  })
+
+  test('names are kept up to 256 characters', async () => {
+    const long = 'T'.repeat(100_000)
+    const call: Part = { type: 'tool-call', toolCallId: 'c', toolName: long, input: '{}' }
+    const about: Part = { type: 'response-metadata', modelId: long }
+    const { reply } = await ask(aiSdk(giving(about, call, whole.at(-1)!)))
+    expect(reply).toMatchObject({ blocks: [{ type: 'call', tool: 'T'.repeat(256) }], model: 'T'.repeat(256) })
   })
 })
