@@ -50,6 +50,7 @@ describe.each(fixtures)('%s', (name) => {
       'approval.requested',
       'approval.resolved',
       'pause.requested',
+      'reply.reviewed',
       'state.changed',
       'context.compacted',
       'child.opened',
