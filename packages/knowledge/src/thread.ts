@@ -61,8 +61,8 @@ port.on('message', async (message: ToThread) => {
       return
     case 'close':
       database?.close()
-      port.close()
-      return
+      // The thread only; what a preloaded module has left open in it must not hold it.
+      return process.exit()
     case 'request': {
       const { id, name, argument } = message
       try {

@@ -55,12 +55,16 @@ export async function openAgentKnowledge(
 
   let base: Knowledge | undefined
   let started: Promise<void> | undefined
+  let closed = false
   const opened = (): Knowledge => {
     base ??= openKnowledge({ path, ...options })
     return base
   }
   const start = (): Promise<void> => {
-    started ??= bringUpToDate(opened(), paths, notice).catch((error: Error) => notice('warn', error.message))
+    started ??= bringUpToDate(opened(), paths, notice).catch((error: Error) => {
+      // Who stops has not failed.
+      if (!closed) notice('warn', error.message)
+    })
     return started
   }
   return {
@@ -70,6 +74,7 @@ export async function openAgentKnowledge(
       return opened().search(question, wanted)
     },
     async close() {
+      closed = true
       await base?.close()
       if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     },
