@@ -35,6 +35,7 @@ export {
   ModelError,
   type ModelReply,
   type ModelRequest,
+  mayBeTokens,
   noUsage,
   soundUsage,
   type ToolSpec,

@@ -114,6 +114,10 @@ const MOST_TOKENS = 1e9
 export const tokenCount = (figure: unknown): number =>
   typeof figure === 'number' && figure > 0 && figure <= MOST_TOKENS ? Math.round(figure) : 0
 
+/** False for a figure that was told and cannot be right: then those beside it are not to be believed either. */
+export const mayBeTokens = (figure: unknown): boolean =>
+  figure === undefined || figure === null || (typeof figure === 'number' && figure >= 0 && figure <= MOST_TOKENS)
+
 /** The same usage, without figures that cannot be right: a sum with one of them would be wrong for good. */
 export function soundUsage(usage: Usage | undefined): Usage {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated, cost } =

@@ -70,8 +70,8 @@ describe('B17 /metrics', () => {
       const answer = await rig.post('/api/chat', { sessionId: 's', message: 'Hello?' })
       expect(answer.status).toBe(200)
       const all = await figures(rig)
-      expect(all['oxbow_model_tokens_total{model="scripted:any",kind="output"}']).toBe(turn * 5)
-      expect(all['oxbow_model_tokens_total{model="scripted:any",kind="input"}']).toBeLessThan(10)
+      expect(all['oxbow_model_tokens_total{model="scripted:any",kind="output"}']).toBeGreaterThanOrEqual(turn)
+      expect(all['oxbow_model_tokens_total{model="scripted:any",kind="input"}']).toBeLessThan(100)
     }
   })
 

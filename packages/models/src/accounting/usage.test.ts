@@ -254,12 +254,12 @@ describe('B1 without figures of the provider they are estimated, and say so', ()
   )
 })
 
-describe('figures that cannot be right are none', () => {
+describe('of figures one of which cannot be right none is believed: they are estimated', () => {
   const chat = (raw: string) => serve({ raw: sse([frame({ content: 'hi' }), frame({}, 'stop'), `data: ${raw}\n\n`]) })
   test.each([
-    ['infinite', '{"prompt_tokens":1e999,"completion_tokens":5}', { inputTokens: 0, outputTokens: 5 }],
-    ['beyond all sizes', '{"prompt_tokens":1e300,"completion_tokens":5}', { inputTokens: 0, outputTokens: 5 }],
-    ['negative', '{"prompt_tokens":-3,"completion_tokens":5}', { inputTokens: 0, outputTokens: 5 }],
+    ['infinite', '{"prompt_tokens":1e999,"completion_tokens":5}', { estimated: true, outputTokens: 1 }],
+    ['beyond all sizes', '{"prompt_tokens":1e300,"completion_tokens":5}', { estimated: true, outputTokens: 1 }],
+    ['negative', '{"prompt_tokens":-3,"completion_tokens":5}', { estimated: true, outputTokens: 1 }],
     ['in fractions', '{"prompt_tokens":2.4,"completion_tokens":1.5}', { inputTokens: 2, outputTokens: 2 }],
     ['all of them', '{"prompt_tokens":1e999,"completion_tokens":-1}', { estimated: true, outputTokens: 1 }],
   ])('%s', async (_, usage, expected) => {
@@ -268,15 +268,25 @@ describe('figures that cannot be right are none', () => {
   })
 
   test.each([
-    ['messages', { input_tokens: -7, output_tokens: 3.5, cache_read_input_tokens: 1e300 }, [0, 0, 0, 4, 0]],
-    ['responses', { input_tokens: 1e300, output_tokens: 3, total_tokens: -1 }, [0, 0, 0, 3, 0]],
+    ['messages', { input_tokens: 7, output_tokens: 3.5, cache_read_input_tokens: 1e300 }, [7, 0, 0, 4, 0]],
+    ['responses', { input_tokens: 9, output_tokens: 3, total_tokens: -1 }, [9, 0, 0, 3, 0]],
     [
       'AI SDK, Google',
       { promptTokenCount: 10, cachedContentTokenCount: 100, candidatesTokenCount: 5 },
       [0, 100, 0, 5, 0],
     ],
-  ] as const)('%s', async (driver, wire, figures) => {
+  ] as const)('of lesser ones only that is left out: %s', async (driver, wire, figures) => {
     const { usage } = (await ask(await drivers[driver]!(wire))).reply
     expect(usage).toEqual(usageOf([...figures]))
+  })
+
+  test.each([
+    ['messages', { input_tokens: -7, output_tokens: 3 }],
+    ['responses', { input_tokens: 1e300, output_tokens: 3 }],
+    ['AI SDK, Google', { promptTokenCount: -5, candidatesTokenCount: 5 }],
+  ] as const)('%s', async (driver, wire) => {
+    const { usage } = (await ask(await drivers[driver]!(wire))).reply
+    expect(usage).toMatchObject({ estimated: true, outputTokens: 1 })
+    expect(usage.inputTokens).toBeGreaterThan(0)
   })
 })

@@ -1,13 +1,14 @@
-import { tokenCount as count, type Usage } from '@oxbow/core'
+import { tokenCount as count, mayBeTokens, type Usage } from '@oxbow/core'
 
 type Figures = Record<string, unknown>
 
 const details = (value: unknown): Figures => (typeof value === 'object' && value !== null ? (value as Figures) : {})
 
-/** True when these figures say something; providers send `null` or zeros before they know. */
+/** True when these figures say something that may be right; providers send `null` or zeros before they know. */
 export const tellsUsage = (wire: unknown): wire is Figures => {
   const figures = details(wire)
-  return count(figures.prompt_tokens) + count(figures.completion_tokens) > 0
+  const { prompt_tokens: prompt, completion_tokens: completion } = figures
+  return mayBeTokens(prompt) && mayBeTokens(completion) && count(prompt) + count(completion) > 0
 }
 
 /** OpenAI's wire counts cached input inside the input; here the two are apart. */

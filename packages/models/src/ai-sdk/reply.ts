@@ -11,6 +11,7 @@ import {
   type FinishReason,
   type ModelDelta,
   type ModelRequest,
+  mayBeTokens,
   type Usage,
 } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
@@ -202,9 +203,10 @@ function dataBlock({ mediaType, data }: Part & { type: 'file' }): Block {
   return { type: 'data', mediaType, data: base64 }
 }
 
-/** Undefined when the provider told nothing. */
+/** Undefined when the provider told nothing that may be right. */
 function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const { inputTokens: input, outputTokens: output } = usage ?? {}
+  if (!mayBeTokens(input?.total) || !mayBeTokens(output?.total)) return undefined
   const total = count(input?.total)
   const cacheReadTokens = count(input?.cacheRead)
   const cacheWriteTokens = count(input?.cacheWrite)

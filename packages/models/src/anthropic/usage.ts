@@ -1,4 +1,4 @@
-import { tokenCount as count, type Usage } from '@oxbow/core'
+import { tokenCount as count, mayBeTokens, type Usage } from '@oxbow/core'
 
 export type Figures = Readonly<Record<string, unknown>>
 
@@ -11,8 +11,11 @@ export function mergeFigures(figures: Figures, frame: unknown): Figures {
   }
 }
 
-/** True when these figures say something. */
-export const tellsFigures = (figures: Figures): boolean => inputOf(figures) + count(figures.output_tokens) > 0
+/** True when these figures say something that may be right. */
+export const tellsFigures = (figures: Figures): boolean =>
+  mayBeTokens(figures.input_tokens) &&
+  mayBeTokens(figures.output_tokens) &&
+  inputOf(figures) + count(figures.output_tokens) > 0
 
 const inputOf = (figures: Figures): number =>
   count(figures.input_tokens) + count(figures.cache_read_input_tokens) + count(figures.cache_creation_input_tokens)
