@@ -6,7 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { OxbowError } from '@oxbow/core'
 import type { Searchable } from '@oxbow/harness'
-import { type IndexProgress, type IndexReport, type Knowledge, openKnowledge, uniqueNames } from '@oxbow/knowledge'
+import {
+  type IndexProgress,
+  type IndexReport,
+  type Knowledge,
+  offlineEnglish,
+  openKnowledge,
+  uniqueNames,
+} from '@oxbow/knowledge'
 import type { Models } from '@oxbow/models'
 import type { Config } from '@oxbow/server'
 
@@ -41,10 +48,13 @@ export async function openAgentKnowledge(
     throw new OxbowError('config_invalid', `knowledge.paths: ${cause.message}`, { cause })
   })
   const purpose = (alias: string): string | undefined => (Object.hasOwn(aliases, alias) ? alias : undefined)
-  const { model = purpose('embed'), ...choice } = knowledge.embedder
+  const { model = purpose('embed'), protocol, dimensions } = knowledge.embedder
+  const offline = protocol === 'offline-english' ? offlineEnglish() : undefined
+  const embedder =
+    protocol === 'offline-english' || model === undefined ? offline : models.embedder(model, { protocol, dimensions })
   const reranker = knowledge.reranker ?? purpose('rerank')
   const options = {
-    ...(model !== undefined && { embedder: models.embedder(model, choice) }),
+    ...(embedder !== undefined && { embedder }),
     ...(reranker !== undefined && { reranker: models.reranker(reranker) }),
   }
   const temporary =
@@ -76,6 +86,7 @@ export async function openAgentKnowledge(
     async close() {
       closed = true
       await base?.close()
+      await offline?.close()
       if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     },
   }

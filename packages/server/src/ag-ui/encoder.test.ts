@@ -349,6 +349,19 @@ describe('Y6 hints', () => {
         }),
       ],
     ],
+    [
+      'citation_unknown',
+      [
+        stored({
+          type: 'reply.reviewed',
+          turnId,
+          step: 1,
+          code: 'citation_unknown',
+          message: 'It cites what was not retrieved.',
+          items: ['a.md#0'],
+        }),
+      ],
+    ],
     ['output_rejected', [stored({ type: 'output.rejected', turnId, step: 1, message: 'not JSON' })]],
     ['unknown_outcome', withCall(callDone('c1', { status: 'unknown' }))],
     ['artifact', withCall(callDone('c1', { artifact: { id: 'art', bytes: 10 } }))],
