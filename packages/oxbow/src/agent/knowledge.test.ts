@@ -109,4 +109,19 @@ describe('Y11: the knowledge of the default agent', () => {
     expect(it.notices.at(-1)).toMatch(/^warn knowledge: \d+ passages have no vector/)
     expect(await found(it, 'sessions')).toContain('getting-started.md')
   })
+
+  test('the small model for English finds without a service what shares no word with the question', async () => {
+    const directory = folder({
+      'docs/account.md': '# Login\nTo recover access to your account, choose new credentials on the sign-in page.',
+      'docs/garden.md': '# Roses\nWater the flowers each morning before the sun is high.',
+    })
+    const toml = (protocol: string): string =>
+      `[knowledge]\npaths = [${JSON.stringify(join(directory, 'docs'))}]\n[knowledge.embedder]\nprotocol = "${protocol}"`
+    const words = await opened(toml('openai'), { directory })
+    await words.base.start()
+    expect(await found(words, 'forgotten password')).toEqual([])
+    const meaning = await opened(toml('offline-english'), { directory })
+    await meaning.base.start()
+    expect((await found(meaning, 'forgotten password'))[0]).toBe('account.md')
+  })
 })

@@ -95,7 +95,7 @@ export interface Config {
     readonly embedder: {
       /** Undefined: the alias `embed`, where there is one. */
       readonly model: string | undefined
-      readonly protocol: 'openai' | 'ark-multimodal'
+      readonly protocol: 'openai' | 'ark-multimodal' | 'offline-english'
       readonly dimensions: number | undefined
     }
     /** Undefined: the alias `rerank`, where there is one. */

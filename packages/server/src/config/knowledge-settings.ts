@@ -17,8 +17,8 @@ export const knowledgeSettings = z.strictObject({
       MODEL,
     ).optional(),
     protocol: choice(
-      ['openai', 'ark-multimodal'],
-      'How it is asked: POST /embeddings in batches, or POST /embeddings/multimodal, one text each.',
+      ['openai', 'ark-multimodal', 'offline-english'],
+      'How it is asked: POST /embeddings in batches, or POST /embeddings/multimodal, one text each; or a small model for English in this process, without any service.',
     ),
     dimensions: integer(1, 100_000, 'The length of a vector. Default: as the model makes them.').optional(),
   }),
