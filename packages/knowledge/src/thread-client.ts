@@ -29,6 +29,8 @@ export function startThread(
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   let count = 0
   let ended: KnowledgeError | undefined
+  /** Whoever closes waits for the end, also when a question is still answered meanwhile. */
+  let closing = false
   const post = (message: ToThread): void => worker.postMessage(message)
   // Only an open question keeps the process alive.
   worker.unref()
@@ -36,7 +38,7 @@ export function startThread(
   function settled(id: number): PromiseWithResolvers<unknown> | undefined {
     const waiter = waiting.get(id)
     waiting.delete(id)
-    if (waiting.size === 0) worker.unref()
+    if (waiting.size === 0 && !closing) worker.unref()
     return waiter
   }
   function end(error: KnowledgeError): void {
@@ -86,6 +88,7 @@ export function startThread(
     cancel: () => post({ type: 'cancel' }),
     async close() {
       if (ended !== undefined) return
+      closing = true
       const exited = Promise.withResolvers<void>()
       worker.once('exit', () => exited.resolve())
       worker.ref()
