@@ -3,8 +3,8 @@ import type { Agent } from '../agent-type.ts'
 import type { ApprovalRequest } from '../asking.ts'
 import type { EngineInside } from '../engine-inside.ts'
 import { OxbowError } from '../errors.ts'
-import type { Delegation, EventBody } from '../events/types.ts'
-import { policyOf } from '../permissions/gate.ts'
+import type { Delegation, EventBody, Principal } from '../events/types.ts'
+import { mayEverRun, policyOf } from '../permissions/gate.ts'
 import type { SessionLog } from '../session-log.ts'
 import type { ChildRecord, SessionState, TurnState } from '../state.ts'
 import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from './children.ts'
@@ -107,7 +107,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
     const depth = Math.min(options.maxDepth, turn.delegation?.depth ?? options.maxDepth)
     const children = Math.min(options.maxChildren, turn.delegation?.children ?? options.maxChildren)
     const delegation: Delegation = {
-      ancestors: [...(turn.delegation?.ancestors ?? []), ancestorOf(caller, turn, options)],
+      ancestors: [...(turn.delegation?.ancestors ?? []), ancestorOf(caller, turn, principal, options)],
       callId,
       depth,
       children,
@@ -255,11 +255,15 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
 function ancestorOf(
   { log, agent, turnId }: Caller,
   turn: TurnState,
+  principal: Principal,
   { grant }: ChildOptions,
 ): Delegation['ancestors'][number] {
-  const { mode, deny, ask, allow } = policyOf(agent.policy, turn)
+  const policy = policyOf(agent.policy, turn)
+  const { mode, deny, ask, allow } = policy
   const texts = (rules: readonly { readonly text: string }[]) => rules.map((it) => it.text)
-  const effects = new Set([...agent.tools.values()].flatMap((it) => it.effects))
+  // What this turn can never do itself it cannot hand on.
+  const own = [...agent.tools.values()].filter((tool) => mayEverRun(tool, principal, policy))
+  const effects = new Set(own.flatMap((it) => it.effects))
   for (const it of grant?.effects ?? []) effects.add(it)
   return {
     session: log.key.session,

@@ -7,7 +7,7 @@ import type { Delegation, Principal } from '../events/types.ts'
 import type { TurnState } from '../state.ts'
 import { onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tool.ts'
 import { grants } from './permission-ids.ts'
-import { matchesCall, parseRule, type Rule } from './rules.ts'
+import { forbidsAll, matchesCall, parseRule, type Rule } from './rules.ts'
 
 /**
  * - `default`: what only reads runs, the rest asks.
@@ -53,7 +53,9 @@ export interface GateRequest {
 export async function authorise(request: GateRequest): Promise<Verdict> {
   let strictest = await authoriseUnder(request)
   for (const above of request.policy.above ?? []) {
-    const verdict = beyond(above, request.tool) ?? (await authoriseUnder({ ...request, policy: above }))
+    const under = await authoriseUnder({ ...request, policy: above })
+    // A rule that names the tool says more than what the agent cannot do at all.
+    const verdict = severity(under) === FINAL ? under : (beyond(above, request.tool) ?? under)
     if (severity(verdict) <= severity(strictest)) continue
     strictest = { ...verdict, reason: `${verdict.reason} So it is for ${above.agent}, which gave the task.` }
   }
@@ -62,7 +64,8 @@ export async function authorise(request: GateRequest): Promise<Verdict> {
 
 /** A denial that no approval can lift is the strictest of all. */
 const severity = ({ decision, rule }: Verdict): number =>
-  decision === 'allow' ? 0 : decision === 'ask' ? 1 : rule === DONT_ASK ? 2 : 3
+  decision === 'allow' ? 0 : decision === 'ask' ? 1 : rule === DONT_ASK ? 2 : FINAL
+const FINAL = 3
 
 /** What `read`, `ask` and `delegate` do stays within the harness; these reach the world. */
 const WORLDLY: readonly Effect[] = ['write', 'exec', 'net']
@@ -114,6 +117,11 @@ const policyAbove = ({ agent, mode, deny, ask, allow, effects }: Delegation['anc
   allow: allow.map(parseRule),
   effects: new Set(effects),
 })
+
+/** Whether there can be a call of this tool that no permission id and no deny rule of this very agent forbids. */
+export const mayEverRun = (tool: Tool, { permissions = [] }: Principal, { deny: rules }: Policy): boolean =>
+  (tool.permission === undefined || grants(permissions, tool.permission)) &&
+  !rules.some((rule) => forbidsAll(rule, tool))
 
 /** Nobody may be asked: by this agent, or by one above it. */
 export const asksNobody = ({ mode, above = [] }: Policy): boolean =>

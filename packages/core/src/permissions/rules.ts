@@ -56,12 +56,18 @@ export async function matchesCall(
   if (!namesTool(rule, tool.name)) return false
   const { pattern } = rule
   if (pattern === undefined) return true
-  const readable = tool.matches !== undefined && tool.checkPattern?.(pattern) === undefined
-  if (!readable) return kind !== 'allow'
+  if (!isReadable(pattern, tool)) return kind !== 'allow'
   const answer: unknown = await tool.matches?.(pattern, input, kind)
   if (kind === 'allow') return answer === true
   return answer === 'unknown' ? answer : Boolean(answer)
 }
+
+/** Whether a deny rule means every call of the tool, whatever its arguments. */
+export const forbidsAll = (rule: Rule, tool: Tool): boolean =>
+  namesTool(rule, tool.name) && (rule.pattern === undefined || !isReadable(rule.pattern, tool))
+
+const isReadable = (pattern: string, { matches, checkPattern }: Tool): boolean =>
+  matches !== undefined && checkPattern?.(pattern) === undefined
 
 const invalid = (text: string, what: string) =>
   new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}`)

@@ -125,6 +125,32 @@ describe('H10: authority', () => {
     expect((await decision({ effects: ['read'] })).decided.decision).toBe('allow')
   })
 
+  test('has no effect whose only tools are denied above: by the definition, by the turn, or for want of a permission', async () => {
+    const ran: string[] = []
+    const writes = worker('own_write', ['write'])
+    const child = (of: (name: string, more: object) => Agent) =>
+      subAgents([{ description: 'x', agent: of('child', { mode: 'bypass', tools: [worker('act', ['write'], ran)] }) }])
+    const cases = [
+      { lead: { tools: [writes], deny: ['own_write'] } },
+      { lead: { tools: [writes], deny: ['own_*'] } },
+      { lead: { tools: [writes] }, deny: ['own_write'] },
+      { lead: { tools: [{ ...writes, permission: 'notes:write' }] } },
+    ]
+    for (const { lead, deny } of cases) {
+      const it = await tree(
+        { lead: [spawn('child'), { text: 'Told.' }], child: [calls('act', { what: 'x' }), handOff('Done.')] },
+        (of) => of('lead', { mode: 'bypass', ...lead, capabilities: [child(of)] }),
+      )
+      await it.root.run('Go.', deny === undefined ? {} : { deny })
+      const [below] = await childrenOf(it.engine, it.root)
+      expect(await ofType(below!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'effects:write' }])
+    }
+    expect(ran).toEqual([])
+    // A rule for some calls leaves the others.
+    const some = { tools: [writes], deny: ['own_write(rm)'] }
+    expect((await decision({ lead: some })).decided.decision).toBe('allow')
+  })
+
   test('can be handed on explicitly, in effects and in rules of the child’s tools', async () => {
     const grant = { effects: ['write'] as const, allow: ['act(a)'] }
     expect((await decision({ options: { grant } })).decided.decision).toBe('allow')
