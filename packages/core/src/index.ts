@@ -43,7 +43,7 @@ export {
 } from './model.ts'
 export { nearest } from './nearest.ts'
 export type { Part } from './part.ts'
-export { authorise, MODES, type Mode, type PolicyAbove, type Verdict } from './permissions/gate.ts'
+export { authorise, MODES, type Mode, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
 export { ADMIN, mayActFor, mayDecide, mayShareRules } from './permissions/may-decide.ts'
 export { grants } from './permissions/permission-ids.ts'
 export { type RememberedRule, type RememberedRulesStore, rememberedRules } from './permissions/remembered.ts'

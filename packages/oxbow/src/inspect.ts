@@ -3,6 +3,7 @@ import {
   type Agent,
   authorise,
   matchesWildcard,
+  mayEverRun,
   type Part,
   type PolicyAbove,
   type PromptContext,
@@ -138,11 +139,13 @@ async function toolOf({ policy }: Agent, part: Part<Tool>, parent: Agent | undef
   }
 }
 
-const asAbove = ({ name, policy, tools }: Agent): PolicyAbove => ({
-  agent: name,
-  ...policy,
-  effects: new Set([...tools.values()].flatMap((it) => it.effects)),
-})
+/** For somebody who has every permission that its tools ask for. */
+function asAbove({ name, policy, tools }: Agent): PolicyAbove {
+  const all = [...tools.values()]
+  const principal = { user: 'default', permissions: all.flatMap((it) => it.permission ?? []) }
+  const own = all.filter((it) => mayEverRun(it, principal, policy))
+  return { agent: name, ...policy, effects: new Set(own.flatMap((it) => it.effects)) }
+}
 
 const hooksOf = (middleware: object): string[] =>
   ['onAgent', 'onReasoning', 'onActing', 'onModelCall', 'onSystemPrompt'].filter(
