@@ -13,7 +13,7 @@ import type { Mode, Policy } from './permissions/gate.ts'
 import { checkRule, parseRule, type Rule } from './permissions/rules.ts'
 import { prompt } from './prompt.ts'
 import type { Reviewer } from './reviewer.ts'
-import type { Tool } from './tool.ts'
+import type { RuleKind, Tool } from './tool.ts'
 
 export type { Agent, AgentLimits, AgentParts }
 
@@ -82,15 +82,15 @@ export function agent(definition: AgentDefinition): Agent {
     }
     tools.set(tool.name, tool)
   }
-  const rules = (texts: readonly string[] = []): Rule[] =>
+  const rules = (kind: RuleKind, texts: readonly string[] = []): Rule[] =>
     texts.map((text) => {
       const rule = parseRule(text)
-      checkRule(rule, [...tools.values()])
+      checkRule(rule, kind, [...tools.values()])
       return rule
     })
   const { ask, deny } = definition
   const allow = parts.allow.map((it) => it.it)
-  const policy: Policy = { mode, allow: rules(allow), ask: rules(ask), deny: rules(deny) }
+  const policy: Policy = { mode, allow: rules('allow', allow), ask: rules('ask', ask), deny: rules('deny', deny) }
 
   const given = Object.entries(definition.limits ?? {}).filter(([, it]) => it !== undefined)
   const limits: AgentLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }

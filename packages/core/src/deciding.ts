@@ -27,7 +27,11 @@ export interface ApprovalDecision {
   }
 }
 
-type Remember = Omit<NonNullable<ApprovalDecision['remember']>, 'expiresAt'> & { readonly expiresAt?: number }
+type Remember = Omit<NonNullable<ApprovalDecision['remember']>, 'expiresAt'> & {
+  readonly expiresAt?: number
+  /** Of the tool; known when the decision has been checked. */
+  readonly origin?: string
+}
 
 /** A decision that has been read: with all that is in it known, and times as numbers. */
 export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
@@ -140,7 +144,15 @@ export async function checkDecision(
       `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing has been decided.`,
     )
   if (rule !== undefined) await checkRemembered(rule, call)
-  return { decision: 'given' in parsed ? { ...decision, arguments: parsed.given } : decision, late }
+  const { origin } = tool
+  return {
+    decision: {
+      ...decision,
+      ...('given' in parsed && { arguments: parsed.given }),
+      ...(rule !== undefined && { remember: { ...rule, ...(origin !== undefined && { origin }) } }),
+    },
+    late,
+  }
 }
 
 async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool) {

@@ -204,7 +204,11 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     case 'pause.requested':
       return withTurn({ pauseRequested: true })
     case 'state.changed':
-      return { ...state, slots: { ...state.slots, [event.slot]: event.value } }
+      return {
+        ...state,
+        slots: { ...state.slots, [event.slot]: event.value },
+        ...(event.handsUp && { handsUp: [...new Set([...state.handsUp, event.slot])] }),
+      }
     case 'approval.requested':
       return withCall(event.callId, { approval: asked(turn, event) })
     case 'approval.resolved': {
@@ -227,6 +231,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
 const correctionOf = ({ turnId }: TurnState, id: string, text: string): Message => ({
   id: `${turnId}.${id}`,
   role: 'user',
+  origin: 'engine',
   blocks: [{ type: 'text', text }],
 })
 
@@ -246,9 +251,10 @@ function withRule(
   { remember, principal, verdict }: Event<'approval.resolved'>,
 ): readonly SessionRule[] {
   if (remember?.scope !== 'session' || verdict !== 'approved') return rules
-  const { rule, expiresAt } = remember
+  const { rule, expiresAt, origin } = remember
   const asker = { user, ...(tenant !== undefined && { tenant }) }
-  return [...rules, { rule, author: principal?.user ?? '', asker, ...(expiresAt !== undefined && { expiresAt }) }]
+  const more = { ...(origin !== undefined && { origin }), ...(expiresAt !== undefined && { expiresAt }) }
+  return [...rules, { rule, author: principal?.user ?? '', asker, ...more }]
 }
 
 function modelFinished(state: SessionState, turn: TurnState, event: Event<'model.finished'>): SessionState {

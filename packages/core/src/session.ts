@@ -401,7 +401,7 @@ function checkDenied(deny: readonly string[] = [], { tools }: Agent): void {
   const all = [...tools.values()]
   const handsOn = all.some((it) => it.effects.includes('delegate'))
   for (const rule of deny.map(parseRule))
-    if (!handsOn || all.some((it) => namesTool(rule, it.name))) checkRule(rule, all)
+    if (!handsOn || all.some((it) => namesTool(rule, 'deny', it))) checkRule(rule, 'deny', all)
 }
 
 /** Whoever is refused should know whether waiting helps, and what for. */

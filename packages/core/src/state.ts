@@ -18,7 +18,7 @@ import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 11
+export const STATE_VERSION = 12
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -50,6 +50,8 @@ export interface SessionRule {
   readonly author: string
   /** Of a rule of a session: in whose turns it holds. Somebody else's calls run with other rights. */
   readonly asker?: Asker
+  /** Where the tool came from that it was accepted for: another's tool of that name is another tool. */
+  readonly origin?: string
   readonly expiresAt?: number
 }
 
@@ -162,6 +164,10 @@ export interface SessionState {
   readonly undelivered: readonly Undelivered[]
   /** What capabilities remember, by the name of the slot. */
   readonly slots: Slots
+  /** The names of those that go to the session that gave the task. */
+  readonly handsUp: readonly string[]
+  /** What sessions below have handed up of theirs, by session. */
+  readonly below: Readonly<Record<string, readonly Slots[]>>
   /** Steering inputs that were accepted, so that a retry of one is the same input. */
   readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
 }
@@ -191,6 +197,8 @@ export const emptyState: SessionState = {
   outlived: [],
   undelivered: [],
   slots: {},
+  handsUp: [],
+  below: {},
   steered: [],
 }
 

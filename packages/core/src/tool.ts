@@ -114,6 +114,10 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly checkPattern?: (pattern: string) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
   readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[] | Promise<readonly string[]>
+  /** Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin only. */
+  readonly origin?: string
+  /** Other names of it that `deny` and `ask` rules mean as well. */
+  readonly aliases?: readonly string[]
   /** Names of arguments, at any depth, whose values the audit log must not hold. What `check` gives as a reason is kept as it is. */
   readonly secrets?: readonly string[]
   readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
@@ -148,6 +152,8 @@ export interface Tool {
   readonly matches: ToolDefinition['matches']
   readonly checkPattern: ToolDefinition['checkPattern']
   readonly suggest: ToolDefinition['suggest']
+  readonly origin: string | undefined
+  readonly aliases: readonly string[]
   readonly secrets: readonly string[]
   /** Missing for external tools: the caller runs them. */
   readonly run: ((input: never, context: ToolContext) => ToolResult | Promise<ToolResult>) | undefined
@@ -232,6 +238,8 @@ const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
   matches: callable,
   checkPattern: callable,
   suggest: callable,
+  origin: text,
+  aliases: listOf(text),
   secrets: listOf(text),
 }
 
@@ -273,6 +281,8 @@ function common(definition: Common, fields: Fields<Common>) {
     matches,
     checkPattern,
     suggest,
+    origin,
+    aliases = [],
     secrets = [],
   } = definition
   const leak = secrets.find((it) => !mayHave(jsonSchema, it))
@@ -280,7 +290,19 @@ function common(definition: Common, fields: Fields<Common>) {
     throw fault(
       `secrets names ${leak}, which is none of its arguments (${Object.keys(jsonSchema.properties!).join(', ')})`,
     )
-  const judged = { permission, approval, approver, edits, check, matches, checkPattern, suggest, secrets }
+  const judged = {
+    permission,
+    approval,
+    approver,
+    edits,
+    check,
+    matches,
+    checkPattern,
+    suggest,
+    origin,
+    aliases,
+    secrets,
+  }
   return { name, description, input, output, effects, jsonSchema, ...judged }
 }
 

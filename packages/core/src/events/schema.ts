@@ -59,6 +59,10 @@ export const message = z.object({
   id: z.string(),
   role: z.enum(['user', 'assistant', 'tool']),
   blocks: z.array(block),
+  origin: z
+    .enum(['agent', 'engine'])
+    .optional()
+    .describe('Of the role `user`: who has written it, where that was not whoever gave the task.'),
   partial: z.boolean().optional().describe('The answer was cut or cancelled; this is what had been shown.'),
   model: z
     .string()
@@ -249,7 +253,14 @@ const bodies = [
     })
     .describe('A worker took the turn. A higher epoch ends the rights of every lower one.'),
   z
-    .object({ type: z.literal('turn.steered'), turnId, inputId: z.string(), input: inputBlocks, principal })
+    .object({
+      type: z.literal('turn.steered'),
+      turnId,
+      inputId: z.string(),
+      input: inputBlocks,
+      principal,
+      origin: z.literal('agent').optional().describe('It comes from the agent that has given the task.'),
+    })
     .describe('A message for the turn that runs; the model sees it from the next step on.'),
   z
     .object({ type: z.literal('interrupt.requested'), turnId, principal, reason: z.string().optional() })
@@ -371,6 +382,7 @@ const bodies = [
         .object({
           rule: z.string(),
           scope: z.enum(['session', 'user', 'project']),
+          origin: z.string().optional().describe("Where the tool came from: none is the agent's own."),
           expiresAt: z.number().int().optional(),
         })
         .optional()
@@ -378,7 +390,13 @@ const bodies = [
     })
     .describe('A person decided, or the time to decide ran out.'),
   z
-    .object({ type: z.literal('state.changed'), turnId, slot: z.string(), value: z.unknown() })
+    .object({
+      type: z.literal('state.changed'),
+      turnId,
+      slot: z.string(),
+      value: z.unknown(),
+      handsUp: z.boolean().optional().describe('The agent that has given the task gets the value, too, at its end.'),
+    })
     .describe('What a capability remembers of the session has a new value. Stored with the call that changed it.'),
   z
     .object({
@@ -431,6 +449,10 @@ const bodies = [
       status: z.enum(['done', 'partial', 'blocked', 'empty', 'cut', 'max_steps', 'refused', 'failed', 'cancelled']),
       text: z.string().describe('What it handed over, as the model reads it.'),
       spent,
+      slots: z
+        .array(z.record(z.string(), z.unknown()))
+        .optional()
+        .describe('What it, and each of those below it, hands up of its slots.'),
       input: inputBlocks.optional().describe('For the next step of this session, when no call waits for the result.'),
     })
     .describe('A child came to its end. Stored once, and with it its result is delivered.'),

@@ -177,15 +177,15 @@ describe('rules', () => {
 
   test('that match no tool, or carry a pattern that the tool cannot read, are errors', () => {
     const tools = [make(['read'])]
-    expect(() => checkRule(parseRule('nothing*'), tools)).toThrow('matches none of the tools (subject)')
-    expect(() => checkRule(parseRule('subject(x)'), tools)).toThrow('cannot interpret a pattern')
-    expect(() => checkRule(parseRule('sub*'), tools)).not.toThrow()
+    expect(() => checkRule(parseRule('nothing*'), 'deny', tools)).toThrow('matches none of the tools (subject)')
+    expect(() => checkRule(parseRule('subject(x)'), 'deny', tools)).toThrow('cannot interpret a pattern')
+    expect(() => checkRule(parseRule('sub*'), 'deny', tools)).not.toThrow()
     const reader = make(['read'], {
       matches: async () => true,
       checkPattern: (pattern) => (pattern === 'x' ? 'there is no x' : undefined),
     })
-    expect(() => checkRule(parseRule('subject(x)'), [reader])).toThrow('"subject(x)": there is no x')
-    expect(() => checkRule(parseRule('subject(y)'), [reader])).not.toThrow()
+    expect(() => checkRule(parseRule('subject(x)'), 'deny', [reader])).toThrow('"subject(x)": there is no x')
+    expect(() => checkRule(parseRule('subject(y)'), 'deny', [reader])).not.toThrow()
   })
 
   test.each([
@@ -198,7 +198,7 @@ describe('rules', () => {
     ['a*a', 'a', false],
     ['note', 'notes', false],
   ])('%s names %s: %s', (pattern, name, expected) => {
-    expect(namesTool(parseRule(pattern), name)).toBe(expected)
+    expect(namesTool(parseRule(pattern), 'allow', { name })).toBe(expected)
   })
 })
 

@@ -29,7 +29,8 @@ export async function rulesFor(
     load(files, ownerOf(principal.tenant ?? tenant, principal.user)),
     load(files, ownerOf(tenant, EVERYBODY)),
   ])
-  const valid = (rules: readonly SessionRule[]): Rule[] => rules.filter(isValid).map((it) => parseRule(it.rule))
+  const valid = (rules: readonly SessionRule[]): Rule[] =>
+    rules.filter(isValid).map(({ rule, origin = '' }) => ({ ...parseRule(rule), origin }))
   const theirs = session.filter(({ asker }) => asker !== undefined && isSamePerson(asker, principal))
   return { session: valid(theirs), shared: valid([...own.rules, ...shared.rules]) }
 }
@@ -45,11 +46,18 @@ export async function remember(
   { verdict, remember: rule, principal }: Pick<Event<'approval.resolved'>, 'verdict' | 'remember' | 'principal'>,
 ): Promise<void> {
   if (verdict !== 'approved' || rule === undefined || rule.scope === 'session') return
-  const { expiresAt } = rule
-  const kept = { rule: rule.rule, author: principal?.user ?? '', ...(expiresAt !== undefined && { expiresAt }) }
+  const { expiresAt, origin } = rule
+  const kept = {
+    rule: rule.rule,
+    author: principal?.user ?? '',
+    ...(origin !== undefined && { origin }),
+    ...(expiresAt !== undefined && { expiresAt }),
+  }
   const owner = rule.scope === 'user' ? ownerOf(asker.tenant ?? tenant, asker.user) : ownerOf(tenant, EVERYBODY)
   await change(files, owner, (rules) =>
-    rules.some((it) => it.rule === kept.rule && it.expiresAt === expiresAt) ? rules : [...rules, kept],
+    rules.some((it) => it.rule === kept.rule && it.origin === origin && it.expiresAt === expiresAt)
+      ? rules
+      : [...rules, kept],
   )
 }
 
@@ -112,8 +120,10 @@ export function rememberedRules({ files }: Pick<Backend, 'files'>): RememberedRu
 
 const isValid = ({ expiresAt }: SessionRule): boolean => expiresAt === undefined || expiresAt > Date.now()
 
-const idOf = (scope: string, { rule, expiresAt }: SessionRule): string =>
-  `rule_${hash('sha256', JSON.stringify([scope, rule, expiresAt ?? null])).slice(0, 16)}`
+const idOf = (scope: string, { rule, expiresAt, origin }: SessionRule): string => {
+  const parts = [scope, rule, expiresAt ?? null, ...(origin === undefined ? [] : [origin])]
+  return `rule_${hash('sha256', JSON.stringify(parts)).slice(0, 16)}`
+}
 
 /** `next` gives the same list when there is nothing to change. */
 async function change(

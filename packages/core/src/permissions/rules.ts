@@ -10,6 +10,8 @@ export interface Rule {
   readonly tool: string
   /** Interpreted by the tool's `matches`; a call matches without it whatever its arguments are. */
   readonly pattern?: string
+  /** Of a rule that a person has accepted: the origin of the tool that it was accepted for; '' is the agent's own. */
+  readonly origin?: string
 }
 
 const FORM = /^([A-Za-z0-9_*-]{1,128})(?:\((.+)\))?$/s
@@ -27,8 +29,8 @@ export function parseRule(text: string): Rule {
  *
  * @throws OxbowError `rule_invalid`
  */
-export function checkRule(rule: Rule, tools: readonly Tool[]): void {
-  const named = tools.filter((it) => namesTool(rule, it.name))
+export function checkRule(rule: Rule, kind: RuleKind, tools: readonly Tool[]): void {
+  const named = tools.filter((it) => namesTool(rule, kind, it))
   if (named.length === 0)
     throw invalid(
       rule.text,
@@ -41,7 +43,16 @@ export function checkRule(rule: Rule, tools: readonly Tool[]): void {
   if (problem !== undefined) throw invalid(rule.text, problem)
 }
 
-export const namesTool = ({ tool }: Rule, name: string): boolean => matchesWildcard(tool, name)
+/** Rules that take away mean a tool by each of its names, so that none is lost when it has to be called otherwise. */
+export function namesTool(
+  { tool, origin }: Rule,
+  kind: RuleKind,
+  it: Pick<Tool, 'name'> & Partial<Pick<Tool, 'aliases' | 'origin'>>,
+): boolean {
+  if (origin !== undefined && origin !== (it.origin ?? '')) return false
+  const names = kind === 'allow' ? [it.name] : [it.name, ...(it.aliases ?? [])]
+  return names.some((name) => matchesWildcard(tool, name))
+}
 
 /**
  * Whether the rule means the call. Of a rule that forbids or asks, `unknown` if that cannot be told; a pattern that the tool
@@ -53,7 +64,7 @@ export async function matchesCall(
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
 ): Promise<boolean | 'unknown'> {
-  if (!namesTool(rule, tool.name)) return false
+  if (!namesTool(rule, kind, tool)) return false
   const { pattern } = rule
   if (pattern === undefined) return true
   if (!isReadable(pattern, tool)) return kind !== 'allow'
@@ -64,7 +75,7 @@ export async function matchesCall(
 
 /** Whether a deny rule means every call of the tool, whatever its arguments. */
 export const forbidsAll = (rule: Rule, tool: Tool): boolean =>
-  namesTool(rule, tool.name) && (rule.pattern === undefined || !isReadable(rule.pattern, tool))
+  namesTool(rule, 'deny', tool) && (rule.pattern === undefined || !isReadable(rule.pattern, tool))
 
 const isReadable = (pattern: string, { matches, checkPattern }: Tool): boolean =>
   matches !== undefined && checkPattern?.(pattern) === undefined

@@ -1,12 +1,12 @@
 // One server, supervised: connected, listed, and connected again when it was lost. What was sent is never sent twice, unless
 // the server is known not to have taken it.
 import { setTimeout as delay } from 'node:timers/promises'
-import { Client, type ClientOptions, type Tool } from '@modelcontextprotocol/client'
-import { AjvJsonSchemaValidator } from '@modelcontextprotocol/client/validators/ajv'
-import { type JsonSchema, OxbowError, validatorFor } from '@oxbow/core'
+import { Client, type ClientOptions, type JsonSchemaValidator, type Tool } from '@modelcontextprotocol/client'
+import { OxbowError } from '@oxbow/core'
 import { type Asking, answerTo, currentCall } from './elicitation.ts'
 import { mcpError, type Trouble, troubleOf, wordsFor } from './errors.ts'
 import { type HttpTransport, httpTransport } from './http-transport.ts'
+import { type Listed, listed } from './listing.ts'
 import { authProvider } from './oauth.ts'
 import {
   CONNECT_TIMEOUT_MS,
@@ -17,7 +17,6 @@ import {
   type McpStatus,
 } from './options.ts'
 import { redactor } from './redact.ts'
-import { modernSchema } from './schema.ts'
 import { type StdioTransport, stdioTransport } from './stdio-transport.ts'
 
 const FIRST_WAIT_MS = 500
@@ -26,6 +25,7 @@ const MAX_WAIT_MS = 30_000
 const STABLE_MS = 30_000
 /** How long a program may keep silent about a question of the newer protocol before it is taken to know only the older. */
 const PROBE_MS = 5_000
+const MAX_NOTICE = 2_000
 /** In one connection: a server may have moved to another authorization server in the meantime. */
 const MAX_SIGN_INS = 2
 
@@ -49,11 +49,6 @@ export interface Connection {
   close(): Promise<void>
 }
 
-/** A tool of the server, with its input as a schema that can be used, or with what is wrong with it. */
-export type Listed =
-  | { readonly tool: Tool; readonly input: JsonSchema }
-  | { readonly tool: Tool; readonly fault: string }
-
 export interface Offers {
   readonly tools: readonly Listed[]
   readonly hasResources: boolean
@@ -76,7 +71,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, onNotice } = options
   const redact = redactor(server)
   const notice = (level: 'info' | 'warn', message: string): void =>
-    onNotice?.({ level, server: name, message: redact(message) })
+    onNotice?.({ level, server: name, message: redact(message).slice(0, MAX_NOTICE) })
   let state: McpState = 'connecting'
   let line: Line | undefined
   let opening: Promise<Line> | undefined
@@ -119,7 +114,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
           mode,
           ...(isStdio(server) && { probe: { timeoutMs: Math.min(PROBE_MS, connectTimeoutMs) } }),
         },
-        jsonSchemaValidator: lenientValidator,
+        jsonSchemaValidator: noValidator,
         listChanged: {
           tools: { onChanged: (error, tools) => void listChanged(error, tools) },
         },
@@ -134,9 +129,9 @@ export function connection(name: string, server: McpServer, options: McpOptions)
       await Promise.race([client.connect(transport, { timeout: connectTimeoutMs, signal }), aborted(signal)])
       const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
       const limits = { signal, timeout: connectTimeoutMs }
-      const listed = tools === undefined ? [] : (await client.listTools(undefined, limits)).tools
+      const offered = tools === undefined ? [] : (await client.listTools(undefined, limits)).tools
       offers = {
-        tools: await examined(listed),
+        tools: await listed(offered, server),
         hasResources: resources !== undefined,
         hasPrompts: prompts !== undefined,
       }
@@ -238,8 +233,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   async function listChanged(error: Error | null, tools: readonly Tool[] | null): Promise<void> {
     if (error !== null || tools === null)
       return notice('warn', `The new list of tools cannot be read: ${String(error)}`)
-    const listed = await examined(tools)
-    offers = { ...offers, tools: listed }
+    offers = { ...offers, tools: await listed(tools, server) }
     verified()
     notice(
       'info',
@@ -361,27 +355,9 @@ async function withinASecond(work: Promise<unknown> | undefined): Promise<void> 
   await Promise.race([work, delay(1_000, undefined, { ref: false })]).catch(() => {})
 }
 
-const examined = (tools: readonly Tool[]): Promise<Listed[]> =>
-  Promise.all(
-    tools.map(async (tool) => {
-      try {
-        const input = modernSchema(tool.inputSchema)
-        await validatorFor(input, tool.name)
-        return { tool, input }
-      } catch (error) {
-        return { tool, fault: (error as Error).message }
-      }
-    }),
-  )
-
-const ajv = new AjvJsonSchemaValidator()
-/** A schema that cannot be used is no reason to keep a result from the model: it is untrusted text in any case. */
-const lenientValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
-  getValidator<T>(schema: Parameters<typeof ajv.getValidator>[0]) {
-    try {
-      return ajv.getValidator<T>(modernSchema(schema) as typeof schema)
-    } catch {
-      return (data: unknown) => ({ valid: true as const, data: data as T, errorMessage: undefined })
-    }
+// Results are untrusted text in any case, and the schema of a server can be made to keep the process busy.
+const noValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
+  getValidator<T>(): JsonSchemaValidator<T> {
+    return (data) => ({ valid: true, data: data as T, errorMessage: undefined })
   },
 }

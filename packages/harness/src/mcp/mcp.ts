@@ -1,9 +1,10 @@
 // MCP servers as a capability of an agent.
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
-import { namesOf } from './names.ts'
+import { NOT_MARKED } from './listing.ts'
+import { aliasesOf, namesOf, originOf } from './names.ts'
 import { isStdio, type McpOptions, type McpServer, type McpStatus } from './options.ts'
 import { redactor } from './redact.ts'
-import { NOT_MARKED, type Offered, offered } from './remote-tools.ts'
+import { type Offered, offered } from './remote-tools.ts'
 
 export interface McpCapability extends Capability {
   /** Of the servers as they are now: an agent that is built later may have other tools. */
@@ -14,6 +15,8 @@ export interface McpCapability extends Capability {
   close(): Promise<void>
 }
 
+/** How many tools that are left out a notice names; `status()` has all. */
+const MAX_TOLD = 20
 const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 
 /**
@@ -51,13 +54,16 @@ export async function mcp(
     throw missing.reason
   }
 
+  const origins = new Map(entries.map(([name, server]) => [name, originOf(name, server)]))
   /** Of the servers as they are now. The agent's own are those of the last time that somebody has asked. */
   const build = (): Built => {
     const each = all.map(({ connection, server }) => offered(connection, server))
     const offers = each.flatMap((it) => it.offers)
     const names = namesOf(offers, reserved)
     return {
-      tools: offers.map((it, at) => it.build(names[at]!)),
+      tools: offers.map((it, at) =>
+        it.build({ name: names[at]!, aliases: aliasesOf(it), origin: origins.get(it.server)! }),
+      ),
       allow: names.filter((_, at) => offers[at]!.allowed),
       names: each.map(({ offers: own }) => names.splice(0, own.length)),
       skipped: each.map((it) => it.skipped),
@@ -73,8 +79,10 @@ export async function mcp(
   all.forEach(({ name, server }, at) => {
     for (const level of ['info', 'warn'] as const) {
       const skipped = built.skipped[at]!.filter((it) => (it.reason === NOT_MARKED) === (level === 'info'))
-      const list = skipped.map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`).join(', ')
-      if (list !== '') options.onNotice?.({ level, server: name, message: redactor(server)(`Left out: ${list}.`) })
+      const list = skipped.slice(0, MAX_TOLD).map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`)
+      if (skipped.length > MAX_TOLD) list.push(`and ${skipped.length - MAX_TOLD} more`)
+      if (list.length > 0)
+        options.onNotice?.({ level, server: name, message: redactor(server)(`Left out: ${list.join(', ')}.`) })
     }
   })
   return {

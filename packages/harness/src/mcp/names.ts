@@ -1,5 +1,6 @@
 // What the model calls a tool: as its server does, unless two would be called the same or the name is none that models accept.
 import { hash } from 'node:crypto'
+import { isStdio, type McpServer } from './options.ts'
 
 const VALID = /^[A-Za-z0-9_-]{1,64}$/
 const MAX_LENGTH = 64
@@ -8,6 +9,21 @@ interface Named {
   readonly server: string
   readonly tool: string
 }
+
+/** By what a tool is known: what the model calls, what rules that take away may call it, too, and where it comes from. */
+export interface Naming {
+  readonly name: string
+  readonly aliases: readonly string[]
+  readonly origin: string
+}
+
+/** A server at another address is another one, also when it has the same name. */
+export function originOf(name: string, server: McpServer): string {
+  const where = isStdio(server) ? [server.command, ...(server.args ?? [])] : [server.url]
+  return `mcp:${name}:${hash('sha256', JSON.stringify(where)).slice(0, 16)}`
+}
+
+export const aliasesOf = ({ server, tool }: Named): string[] => [tool, `${server}__${tool}`]
 
 /**
  * The name of each, in their order. It depends on the names alone, not on the order of the servers: whatever would clash is

@@ -12,20 +12,18 @@ import {
 import type { Connection } from './connection.ts'
 import { blocksOf, errorText, promptBlocks, resourceBlocks } from './content.ts'
 import { type Asking, newAsking } from './elicitation.ts'
+import { MAX_DESCRIPTION } from './listing.ts'
+import type { Naming } from './names.ts'
 import { CALL_TIMEOUT_MS, type McpServer, matches } from './options.ts'
 
-const MAX_DESCRIPTION = 4_000
 const MAX_PROGRESS = 200
-/** Why most tools are skipped: it is no fault of theirs. */
-export const NOT_MARKED = 'it is not marked as read-only; name it in "tools" or "allow"'
-
 /** A tool of a server, before it has the name that the model calls. */
 export interface Offer {
   readonly server: string
   readonly tool: string
   /** Runs without asking, by a rule of the operator. */
   readonly allowed: boolean
-  readonly build: (name: string) => Tool
+  readonly build: (naming: Naming) => Tool
 }
 
 export interface Offered {
@@ -41,19 +39,15 @@ export function offered(connection: Connection, server: McpServer): Offered {
   const seen = new Set<string>()
   for (const listed of tools) {
     const { tool: it } = listed
-    const allowed = matches(server.allow, it.name)
-    const skip = (reason: string): void => void skipped.push({ tool: it.name, reason })
-    if (seen.has(it.name)) skip('the server lists it twice')
-    else if (!allowed && it.annotations?.readOnlyHint !== true && !matches(server.tools, it.name)) skip(NOT_MARKED)
-    else if ('fault' in listed) skip(`its input schema cannot be used: ${listed.fault}`)
+    seen.add(it.name)
+    if ('skip' in listed) skipped.push({ tool: it.name, reason: listed.skip })
     else
       offers.push({
         server: connection.name,
         tool: it.name,
-        allowed,
-        build: (name) => serverTool(name, it, listed.input, connection, server),
+        allowed: matches(server.allow, it.name),
+        build: (naming) => serverTool(naming, listed.tool, listed.input, connection, server),
       })
-    seen.add(it.name)
   }
   for (const { tool: name, build } of [
     ...(hasResources ? [LIST_RESOURCES, READ_RESOURCE] : []),
@@ -64,7 +58,7 @@ export function offered(connection: Connection, server: McpServer): Offered {
         server: connection.name,
         tool: name,
         allowed: matches(server.allow, name),
-        build: (as) => build(as, connection, server),
+        build: (naming) => build(naming, connection, server),
       })
   return { offers, skipped }
 }
@@ -74,7 +68,7 @@ const effectsOf = (server: McpServer, readOnly: boolean): Tool['effects'] =>
   readOnly && server.trustReadOnly === true ? ['read'] : readOnly ? ['net'] : ['write', 'net']
 
 function serverTool(
-  name: string,
+  naming: Naming,
   { name: published, description = '', annotations }: McpTool,
   input: JsonSchema,
   connection: Connection,
@@ -85,7 +79,7 @@ function serverTool(
   const onlyReads = readOnly && server.trustReadOnly === true
   const about = description.trim().slice(0, MAX_DESCRIPTION)
   return tool({
-    name,
+    ...naming,
     description: about === '' ? `The tool ${published} of the MCP server ${connection.name}.` : about,
     input,
     effects: effectsOf(server, readOnly),
@@ -155,7 +149,7 @@ const progressTo =
 
 interface BuiltIn {
   readonly tool: string
-  build(name: string, connection: Connection, server: McpServer): Tool
+  build(naming: Naming, connection: Connection, server: McpServer): Tool
 }
 
 /** A tool of ours over what the server has beside tools. */
@@ -172,9 +166,9 @@ function builtIn(
 ): BuiltIn {
   return {
     tool: name,
-    build: (as, connection, server) =>
+    build: (naming, connection, server) =>
       tool({
-        name: as,
+        ...naming,
         description: description(connection.name),
         effects: effectsOf(server, true),
         timeoutMs: server.timeoutMs ?? CALL_TIMEOUT_MS,

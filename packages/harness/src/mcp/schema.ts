@@ -1,5 +1,6 @@
 // Schemas of servers, of whatever draft, as schemas of 2020-12 that this process may check arguments with.
 import type { JsonSchema } from '@oxbow/core'
+import { boundExpansion } from './schema-cost.ts'
 
 const MAX_DEPTH = 64
 const MAX_LENGTH = 200_000
@@ -19,22 +20,26 @@ const NAMED = new Set(['properties', '$defs', 'definitions', 'dependentSchemas']
 
 /**
  * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04. Regular
- * expressions are left out, because one that is made for it can keep a process busy for hours; the server checks them itself.
+ * expressions and `uniqueItems` are left out, because they can be made to keep a process busy for hours; the server checks
+ * them itself.
  *
- * @throws Error when it is no schema of an object, too deep or too long
+ * @throws Error when it is no schema of an object, too deep, too long, or too much work to check arguments with
  */
 export function modernSchema(schema: unknown): JsonSchema {
   if (!isObject(schema)) throw new Error('the input schema is no object')
   if (JSON.stringify(schema).length > MAX_LENGTH) throw new Error(`the schema is longer than ${MAX_LENGTH} characters`)
-  const modern = convert(schema, 0) as Json
+  const schemas = new Set<object>()
+  const modern = convert(schema, 0, schemas) as Json
+  boundExpansion(modern, schemas)
   return schema.$schema === undefined ? modern : { ...modern, $schema: 'https://json-schema.org/draft/2020-12/schema' }
 }
 
-function convert(schema: unknown, depth: number): unknown {
+/** @param schemas gets whatever stands where a schema stands: a reference may lead to nothing else. */
+function convert(schema: unknown, depth: number, schemas: Set<object>): unknown {
   if (depth > MAX_DEPTH) throw new Error(`the schema is nested deeper than ${MAX_DEPTH}`)
   if (!isObject(schema)) return schema
   const result: Json = {}
-  const next = (value: unknown): unknown => convert(value, depth + 1)
+  const next = (value: unknown): unknown => convert(value, depth + 1, schemas)
   const named = (value: unknown): unknown =>
     isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, it]) => [key, next(it)])) : value
   for (const [key, value] of Object.entries(schema)) {
@@ -50,7 +55,6 @@ function convert(schema: unknown, depth: number): unknown {
       if (lists.length > 0) result.dependentRequired = Object.fromEntries(lists)
       if (schemas.length > 0) result.dependentSchemas = named(Object.fromEntries(schemas))
     } else if (key === '$recursiveRef') result.$ref = value
-    else if (key === 'id' && typeof value === 'string' && value.includes(':')) result.$id = value
     else if (key === 'exclusiveMinimum' && typeof value === 'boolean') {
       if (value) result.exclusiveMinimum = schema.minimum
     } else if (key === 'exclusiveMaximum' && typeof value === 'boolean') {
@@ -62,7 +66,13 @@ function convert(schema: unknown, depth: number): unknown {
     delete result.additionalProperties
     delete result.unevaluatedProperties
   }
+  schemas.add(result)
   return result
 }
 
-const LEFT_OUT = new Set(['pattern', 'patternProperties', 'additionalItems', '$recursiveAnchor'])
+const LEFT_OUT = new Set(
+  // Without other addresses a reference is a place in this schema. `__proto__` would be more than a field.
+  'pattern patternProperties additionalItems uniqueItems $recursiveAnchor $id id $anchor $dynamicAnchor __proto__'.split(
+    ' ',
+  ),
+)
