@@ -29,6 +29,7 @@ export {
   createLogger,
   createMetrics,
   createService,
+  createTracing,
   engineErrors,
   identityProblems,
   loadConfig,

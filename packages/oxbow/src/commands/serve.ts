@@ -3,6 +3,7 @@ import {
   createLogger,
   createMetrics,
   createService,
+  createTracing,
   engineErrors,
   identityProblems,
   loggingMiddleware,
@@ -15,11 +16,13 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   const config = await configOf(options)
   const log = createLogger(config.log)
   const metrics = createMetrics()
+  const endpoint = config.telemetry.endpoint ?? process.env.OTEL_EXPORTER_OTLP_ENDPOINT
+  const tracing = endpoint ? await createTracing({ endpoint }) : undefined
   const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
   const runtime = await openRuntime(config, {
     onNotice: (level, message) => log[level](message),
     models: modelListeners(log, metrics),
-    middleware: [metrics.middleware, loggingMiddleware(log)],
+    middleware: [...(tracing ? [tracing.middleware] : []), metrics.middleware, loggingMiddleware(log)],
     engine: { onError: engineErrors(log), currentPrincipal: identity.refresh },
   })
   const { engine, models, backend } = runtime
@@ -40,6 +43,7 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     if (engine.leftBehind > 0) process.exit(0)
   } finally {
     await runtime.close()
+    await tracing?.close()
   }
   // Handles that a tool has left open must not hold the process.
   process.exit(0)

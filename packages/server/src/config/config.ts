@@ -101,6 +101,7 @@ export interface Config {
     /** Undefined: the alias `rerank`, where there is one. */
     readonly reranker: string | undefined
   }
+  readonly telemetry: Settings['telemetry']
   readonly log: Settings['log']
   readonly identity: IdentityConfig
   readonly tasks: { readonly streamLimitMs: number }
@@ -250,7 +251,7 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
 
 function toConfig(
   profile: Profile,
-  { server, store, agent, knowledge, log, tasks, agentProtocol }: Settings,
+  { server, store, agent, knowledge, telemetry, log, tasks, agentProtocol }: Settings,
   models: ModelsConfig,
   mcp: McpConfig,
   identity: IdentityConfig,
@@ -307,6 +308,7 @@ function toConfig(
       },
       reranker: knowledge.reranker,
     },
+    telemetry,
     log,
     identity,
     tasks: { streamLimitMs: tasks.streamLimit },

@@ -33,7 +33,7 @@ timeout = "2m"
 required = false
 [mcp.orders]
 url = "https://orders.internal/mcp"
-auth = { clientId = "oxbow", secretVariable = "ORDERS_SECRET", scope = "read" }
+auth = { clientId = "oxbow", secretVariable = "ORDERS_SECRET", issuer = "https://login.internal", scope = "read" }
 [mcp.memory]
 command = "npx"
 args = ["-y", "@modelcontextprotocol/server-memory"]
@@ -52,7 +52,13 @@ allow = ["*"]`
       },
       orders: {
         url: 'https://orders.internal/mcp',
-        auth: { type: 'client-credentials', clientId: 'oxbow', clientSecret: 'os', scope: 'read' },
+        auth: {
+          type: 'client-credentials',
+          clientId: 'oxbow',
+          clientSecret: 'os',
+          issuer: 'https://login.internal',
+          scope: 'read',
+        },
       },
       memory: {
         command: 'npx',
@@ -81,7 +87,7 @@ allow = ["*"]`
     ],
     [
       'a secret that is not set',
-      `${url}auth = { clientId = "a", secretVariable = "NOT_SET" }`,
+      `${url}auth = { clientId = "a", secretVariable = "NOT_SET", issuer = "https://login.internal" }`,
       /^mcp\.a\.auth\.secretVariable: the environment has no NOT_SET/,
     ],
     [

@@ -19,6 +19,7 @@ export interface HttpMcpServer extends AnyMcpServer {
     readonly type: 'client-credentials'
     readonly clientId: string
     readonly clientSecret: string
+    readonly issuer: string
     readonly scope?: string
   }
 }
@@ -79,6 +80,7 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
             type: 'client-credentials' as const,
             clientId: auth.clientId,
             clientSecret: fromVariable('auth.secretVariable', auth.secretVariable),
+            issuer: auth.issuer,
             ...(auth.scope !== undefined && { scope: auth.scope }),
           },
         }),

@@ -21,6 +21,7 @@ export const mcpServerSettings = z.strictObject({
         .string()
         .regex(VARIABLE)
         .meta(table('The environment variable that holds the secret.', 'the name of an environment variable')),
+      issuer: url('The authorization server that the secret is for, as its metadata names it. Nobody else gets it.'),
       scope: text('What is asked for. Default: what the server names.').optional(),
     })
     .optional(),

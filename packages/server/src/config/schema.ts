@@ -2,7 +2,7 @@
 import { MODES } from '@oxbow/core'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
-import { type About, boolean, choice, duration, integer, type Kind, list, text } from './kinds.ts'
+import { type About, boolean, choice, duration, integer, type Kind, list, text, url } from './kinds.ts'
 import { knowledgeSettings } from './knowledge-settings.ts'
 import { mcpSetting } from './mcp-settings.ts'
 import { modelsSetting } from './models-settings.ts'
@@ -127,6 +127,11 @@ export const settings = z.strictObject({
     ).optional(),
   }),
   knowledge: knowledgeSettings,
+  telemetry: z.strictObject({
+    endpoint: url(
+      'Where OpenTelemetry traces of turns go, by OTLP over HTTP, such as "http://127.0.0.1:4318". Without it, none are made.',
+    ).optional(),
+  }),
   log: z.strictObject({
     level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
     format: choice(['auto', 'pretty', 'json'], 'JSON lines, or lines for people; auto: pretty on a terminal.'),

@@ -1,0 +1,93 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { memory } from '@oxbow/backends'
+import { agent, createEngine, tool } from '@oxbow/core'
+import { openaiChat } from '@oxbow/models'
+import { scriptedModel } from '@oxbow/testing'
+import { expect, onTestFinished, test } from 'vitest'
+import { createTracing } from './tracing.ts'
+
+interface Span {
+  readonly name: string
+  readonly spanId: string
+  readonly parentSpanId?: string
+  readonly traceId: string
+  readonly attributes: readonly { key: string; value: Record<string, unknown> }[]
+  readonly status: { code?: number }
+}
+
+/** Takes what OTLP over HTTP sends as JSON. */
+async function collector() {
+  const bodies: string[] = []
+  const paths: (string | undefined)[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    bodies.push(body)
+    paths.push(request.url)
+    response.end('{}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const spans = (): Span[] =>
+    bodies.flatMap((it) =>
+      (JSON.parse(it) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] }).resourceSpans.flatMap((resource) =>
+        resource.scopeSpans.flatMap((scope) => scope.spans),
+      ),
+    )
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, bodies, paths, spans }
+}
+
+const attribute = ({ attributes }: Span, key: string): unknown => {
+  const value = attributes.find((it) => it.key === key)?.value
+  return value === undefined ? undefined : Object.values(value)[0]
+}
+
+async function turn(endpoint: string) {
+  const server = await scriptedModel({
+    scripts: { '*': [{ calls: [{ name: 'look', arguments: { secret: 'hunter2' } }] }, { text: 'the answer is 42' }] },
+  })
+  const tracing = await createTracing({ endpoint })
+  const look = tool({
+    name: 'look',
+    description: 'Looks.',
+    effects: ['read'],
+    input: { type: 'object', properties: { secret: { type: 'string' } } },
+    run: () => 'seen the payroll',
+  })
+  const helper = agent({
+    name: 'helper',
+    model: openaiChat({ provider: 'test', model: 'm', baseUrl: server.url }),
+    instructions: 'Help.',
+    tools: [look],
+    middleware: [tracing.middleware],
+  })
+  const engine = createEngine({ backend: memory(), agents: [helper] })
+  const { text } = await engine.session({ user: 'ann', session: 's1' }).run('What is my salary?', { turnId: 't1' })
+  await tracing.close()
+  await engine.stop()
+  await server.close()
+  return text
+}
+
+test('Y16: a turn is a trace: its model calls and tool calls below it, with figures and without words', async () => {
+  const there = await collector()
+  expect(await turn(there.url)).toBe('the answer is 42')
+  expect(new Set(there.paths)).toEqual(new Set(['/v1/traces']))
+  const spans = there.spans()
+  const root = spans.find((it) => it.name === 'invoke_agent helper')!
+  expect(spans.map((it) => it.name).sort()).toEqual(['chat', 'chat', 'execute_tool look', 'invoke_agent helper'])
+  expect(new Set(spans.map((it) => it.traceId)).size).toBe(1)
+  for (const it of spans) if (it !== root) expect(it.parentSpanId).toBe(root.spanId)
+  expect(attribute(root, 'gen_ai.conversation.id')).toBe('s1')
+  expect(attribute(root, 'oxbow.turn.id')).toBe('t1')
+  const [chat] = spans.filter((it) => it.name === 'chat')
+  expect(attribute(chat!, 'gen_ai.response.model')).toBe('m')
+  expect(Number(attribute(chat!, 'gen_ai.usage.input_tokens'))).toBe(10)
+  expect(attribute(spans.find((it) => it.name === 'execute_tool look')!, 'oxbow.status')).toBe('success')
+  expect(there.bodies.join('')).not.toMatch(/hunter2|payroll|salary|answer is/)
+})
+
+test('a collector that cannot be reached costs traces and nothing else', async () => {
+  expect(await turn('http://127.0.0.1:9')).toBe('the answer is 42')
+})

@@ -1,0 +1,123 @@
+// OpenTelemetry traces: a span for each piece of work on a turn, with one for each model call and tool call below it. Names,
+// figures and outcomes only: no argument, output, prompt or answer. The library is loaded only when it is configured.
+
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Attributes, Span } from '@opentelemetry/api'
+import type { Middleware, TurnContext } from '@oxbow/core'
+
+export interface TracingConfig {
+  /** The base address of a collector that speaks OTLP over HTTP, such as http://127.0.0.1:4318. */
+  readonly endpoint: string
+}
+
+export interface Tracing {
+  /** Put it on each agent, outermost. */
+  readonly middleware: Middleware
+  /** Sends what is left. */
+  close(): Promise<void>
+}
+
+const CLOSE_MS = 2_000
+
+/**
+ * Traces go to `endpoint`/v1/traces, in batches; a collector that cannot be reached costs traces and nothing else. The
+ * standard variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS hold. Attribute names follow
+ * the semantic conventions for generative AI.
+ */
+export async function createTracing({ endpoint }: TracingConfig): Promise<Tracing> {
+  const [
+    { context, SpanKind, SpanStatusCode, trace },
+    { BatchSpanProcessor, TracerProvider },
+    { OTLPTraceExporter },
+    { defaultResource, detectResources, envDetector, resourceFromAttributes },
+    { AsyncLocalStorageContextManager },
+  ] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/context-async-hooks'),
+  ])
+  // What a tool does with an instrumented client becomes a part of its span.
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` })
+  const provider = new TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'oxbow' }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    spanProcessors: [new BatchSpanProcessor({ exporter })],
+  })
+  const tracer = provider.getTracer('oxbow')
+
+  /** Runs `work` in a span of its own; `outcome` tells what became of it. */
+  async function traced<T>(
+    name: string,
+    kind: (typeof SpanKind)[keyof typeof SpanKind],
+    attributes: Attributes,
+    work: () => Promise<T>,
+    outcome: (result: T) => Attributes,
+  ): Promise<T> {
+    const span: Span = tracer.startSpan(name, { kind, attributes })
+    try {
+      const result = await context.with(trace.setSpan(context.active(), span), work)
+      span.setAttributes(outcome(result))
+      return result
+    } catch (error) {
+      // A message may quote a provider, who may quote the conversation.
+      const code = (error as { code?: unknown } | null)?.code
+      span.setStatus({ code: SpanStatusCode.ERROR })
+      span.setAttribute('error.type', typeof code === 'string' ? code : 'error')
+      throw error
+    } finally {
+      span.end()
+    }
+  }
+  const of = ({ session, turnId, agent }: TurnContext): Attributes => ({
+    'gen_ai.agent.name': agent,
+    'gen_ai.conversation.id': session.session,
+    'oxbow.turn.id': turnId,
+  })
+
+  return {
+    middleware: {
+      name: 'tracing',
+      onAgent: (it, next) =>
+        traced(
+          `invoke_agent ${it.agent}`,
+          SpanKind.INTERNAL,
+          { ...of(it), 'gen_ai.operation.name': 'invoke_agent' },
+          next,
+          () => ({}),
+        ),
+      onModelCall: (request, it, next) =>
+        traced(
+          it.summaryBy === undefined ? 'chat' : 'chat summary',
+          SpanKind.CLIENT,
+          { ...of(it), 'gen_ai.operation.name': 'chat', 'oxbow.step': it.step },
+          () => next(request),
+          ({ model, finishReason, usage }) => ({
+            'gen_ai.response.model': model,
+            'gen_ai.response.finish_reasons': [finishReason],
+            'gen_ai.usage.input_tokens': usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
+            'gen_ai.usage.output_tokens': usage.outputTokens,
+          }),
+        ),
+      onActing: (it, next) =>
+        traced(
+          // A name that the model invented would be a name of its own each time.
+          `execute_tool ${it.tool?.name ?? 'unknown'}`,
+          SpanKind.INTERNAL,
+          {
+            ...of(it),
+            'gen_ai.operation.name': 'execute_tool',
+            'gen_ai.tool.name': it.tool?.name ?? 'unknown',
+            'gen_ai.tool.call.id': it.call.callId,
+          },
+          next,
+          ({ status }) => ({ 'oxbow.status': status }),
+        ),
+    },
+    // A collector that is down is tried again for longer than anybody should wait here.
+    close: () => Promise.race([provider.shutdown().catch(() => {}), delay(CLOSE_MS, undefined, { ref: false })]),
+  }
+}
