@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType } from './core.fixture.ts'
-import { agent, bounded, type Capability, slot, slotValue, tool } from './index.ts'
+import { agent, bounded, type Capability, slot, slotValue, type ToolContext, tool } from './index.ts'
 
 const todos = slot({
   name: 'todos',
@@ -105,6 +105,39 @@ describe('a slot', () => {
     })
     await session.run('Go.')
     expect([...slotValue((await session.state()).slots, todos)].sort()).toEqual(['a', 'a, checked', 'b', 'b, checked'])
+  })
+
+  test('whose name another slot of the agent has is refused where it is used, and changes nothing', async () => {
+    const count = slot({ name: 'todos', initial: 0, reduce: (sum, more: number) => sum + more })
+    const counting = (name: string, use: (state: ToolContext['state']) => unknown) =>
+      tool({ name, description: 'x', effects: ['read'], input: {}, run: (_, { state }) => String(use(state)) })
+    const { session } = await bench(
+      [
+        call('add_todo', { text: 'a' }),
+        call('add', {}),
+        call('show', {}),
+        call('add_todo', { text: 'b' }),
+        { text: 'ok' },
+      ],
+      {
+        capabilities: [
+          todoList,
+          {
+            name: 'counter',
+            tools: [counting('add', (it) => it.change(count, 5)), counting('show', (it) => it.read(count))],
+          },
+        ],
+      },
+    )
+    await session.run('Go.')
+    const ends = ofType(await eventsOf(session), 'call.finished').map((it) => [it.status, it.error?.code])
+    expect(ends).toEqual([
+      ['success', undefined],
+      ['error', 'slot_taken'],
+      ['error', 'slot_taken'],
+      ['success', undefined],
+    ])
+    expect(slotValue((await session.state()).slots, todos)).toEqual(['a', 'a, checked', 'b', 'b, checked'])
   })
 
   test.each(['', 'A', 'a b', '__proto__', 'x'.repeat(65)])('must have a plain name, not %j', (name) => {

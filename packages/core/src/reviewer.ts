@@ -1,12 +1,15 @@
 // The border to what looks at the last answer of a turn before the turn ends with it. `knowledge()` of @oxbow/harness is one.
 import type { Message } from './events/types.ts'
 import type { Slots } from './slots.ts'
+import type { SessionState } from './state.ts'
 
 export interface Reviewed {
   /** The answer; of a structured one its JSON. */
   readonly text: string
   /** The session's slots: see `slotValue`. */
   readonly slots: Slots
+  /** What sessions of agents below that have ended have handed up of their slots: see `handsUp` of `slot`. */
+  readonly below: readonly Slots[]
   /** The conversation, with the answer. */
   readonly messages: readonly Message[]
 }
@@ -25,3 +28,10 @@ export interface Finding {
 
 /** Undefined: nothing is wrong. Pure, and asked once for each answer. */
 export type Reviewer = (answer: Reviewed) => Finding | undefined
+
+export const reviewed = (text: string, { slots, below, messages }: SessionState): Reviewed => ({
+  text,
+  slots,
+  below: Object.values(below).flat(),
+  messages,
+})

@@ -40,13 +40,13 @@ export interface SessionHits {
   readonly complete: boolean
 }
 
-/** Something that a person, a model or a tool has said. */
+/** Something that a person, a model or a tool has said; `agent`: another agent, as a task or as a result. */
 export interface Said {
-  readonly role: 'user' | 'assistant' | 'call' | 'result'
+  readonly role: 'user' | 'agent' | 'assistant' | 'call' | 'result'
   readonly text: string
   /** Of a call and a result. */
   readonly callId?: string
-  /** Of a call. */
+  /** Of a call; and, for `skip`, of a result. */
   readonly tool?: string
 }
 
@@ -57,8 +57,12 @@ const READ_AT_ONCE = 500
 export function saidIn(event: Event): Said[] {
   switch (event.type) {
     case 'turn.started':
+      return textOf(event.delegation === undefined ? 'user' : 'agent', event.input)
     case 'turn.steered':
-      return textOf('user', event.input)
+      return textOf(event.origin ?? 'user', event.input)
+    case 'child.closed':
+      // The result of a call that has waited stands there.
+      return textOf('agent', event.input ?? [])
     case 'model.finished':
       return [...textOf('assistant', event.message.blocks), ...event.message.blocks.flatMap(callIn)]
     case 'call.finished':
@@ -98,7 +102,7 @@ function readable(json: string): string {
  */
 export async function searchSessions(journal: Journal, search: SessionSearch): Promise<SessionHits> {
   const { tenant, user, session, text, limit = 20, maxEvents = 20_000, skip = () => false } = search
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean)
+  const words = text.split(/\s+/).filter(Boolean).map(inAnyCase)
   const wanted = { words, skip }
   if (words.length === 0) return { hits: [], complete: true }
   const hits: SessionHit[] = []
@@ -133,7 +137,7 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
 async function searchOne(
   journal: Journal,
   { key, title, head }: { readonly key: SessionKey; readonly title: string; readonly head: number },
-  { words, skip }: { readonly words: readonly string[]; readonly skip: (said: Said) => boolean },
+  { words, skip }: { readonly words: readonly RegExp[]; readonly skip: (said: Said) => boolean },
   most: number,
   room: { events: number },
   hits: SessionHit[],
@@ -144,10 +148,11 @@ async function searchOne(
     const start = Math.max(0, end - READ_AT_ONCE)
     const events = await journal.read(key, start, end - start)
     room.events -= events.length
-    for (const event of events.reverse())
+    for (const event of events.toReversed())
       for (const said of saidIn(event)) {
         const at = placeOf(said.text, words)
-        if (at === undefined || skip(said)) continue
+        if (at === undefined) continue
+        if (skip(said.role === 'result' ? await withTool(journal, key, events, said, room) : said)) continue
         const { seq } = event
         const turnId = event.type === 'session.opened' ? '' : event.turnId
         hits.push({
@@ -167,10 +172,32 @@ async function searchOne(
   return true
 }
 
+/** A result with the tool that gave it: its call stands before it, in `events` or on an earlier page. */
+async function withTool(
+  journal: Journal,
+  key: SessionKey,
+  events: readonly Event[],
+  said: Said,
+  room: { events: number },
+): Promise<Said> {
+  for (let page = events; page.length > 0; ) {
+    const call = page.flatMap(saidIn).find((it) => it.role === 'call' && it.callId === said.callId)
+    if (call !== undefined) return { ...said, tool: call.tool! }
+    const end = page[0]!.seq - 1
+    const start = Math.max(0, end - READ_AT_ONCE)
+    if (end === 0 || room.events <= 0) break
+    page = await journal.read(key, start, end - start)
+    room.events -= page.length
+  }
+  return said
+}
+
+/** Lower case may be longer than what it was made of: places in it are not those in the text. */
+const inAnyCase = (word: string): RegExp => new RegExp(word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'iu')
+
 /** Where the first of the words stands, if all of them do. */
-function placeOf(text: string, words: readonly string[]): number | undefined {
-  const lower = text.toLowerCase()
-  const places = words.map((it) => lower.indexOf(it))
+function placeOf(text: string, words: readonly RegExp[]): number | undefined {
+  const places = words.map((it) => text.search(it))
   return places.includes(-1) ? undefined : Math.min(...places)
 }
 

@@ -1,6 +1,6 @@
 // What a capability remembers of a session, beside the conversation: todos, a plan, files that were read.
 import { OxbowError } from './errors.ts'
-import { anything, checkFields } from './fields.ts'
+import { anything, checkFields, flag } from './fields.ts'
 
 /**
  * A typed place in the state of a session. Its value is JSON, kept in the journal by `state.changed` and so on every
@@ -10,6 +10,11 @@ export interface Slot<Value, Change = Value> {
   readonly name: string
   readonly initial: Value
   readonly reduce: (value: Value, change: Change) => Value
+  /**
+   * When a session that works for another one has ended, that one gets the value, too; so do all above. A reviewer finds them
+   * in `below`. Default: no.
+   */
+  readonly handsUp?: boolean
 }
 
 /** A change that waits for the outcome of the call that made it. */
@@ -28,7 +33,8 @@ export interface SlotAccess {
 const NAME = /^[a-z][a-z0-9-]{0,63}$/
 
 /**
- * Defines a slot.
+ * Defines a slot, once for all its uses: the name belongs to the slot that an agent uses first, and calls that use another one
+ * of that name fail with `slot_taken`.
  *
  * @example
  * const todos = slot({ name: 'todos', initial: [] as string[], reduce: (list, added: string) => [...list, added] })
@@ -41,7 +47,7 @@ export function slot<Value, Change>(definition: Slot<Value, Change>): Slot<Value
     throw new OxbowError('slot_invalid', `A slot's name is up to 64 of a-z 0-9 -, not ${JSON.stringify(name)}.`)
   checkFields(
     definition,
-    { name: anything, initial: anything, reduce: anything },
+    { name: anything, initial: anything, reduce: anything, handsUp: flag },
     (what) => new OxbowError('slot_invalid', `slot ${name}: ${what}`),
   )
   if (typeof reduce !== 'function') throw new OxbowError('slot_invalid', `slot ${name}: reduce must be a function`)
@@ -54,6 +60,21 @@ export type Slots = Readonly<Record<string, unknown>>
 export const slotValue = <Value>(slots: Slots, { name, initial }: Pick<Slot<Value>, 'name' | 'initial'>): Value =>
   Object.hasOwn(slots, name) ? (slots[name] as Value) : initial
 
+/** The slots that agents have used, by name. Values of two that share a name would be taken for each other's. */
+const used = new WeakMap<object, Map<string, unknown>>()
+
+function assertOwn(agent: object, slot: Pick<Slot<unknown>, 'name'>): void {
+  const known = used.get(agent) ?? new Map<string, unknown>()
+  used.set(agent, known)
+  const first = known.get(slot.name) ?? slot
+  known.set(slot.name, first)
+  if (first !== slot)
+    throw new OxbowError(
+      'slot_taken',
+      `Another slot of this agent is named ${slot.name}. Rename one; a slot is defined once, outside of the functions that use it.`,
+    )
+}
+
 /** The slots that `changes` touch, with their new values. */
 export function reduceAll(slots: Slots, changes: readonly SlotChange[]): Slots {
   const changed: Record<string, unknown> = {}
@@ -63,13 +84,20 @@ export function reduceAll(slots: Slots, changes: readonly SlotChange[]): Slots {
 }
 
 /** What one call sees and changes. `slots` gives the newest stored values. */
-export function slotAccess(slots: () => Slots): { readonly access: SlotAccess; readonly changes: SlotChange[] } {
+export function slotAccess(
+  agent: object,
+  slots: () => Slots,
+): { readonly access: SlotAccess; readonly changes: SlotChange[] } {
   const changes: SlotChange[] = []
   return {
     changes,
     access: {
-      read: (slot) => slotValue({ ...slots(), ...reduceAll(slots(), changes) }, slot),
+      read: (slot) => {
+        assertOwn(agent, slot)
+        return slotValue({ ...slots(), ...reduceAll(slots(), changes) }, slot)
+      },
       change: (slot, change) => {
+        assertOwn(agent, slot)
         changes.push({ slot: slot as unknown as Slot<unknown, unknown>, change })
       },
     },

@@ -8,6 +8,7 @@ import type { EventBody, Failure, Principal } from './events/types.ts'
 import type { TurnContext } from './middleware.ts'
 import { type RememberedRules, rulesFor } from './permissions/remembered.ts'
 import type { Files } from './ports.ts'
+import { reviewed } from './reviewer.ts'
 import type { Draft, FaultPoint, SessionLog } from './session-log.ts'
 import type { SessionState, TurnState } from './state.ts'
 
@@ -104,7 +105,7 @@ export function turnRun(options: {
     failure === undefined || turn.interrupt !== undefined
       ? decide(turn, agent.limits, {
           due: compactor && (() => compactor.due(state)),
-          review: review && ((text) => review({ text, slots: state.slots, messages: state.messages })),
+          review: review && ((text) => review(reviewed(text, state))),
         })
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 

@@ -16,11 +16,8 @@ const PAGE = 8_000
 /** Whose sessions is told by the session that asks, never by arguments. */
 const own = ({ tenant, user }: SessionKey, session: string): SessionKey => ({ tenant, user, session })
 
-/** What these tools have said before: it would be found again and again. */
-const isOurs = ({ role, tool, text }: Said): boolean =>
-  role === 'call'
-    ? tool === 'session_search' || tool === 'session_read'
-    : role === 'result' && /^<data id="[0-9a-f]+" title="(?:search results|session )/.test(text)
+/** What these tools were asked and have said before: it would be found again and again. */
+const isOurs = ({ tool }: Said): boolean => tool === 'session_search' || tool === 'session_read'
 
 export const sessionSearch = (journal: Journal) =>
   tool({
@@ -94,8 +91,8 @@ export const sessionRead = (journal: Journal) =>
       if ((await journal.head(key)) === 0) throw new Error(`There is no session ${JSON.stringify(key.session)}.`)
       const { text, next, files } = await readPage(journal, key, wanted)
       if (text === '') throw new Error('There is nothing like that in this session.')
-      const more = next === undefined ? '' : `\n[There is more: session_read ${JSON.stringify({ ...wanted, ...next })}]`
-      return [{ type: 'text', text: bounded(`session ${key.session}`, text) + more }, ...files]
+      const more = next === undefined ? '' : `[There is more: session_read ${JSON.stringify({ ...wanted, ...next })}]`
+      return [{ type: 'text', text: `Session ${key.session}:\n${text}${more}` }, ...files]
     },
   })
 
@@ -113,13 +110,17 @@ async function readPage(journal: Journal, key: SessionKey, wanted: ReadInput): P
     const events = await journal.read(key, after)
     if (events.length === 0) return { text, files }
     for (const event of events) {
+      /** Characters of this event in front of what comes next. */
+      let before = 0
       for (const said of isWanted(event, wanted) ? saidIn(event) : []) {
         if (wanted.call !== undefined && said.callId !== wanted.call) continue
-        const line = `[seq ${event.seq}, ${said.role}] ${said.text}\n`
-        const start = event.seq === from ? offset : 0
-        const room = PAGE - text.length
-        text += line.slice(start, start + room)
-        if (line.length - start > room) return { text, files, next: { from: event.seq, offset: start + room } }
+        const start = event.seq === from ? Math.max(0, offset - before) : 0
+        const end = start + Math.max(0, PAGE - text.length)
+        // Each between marks of its own, so that none can hold what passes for another one.
+        if (start < said.text.length && start < end)
+          text += `${bounded(`seq ${event.seq}, ${said.role}`, said.text.slice(start, end))}\n`
+        if (end < said.text.length) return { text, files, next: { from: event.seq, offset: before + end } }
+        before += said.text.length
       }
       // Of one call or turn the files are shown, too: they may be what was left out.
       if ((wanted.call ?? wanted.turn) !== undefined && isWanted(event, wanted)) files.push(...filesIn(event))

@@ -55,7 +55,7 @@ export interface Children {
   wait(childTurnId: string, signal: AbortSignal, orQuestion: true): Promise<ChildEnd | ApprovalRequest>
   /** The call stops waiting. False when the task has ended already: then its result is the call's. */
   detach(childTurnId: string): Promise<boolean>
-  /** What it has come to, or has done so far. @throws OxbowError `unknown_child` */
+  /** What it has come to, or has done so far, between marks. @throws OxbowError `unknown_child` */
   output(session: string): Promise<{ readonly status: ChildView['status']; readonly text: string }>
   /** Stops its task, and all below it. False when there was none. @throws OxbowError `unknown_child` */
   cancel(session: string): Promise<boolean>

@@ -18,7 +18,15 @@ export function withFamily(state: SessionState, event: FamilyEvent): SessionStat
     case 'child.detached':
       return { ...state, children: change(event.childTurnId, { background: true }) }
     case 'child.closed':
-      return childClosed({ ...state, children: change(event.childTurnId, { closed: event.status }) }, event)
+      return childClosed(
+        {
+          ...state,
+          children: change(event.childTurnId, { closed: event.status }),
+          // Those of a session's last task hold what its earlier ones have had.
+          ...(event.slots && { below: { ...state.below, [event.session]: event.slots } }),
+        },
+        event,
+      )
     case 'result.delivered':
       return { ...state, undelivered: state.undelivered.filter((it) => it.turnId !== event.turnId) }
   }
@@ -36,7 +44,9 @@ function childClosed(state: SessionState, event: Event<'child.closed'>): Session
   )
   const now = { ...state, outlived, undelivered }
   const result: Message[] =
-    event.input === undefined ? [] : [{ id: `${event.childTurnId}.result`, role: 'user', blocks: event.input }]
+    event.input === undefined
+      ? []
+      : [{ id: `${event.childTurnId}.result`, role: 'user', origin: 'agent', blocks: event.input }]
   if (turn === undefined) return { ...now, messages: [...state.messages, ...result] }
   const below = turn.turnId === turnId ? addSpent(turn.below, spent) : turn.below
   return { ...now, turn: { ...turn, below, steers: [...turn.steers, ...result] } }

@@ -56,6 +56,9 @@ export function endOf(agent: string, session: string, turnId: string, events: re
   return { status, text }
 }
 
+/** What a child that still works has written and called. */
+export const soFarText = (agent: string, text: string): string => (text === '' ? '' : bounded(`from ${agent}`, text))
+
 const NOT_DONE = 'Do not take the task for done.'
 
 function read(turnId: string, events: readonly Event[]): { status: ChildStatus; why: string; body: string } {
@@ -73,7 +76,9 @@ function read(turnId: string, events: readonly Event[]): { status: ChildStatus; 
   if (last?.finishReason === 'length') return { status: 'cut', why: `Its answer was cut off. ${NOT_DONE}`, body }
   if (result.error?.code === 'empty_reply')
     return { status: 'empty', why: `It gave no answer. Do not assume that it did anything.`, body: '' }
-  if (result.error !== undefined) return { status: 'failed', why: `${result.error.message} ${NOT_DONE}`, body }
+  if (result.error !== undefined)
+    // What a provider or another service says of an error is no word of ours.
+    return { status: 'failed', why: NOT_DONE, body: [`error: ${result.error.message}`, body].join('\n').trim() }
   const handOff = result.output as HandOff
   const told = inWords(handOff)
   if (step?.toolsOffered === false)

@@ -8,7 +8,7 @@ import { mayEverRun, policyOf } from '../permissions/gate.ts'
 import type { SessionLog } from '../session-log.ts'
 import type { ChildRecord, SessionState, TurnState } from '../state.ts'
 import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from './children.ts'
-import { endOf, handOffSchema } from './hand-off.ts'
+import { endOf, handOffSchema, soFarText } from './hand-off.ts'
 import { answerAbove, questionOf } from './rise.ts'
 import { show } from './show.ts'
 import { spentElsewhere } from './spent.ts'
@@ -194,7 +194,14 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
             if (last.turnId !== turnId || turn?.turnId !== last.childTurnId || turn.interrupt !== undefined)
               return false
             const input = [{ type: 'text' as const, text: message }]
-            draft.add({ type: 'turn.steered', turnId: turn.turnId, inputId: own.childTurnId, input, principal })
+            draft.add({
+              type: 'turn.steered',
+              turnId: turn.turnId,
+              inputId: own.childTurnId,
+              input,
+              principal,
+              origin: 'agent',
+            })
             return true
           })
         })
@@ -221,7 +228,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
       const status = await statusOf(record)
       return engine.using(keyOf(session), async (child) => {
         const events = await turnEvents(child, record.childTurnId)
-        return { status, text: soFar(events) }
+        return { status, text: soFarText(record.agent, soFar(events)) }
       })
     },
     async cancel(session) {

@@ -6,7 +6,15 @@ import type { EngineInside } from '../engine-inside.ts'
 import type { Event } from '../events/types.ts'
 import type { SessionKey } from '../ports.ts'
 import type { SessionLog } from '../session-log.ts'
-import { type ChildRecord, findTurn, nothingSpent, type TurnState, type Undelivered } from '../state.ts'
+import type { Slots } from '../slots.ts'
+import {
+  type ChildRecord,
+  findTurn,
+  nothingSpent,
+  type SessionState,
+  type TurnState,
+  type Undelivered,
+} from '../state.ts'
 import { endOf } from './hand-off.ts'
 import { answerLate } from './rise.ts'
 
@@ -30,6 +38,7 @@ async function deliver(engine: EngineInside, log: SessionLog, { turnId, delegati
       const left = log.state.undelivered.find((it) => it.turnId === turnId)
       if (record === undefined || record.closed !== undefined || left === undefined) return
       const { status, text } = endOf(record.agent, session, turnId, events)
+      const slots = handedUp(log.state)
       const told = record.background && record.stopped === undefined
       draft.add({
         type: 'child.closed',
@@ -41,6 +50,7 @@ async function deliver(engine: EngineInside, log: SessionLog, { turnId, delegati
         status,
         text,
         spent: left.spent,
+        ...(slots.length > 0 && { slots }),
         ...(told && { input: [{ type: 'text', text }] }),
       })
     })
@@ -51,6 +61,12 @@ async function deliver(engine: EngineInside, log: SessionLog, { turnId, delegati
     await tend(engine, above)
     engine.attend(above)
   })
+}
+
+/** Of this session, and of all below it: who reads what it hands over may have to know where that comes from. */
+function handedUp({ slots, handsUp, below }: SessionState): Slots[] {
+  const own = Object.fromEntries(handsUp.map((name) => [name, slots[name]]))
+  return [...(handsUp.length > 0 ? [own] : []), ...Object.values(below).flat()]
 }
 
 export async function stopChild(engine: EngineInside, log: SessionLog, record: ChildRecord): Promise<void> {

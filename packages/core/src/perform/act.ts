@@ -103,7 +103,13 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
     const changed = outcome.status === 'success' ? reduceAll(slots, beside.changes) : {}
     return [
       ...beside.before,
-      ...Object.entries(changed).map(([slot, value]) => ({ type: 'state.changed' as const, turnId, slot, value })),
+      ...Object.entries(changed).map(([slot, value]) => ({
+        type: 'state.changed' as const,
+        turnId,
+        slot,
+        value,
+        ...(beside.changes.some((it) => it.slot.name === slot && it.slot.handsUp) && { handsUp: true }),
+      })),
       {
         type: 'call.finished',
         turnId,
@@ -316,7 +322,7 @@ function contextFor(
   const permission = run.agent.tools.get(call.tool)?.permission
   const { step } = run.turn()
   const { callId } = call
-  const { access, changes } = slotAccess(() => log.state.slots)
+  const { access, changes } = slotAccess(run.agent, () => log.state.slots)
   const given: Omit<ToolContext, 'signal'> = {
     principal,
     state: access,

@@ -1,5 +1,6 @@
 // The structured answer: accepted only when it satisfies the schema that the caller gave.
 import { describeErrors, validatorFor } from '../json-schema.ts'
+import { reviewed } from '../reviewer.ts'
 import type { TurnRun } from '../turn-run.ts'
 
 export async function check(run: TurnRun): Promise<void> {
@@ -7,9 +8,8 @@ export async function check(run: TurnRun): Promise<void> {
   const { schema } = turn.options.output!
   const { text } = turn.reply!
   const verdict = await judge(text, schema)
-  const { slots, messages } = run.log.state
   // What another program or agent takes for true must not be wrong: it is refused like an answer of the wrong form.
-  const finding = 'value' in verdict ? run.agent.review?.({ text, slots, messages }) : undefined
+  const finding = 'value' in verdict ? run.agent.review?.(reviewed(text, run.log.state)) : undefined
   const { turnId } = run
   await run.write((now) => {
     // A steering input came in between: the answer is not the last word any more.

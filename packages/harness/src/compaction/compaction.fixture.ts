@@ -1,4 +1,4 @@
-// An engine whose agent compacts, with scripted models over HTTP: `helper` answers, `notes` summarises.
+// An engine whose agent compacts, with scripted models over HTTP: `helper` answers, `notes` summarises, `kid` works for it.
 import { memory } from '@oxbow/backends'
 import {
   type AgentDefinition,
@@ -9,6 +9,7 @@ import {
   type Engine,
   type Event,
   type Message,
+  type Model,
   type Session,
   tool,
 } from '@oxbow/core'
@@ -57,10 +58,12 @@ export async function bench(
   notesScript: Script<ScriptedRequest>,
   options: Partial<CompactionOptions> = {},
   definition: Partial<AgentDefinition> = {},
-  more: readonly Capability[] = [],
+  more: readonly Capability[] | ((kid: Model) => readonly Capability[]) = [],
+  kidScript: Script<ScriptedRequest> = [],
 ): Promise<Bench> {
-  const server = await scriptedModel({ scripts: { helper, notes: notesScript } })
+  const server = await scriptedModel({ scripts: { helper, notes: notesScript, kid: kidScript } })
   const driver = (model: string) => openaiChat({ provider: 'test', model, baseUrl: server.url })
+  const others = typeof more === 'function' ? more(driver('kid')) : more
   const backend = memory()
   const engine = createEngine({
     backend,
@@ -70,7 +73,7 @@ export async function bench(
         model: driver('helper'),
         instructions: 'You help.',
         tools: [read],
-        capabilities: [compaction({ journal: backend.journal, model: driver('notes'), ...options }), ...more],
+        capabilities: [compaction({ journal: backend.journal, model: driver('notes'), ...options }), ...others],
         ...definition,
       }),
     ],

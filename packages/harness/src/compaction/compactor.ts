@@ -182,7 +182,9 @@ function cutAs(
     const chars = n === all.length - 1 ? way.last : way.tail
     return chars === undefined ? unit : unit.map((it) => shorten(it, chars))
   })
-  const own = gone.filter((it) => it.role === 'user').flatMap((it) => it.blocks.filter(isInput))
+  const own = gone
+    .filter((it) => it.role === 'user' && it.origin === undefined)
+    .flatMap((it) => it.blocks.filter(isInput))
   const { said, lost } = sayable([...(head === undefined ? [] : saidIn(head)), ...own], way.user)
   const covered = memory.covered + gone.length
   return { gone, tail, said, memory: { ...memory, covered, lost: { ...memory.lost, said: memory.lost.said + lost } } }

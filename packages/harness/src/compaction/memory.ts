@@ -60,7 +60,9 @@ export function remember(memory: Memory, { add, done }: Additions, tokens: numbe
 }
 
 const sayingOf = ({ kind, text }: Pick<Note, 'kind' | 'text'>): string => `${kind} ${text}`
-export const lineOf = ({ id, text, where }: Note): string => `- ${id}: ${text}${where ? ` (${where})` : ''}`
+/** One line, whatever a note holds: another one could pass for a title or for another note. */
+export const lineOf = ({ id, text, where }: Note): string =>
+  `- ${id}: ${text}${where ? ` (${where})` : ''}`.replace(/\s+/g, ' ')
 const tokensIn = (notes: readonly Note[]): number => notes.reduce((sum, it) => sum + estimateTokens(lineOf(it)), 0)
 
 const TITLES: Record<Kind, string> = {

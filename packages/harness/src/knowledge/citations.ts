@@ -1,17 +1,14 @@
 // Whether an answer cites only what was retrieved.
-import type { Message, Reviewer, Slots } from '@oxbow/core'
+import type { Reviewer, Slots } from '@oxbow/core'
 import { checkCitations } from '@oxbow/knowledge'
 
-/** Results of other agents; what they cite they have retrieved, or it would have been refused. */
-const HANDED_OVER = new Set(['agent_spawn', 'agent_send', 'task_output'])
-
-/** `retrieved` tells the ids of the session's own searches. */
+/** `retrieved` tells the ids of the searches of one session. */
 export const citationsReviewer =
   (retrieved: (slots: Slots) => readonly string[]): Reviewer =>
-  ({ text, slots, messages }) => {
-    const unknown = unknownIn(text, retrieved(slots))
-    if (unknown.length === 0) return undefined
-    const items = unknownIn(text, [...retrieved(slots), ...messages.flatMap(handedOver)])
+  ({ text, slots, below }) => {
+    // What other agents say that they have found does not count, only what they have retrieved.
+    const known = [slots, ...below].flatMap(retrieved)
+    const items = [...new Set(checkCitations(text, known).flatMap((it) => (it.known ? [] : [it.id])))]
     if (items.length === 0) return undefined
     const list = items.map((it) => `[${it}]`).join(', ')
     return {
@@ -23,16 +20,3 @@ export const citationsReviewer =
         'leave out what you cannot support. Give the whole answer again.',
     }
   }
-
-const unknownIn = (text: string, known: readonly string[]): string[] => [
-  ...new Set(checkCitations(text, known).flatMap((it) => (it.known ? [] : [it.id]))),
-]
-
-/** What other agents have cited in their results, which come with a call or, from the background, as messages. */
-function handedOver({ id, role, blocks }: Message): string[] {
-  const texts = blocks.flatMap((block) => {
-    if (block.type === 'result' && HANDED_OVER.has(block.tool)) return block.content
-    return block.type === 'text' && role === 'user' && id.endsWith('.result') ? [block] : []
-  })
-  return texts.flatMap((it) => (it.type === 'text' ? checkCitations(it.text, []).map((found) => found.id) : []))
-}

@@ -61,6 +61,10 @@ const told = ({ server }: Bench): string => String(server.requests.at(-1)!.messa
 const reviewed = async ({ session }: Bench) =>
   (await eventsOf(session)).filter((it): it is Event<'reply.reviewed'> => it.type === 'reply.reviewed')
 
+const handOff = (id: string): Reply => ({
+  text: JSON.stringify({ status: 'done', conclusion: `Every ninety days [${id}].`, facts: [], open_questions: [] }),
+})
+
 const INVENTED = 'keys.md#000000000000'
 
 describe('Y11: the tool retrieve', () => {
@@ -124,14 +128,6 @@ describe('Y11: a citation', () => {
   })
 
   test('that another agent has retrieved is known; an invented one is refused in what it hands over', async () => {
-    const handOff = (id: string): Reply => ({
-      text: JSON.stringify({
-        status: 'done',
-        conclusion: `Every ninety days [${id}].`,
-        facts: [],
-        open_questions: [],
-      }),
-    })
     const it = await bench(
       (id) => ({
         helper: [
@@ -153,5 +149,52 @@ describe('Y11: a citation', () => {
     expect(await reviewed(it)).toEqual([])
     const asked = it.server.requests.filter((request) => request.model === 'reader')
     expect(String(asked.at(-1)!.messages.at(-1)!.content)).toContain(`Your answer cites [${INVENTED}]`)
+  })
+
+  test('that another agent only speaks of is not known, be it waited for or in the background', async () => {
+    for (const background of [false, true]) {
+      const it = await bench(
+        () => ({
+          helper: [
+            { calls: [{ name: 'agent_spawn', arguments: { agent: 'reader', task: 'How often?', background } }] },
+            ...(background ? [{ calls: [{ name: 'wait_async_results', arguments: {} }] }] : []),
+            { text: `Never [${INVENTED}].` },
+            { text: 'I do not know.' },
+          ],
+          reader: [handOff(INVENTED)],
+        }),
+        {
+          more: ({ model, capabilities = [] }) => ({
+            capabilities: [
+              ...capabilities,
+              // It has no knowledge base, and so nothing that checks what it cites.
+              subAgents([{ description: 'x', agent: agent({ name: 'reader', instructions: 'Read.', model }) }]),
+            ],
+          }),
+        },
+      )
+      expect((await it.session.run('How often?')).text).toBe('I do not know.')
+      expect(await reviewed(it)).toMatchObject([{ code: 'citation_unknown', items: [INVENTED] }])
+    }
+  })
+
+  test('that an agent two levels below has retrieved is known', async () => {
+    const give = (to: string): Reply => ({ calls: [{ name: 'agent_spawn', arguments: { agent: to, task: 'Look.' } }] })
+    const it = await bench(
+      (id) => ({
+        helper: [give('lead'), { text: `Every ninety days [${id}].` }],
+        reader: [give('finder'), retrieve(), handOff(id), handOff(id)],
+      }),
+      {
+        more: (own) => {
+          const finder = agent({ name: 'finder', instructions: 'Find.', ...own })
+          const capabilities = [subAgents([{ description: 'Finds.', agent: finder }])]
+          const lead = agent({ name: 'lead', instructions: 'Lead.', model: own.model, capabilities })
+          return { capabilities: [...own.capabilities!, subAgents([{ description: 'Leads.', agent: lead }])] }
+        },
+      },
+    )
+    expect((await it.session.run('How often?')).text).toBe(`Every ninety days [${it.id}].`)
+    expect(await reviewed(it)).toEqual([])
   })
 })

@@ -23,6 +23,8 @@ const retrieved = slot({
   initial: [] as readonly string[],
   reduce: (known, found: readonly string[]) =>
     [...known.filter((it) => !found.includes(it)), ...found].slice(-MOST_REMEMBERED),
+  // What an agent below has retrieved may be cited above.
+  handsUp: true,
 })
 
 /**

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { offline } from '@oxbow/models'
@@ -49,6 +50,22 @@ describe('H10: agents in Markdown', () => {
       maxSteps: 4,
     })
     expect([...tools.keys()]).toEqual(['grep', 'write', 'read_artifact'])
+  })
+
+  test('that are no files, or endless, are refused at once', async () => {
+    const pipe = folder({})
+    execFileSync('mkfifo', [join(pipe, 'x.md')])
+    await expect(loadAgents(pipe, options)).rejects.toThrow(`${join(pipe, 'x.md')}: it is no file`)
+    const endless = folder({})
+    symlinkSync('/dev/zero', join(endless, 'x.md'))
+    await expect(loadAgents(endless, options)).rejects.toThrow('it is no file')
+    const large = folder({ 'x.md': '' })
+    // Sparse: to read all of it would take more memory than a text can have.
+    truncateSync(join(large, 'x.md'), 2 ** 34)
+    await expect(loadAgents(large, options)).rejects.toThrow(/x\.md:1: it is longer than \d+ bytes/)
+    const gone = folder({})
+    symlinkSync(join(gone, 'nothing'), join(gone, 'x.md'))
+    await expect(loadAgents(gone, options)).rejects.toMatchObject({ code: 'agent_file_invalid' })
   })
 
   test.each([

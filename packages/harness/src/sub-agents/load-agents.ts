@@ -1,6 +1,8 @@
 // Agents that are declared in Markdown: front matter says what they are, the text below it is their instructions.
-import { readdir, readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text as wholeText } from 'node:stream/consumers'
 import {
   type Agent,
   type AgentDefinition,
@@ -46,7 +48,7 @@ export async function loadAgents(folder: string, options: LoadAgentsOptions): Pr
   const found: SubAgent[] = []
   for (const name of names.filter((it) => it.endsWith('.md')).sort()) {
     const path = join(folder, name)
-    const read = agentOf(path, await readFile(path, 'utf8'), options)
+    const read = agentOf(path, await textIn(path), options)
     const other = found.find((it) => it.agent.name === read.agent.name)
     if (other !== undefined)
       throw new OxbowError(
@@ -56,6 +58,23 @@ export async function loadAgents(folder: string, options: LoadAgentsOptions): Pr
     found.push(read)
   }
   return found
+}
+
+/** No more of it than an agent may have, and nothing that one would have to wait for, such as a pipe. */
+async function textIn(path: string): Promise<string> {
+  const fault = (what: string) => new OxbowError('agent_file_invalid', `${path}: ${what}`)
+  const unreadable = (error: Error) => fault(`it cannot be read: ${error.message}`)
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: Error) => {
+    throw unreadable(error)
+  })
+  try {
+    if (!(await file.stat()).isFile()) throw fault('it is no file')
+    return await wholeText(file.createReadStream({ end: MAX_BYTES, autoClose: false }))
+  } catch (error) {
+    throw error instanceof OxbowError ? error : unreadable(error as Error)
+  } finally {
+    await file.close()
+  }
 }
 
 function agentOf(path: string, text: string, options: LoadAgentsOptions): SubAgent {

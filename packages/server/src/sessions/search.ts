@@ -35,7 +35,7 @@ export function sessionSearch(engine: Engine): Route {
               turnId: z.string(),
               seq: z.number().describe('The event that holds it.'),
               at: z.number().describe('Milliseconds since 1970.'),
-              role: z.enum(['user', 'assistant', 'call', 'result']),
+              role: z.enum(['user', 'agent', 'assistant', 'call', 'result']),
               text: z.string().describe('What stands around the first of the words.'),
             }),
           ),
