@@ -2,12 +2,11 @@
 // what can still be stopped, so that any replica answers any of them.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
-import { createMcpHandler } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { type BodyLimits, readJson } from '../http/body.ts'
 import { type Route, route } from '../http/route.ts'
 import { callerOf } from '../principal.ts'
-import { type AgentServing, agentServer, type McpCaller, nameOfCall } from './agent-server.ts'
+import type { AgentServing, McpCaller } from './agent-server.ts'
 
 export type McpServing = Omit<AgentServing, 'running'> & { readonly limits: BodyLimits }
 
@@ -24,16 +23,25 @@ export function mcpRoute({ limits, ...deps }: McpServing): Route {
   const running: AgentServing['running'] = new Map()
   /** What went wrong until the request was answered: only the answer tells whose fault it was. */
   const unanswered = new AsyncLocalStorage<{ faults: unknown[] | undefined }>()
-  const handler = createMcpHandler(
-    ({ era, authInfo }) => agentServer({ ...deps, running }, { ...(authInfo?.extra as unknown as McpCaller), era }),
-    {
-      onerror(error) {
-        const faults = unanswered.getStore()?.faults
-        if (faults === undefined) deps.report(error)
-        else faults.push(error)
+  /** The library takes as long to load as a third of the service: the first request waits for it. */
+  const load = async () => {
+    const [{ createMcpHandler }, { agentServer, nameOfCall }] = await Promise.all([
+      import('@modelcontextprotocol/server'),
+      import('./agent-server.ts'),
+    ])
+    const handler = createMcpHandler(
+      ({ era, authInfo }) => agentServer({ ...deps, running }, { ...(authInfo?.extra as unknown as McpCaller), era }),
+      {
+        onerror(error) {
+          const faults = unanswered.getStore()?.faults
+          if (faults === undefined) deps.report(error)
+          else faults.push(error)
+        },
       },
-    },
-  )
+    )
+    return { handler, nameOfCall }
+  }
+  let loading: ReturnType<typeof load> | undefined
   return route({
     method: 'post',
     path: '/mcp',
@@ -48,6 +56,8 @@ export function mcpRoute({ limits, ...deps }: McpServing): Route {
     },
     async handle(_request, c) {
       const body = await readJson(c, limits)
+      loading ??= load()
+      const { handler, nameOfCall } = await loading
       const { method, params } = message.safeParse(body).data ?? {}
       const given = c.req.header(SESSION)
       const client = given !== undefined && SESSION_ID.test(given) ? given : undefined
