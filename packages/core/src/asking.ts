@@ -2,7 +2,7 @@
 // runs again with the decision.
 import { OxbowError } from './errors.ts'
 import type { Event } from './events/types.ts'
-import { anything, checkFields, type Fields, listOf, object, permissionId, positive, text } from './fields.ts'
+import { anything, checkFields, type Fields, listOf, object, oneOf, permissionId, positive, text } from './fields.ts'
 
 export interface ApprovalRequest {
   /** What the person decides on, shown as it is. */
@@ -14,6 +14,8 @@ export interface ApprovalRequest {
   readonly tool?: string
   /** Of another agent: rules that would let calls like it run there. Default: none. */
   readonly suggestions?: readonly string[]
+  /** For what they can be accepted. Default: for all. */
+  readonly scopes?: Event<'approval.requested'>['scopes']
   /** Instead of the tool's own. */
   readonly approver?: string
   /** Milliseconds since 1970. Default: the agent's time for approvals from now on. */
@@ -53,6 +55,7 @@ const FIELDS: Fields<ApprovalRequest> = {
   origin: anything,
   tool: text,
   suggestions: listOf(text),
+  scopes: listOf(oneOf('session', 'user', 'project')),
   approver: permissionId,
   expiresAt: positive,
 }

@@ -14,7 +14,7 @@ export function questionOf(agent: string, session: string, turn: TurnState): App
   const open = turn.calls.find((it) => it.finished === undefined && it.approval && it.approval.resolved === undefined)
   const requested = open?.approval?.requested
   if (requested === undefined) return undefined
-  const { tool, suggestions, approver, expiresAt, reason } = requested
+  const { tool, suggestions, scopes, approver, expiresAt, reason } = requested
   const own = {
     session,
     approvalId: requested.approvalId,
@@ -26,6 +26,7 @@ export function questionOf(agent: string, session: string, turn: TurnState): App
     // Only the first on its way up adds who asks.
     reason: requested.origin === undefined ? `The agent ${agent} asks: ${reason}` : reason,
     suggestions,
+    ...(scopes && { scopes }),
     origin: requested.origin ?? own,
     expiresAt,
     ...(approver !== undefined && { approver }),

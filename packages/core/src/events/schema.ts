@@ -215,6 +215,7 @@ const turnOptions = z
   })
   .describe("Overrides of the agent's defaults for one turn.")
 
+const ruleScope = z.enum(['session', 'user', 'project'])
 const turnId = z.string()
 const callId = z.string()
 const step = z.number().int().positive().describe('1 for the first model call of the turn.')
@@ -351,6 +352,12 @@ const bodies = [
       rule: z.string().describe('What asked.'),
       reason: z.string(),
       suggestions: z.array(z.string()).describe('Rules that would let calls like this one run, the narrowest first.'),
+      scopes: z
+        .array(ruleScope)
+        .optional()
+        .describe(
+          'For what they can be accepted. Absent: for all. One of the session would not hold for agents above.',
+        ),
       approver: z
         .string()
         .optional()
@@ -381,7 +388,7 @@ const bodies = [
       remember: z
         .object({
           rule: z.string(),
-          scope: z.enum(['session', 'user', 'project']),
+          scope: ruleScope,
           origin: z.string().optional().describe("Where the tool came from: none is the agent's own."),
           expiresAt: z.number().int().optional(),
         })

@@ -141,6 +141,7 @@ export function asksMeanwhile(
     reason: request.reason,
     // A rule is a choice only where the asking agent's gate can make use of it.
     suggestions: request.origin === undefined ? [] : [...(request.suggestions ?? [])],
+    ...(request.scopes && { scopes: [...request.scopes] }),
     ...(approver !== undefined && { approver }),
     ...(request.origin && { origin: request.origin }),
     expiresAt: request.expiresAt ?? Date.now() + agent.limits.approvalTimeoutMs,
@@ -158,28 +159,37 @@ async function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Argumen
     digest: digestOf(tool.name, given),
     rule: verdict.rule,
     reason: verdict.reason,
-    suggestions: await suggestionsFor(run, tool, given),
+    ...(await suggestionsFor(run, tool, given)),
     ...(tool.approver !== undefined && { approver: tool.approver }),
     expiresAt: Date.now() + run.agent.limits.approvalTimeoutMs,
   }
 }
 
 /** Rules that would let such calls run. None where something stronger than any rule has asked. */
-async function suggestionsFor(run: TurnRun, tool: Tool, given: Arguments): Promise<string[]> {
+async function suggestionsFor(
+  run: TurnRun,
+  tool: Tool,
+  given: Arguments,
+): Promise<Pick<Asks, 'suggestions' | 'scopes'>> {
   const turn = run.turn()
   const policy = policyOf(run.agent.policy, turn)
   const whole = parseRule(tool.name)
-  const allowed = withRemembered(policy, [whole], [whole])
-  const { decision } = await authorise({ tool, arguments: given, principal: run.principal, policy: allowed })
-  if (decision !== 'allow') return []
+  const allows = async (session: readonly Rule[], shared: readonly Rule[]): Promise<boolean> => {
+    const allowed = withRemembered(policy, session, shared)
+    const { decision } = await authorise({ tool, arguments: given, principal: run.principal, policy: allowed })
+    return decision === 'allow'
+  }
+  if (!(await allows([], [whole]))) return { suggestions: [] }
+  // Those of a session hold for its own agent only; one above may still ask.
+  const scopes: Pick<Asks, 'scopes'> = (await allows([whole], [])) ? {} : { scopes: ['user', 'project'] }
   // A tool that cannot read patterns can only be allowed as a whole.
-  if (tool.matches === undefined) return [tool.name]
+  if (tool.matches === undefined) return { suggestions: [tool.name], ...scopes }
   const suggested: string[] = []
   for (const it of (await tool.suggest?.(given)) ?? []) {
     const rule = asRule(tool, it)
     if (await matchesCall(rule, 'allow', tool, given)) suggested.push(rule.text)
   }
-  return suggested
+  return { suggestions: suggested, ...(suggested.length > 0 && scopes) }
 }
 
 /** `suggest` returns patterns; a whole rule of its own tool is understood, too. */

@@ -254,6 +254,33 @@ describe('H10: authority', () => {
     expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'mode:explore' }])
   })
 
+  test('a rule is suggested only for what it can be accepted for: not for a session whose parents would ask again', async () => {
+    const act = worker('act', ['write'])
+    const scopesUnder = async (mode: Mode) => {
+      const it = await tree(
+        { lead: [spawn('child'), { text: 'Told.' }], child: [calls('act', { what: 'x' }), handOff('Done.')] },
+        (of) => {
+          const child = of('child', { tools: [act] })
+          return of('lead', { mode, tools: [act], capabilities: [subAgents([{ description: 'x', agent: child }])] })
+        },
+      )
+      const { approvals } = await it.root.run('Go.')
+      const { approvalId, suggestions, scopes = ['session', 'user', 'project'] } = approvals[0]!
+      expect(suggestions).toEqual(['act(x)'])
+      for (const scope of ['session', 'user', 'project'] as const) {
+        const checked = it.root.checkDecision(approvalId, { verdict: 'approved', remember: { rule: 'act(x)', scope } })
+        const possible = await checked.then(
+          () => true,
+          (error: OxbowError) => error.code !== 'rule_invalid',
+        )
+        expect([scope, possible]).toEqual([scope, scopes.includes(scope)])
+      }
+      return scopes
+    }
+    expect(await scopesUnder('default')).toEqual(['user', 'project'])
+    expect(await scopesUnder('bypass')).toEqual(['session', 'user', 'project'])
+  })
+
   test('a rule that is accepted in a child’s session lifts its own questions there, none of those above, and nowhere else', async () => {
     const send = ({ messages }: { messages: readonly { content?: unknown }[] }) =>
       calls('agent_send', { id: /agent_\w{20}/.exec(JSON.stringify(messages))![0], message: 'Again.' })

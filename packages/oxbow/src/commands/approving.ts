@@ -95,8 +95,10 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
       if (kind === 'remember') {
         const [, number, scope] = /^(\d+)\s*([su]?)$/.exec(text) ?? []
         const rule = about.suggestions[Number(number) - 1]
-        if (rule !== undefined)
-          return decide(about, { verdict: 'approved', remember: { rule, scope: scope === 'u' ? 'user' : 'session' } })
+        if (rule !== undefined) {
+          const all = scope === 'u' || !forSession(about)
+          return decide(about, { verdict: 'approved', remember: { rule, scope: all ? 'user' : 'session' } })
+        }
         print('Nothing has been decided.')
         ask(about)
         return undefined
@@ -124,7 +126,11 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
           }
           about.suggestions.forEach((it, index) => void print(`  ${index + 1}  ${printable(it)}`))
           question = { about, kind: 'remember' }
-          prompt('Which rule? A number, and u for all your sessions (1, 1 u): ')
+          prompt(
+            forSession(about)
+              ? 'Which rule? A number, and u for all your sessions (1, 1 u): '
+              : 'Which rule, for all your sessions? A number: ',
+          )
           return undefined
         default:
           ask(about)
@@ -133,6 +139,8 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
     },
   }
 }
+
+const forSession = ({ scopes }: Requested): boolean => scopes?.includes('session') ?? true
 
 /** Approvals that wait in a session, in the order of their calls. */
 export const waiting = async (session: Session): Promise<Requested[]> => waitingIn(await session.state())

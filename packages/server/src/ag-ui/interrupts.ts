@@ -15,6 +15,7 @@ export function interruptOf(
     reason,
     rule,
     suggestions,
+    scopes = ['session', 'user', 'project'],
     approver,
     digest,
     expiresAt,
@@ -27,7 +28,7 @@ export function interruptOf(
     reason: 'tool_call',
     message: `Approve ${tool}? ${reason}`,
     toolCallId,
-    responseSchema: responseSchema(suggestions, schema),
+    responseSchema: responseSchema(suggestions, scopes, schema),
     expiresAt: new Date(expiresAt).toISOString(),
     metadata: {
       // For /api/approvals/{id}; the interrupt's own id is known inside its thread only.
@@ -42,7 +43,11 @@ export function interruptOf(
   }
 }
 
-const responseSchema = (suggestions: readonly string[], schema: object | undefined): Record<string, unknown> => ({
+const responseSchema = (
+  suggestions: readonly string[],
+  scopes: readonly string[],
+  schema: object | undefined,
+): Record<string, unknown> => ({
   type: 'object',
   properties: {
     approved: { type: 'boolean' },
@@ -57,7 +62,7 @@ const responseSchema = (suggestions: readonly string[], schema: object | undefin
         description: 'Let calls like this one run from now on.',
         properties: {
           rule: { type: 'string', examples: suggestions },
-          scope: { type: 'string', enum: ['session', 'user', 'project'] },
+          scope: { type: 'string', enum: scopes },
         },
         required: ['rule', 'scope'],
       },

@@ -30,6 +30,10 @@ export const approvalView = z.object({
   reason: z.string(),
   rule: z.string().describe('What asked.'),
   suggestions: z.array(z.string()).describe('Rules that can be accepted with it, the narrowest first.'),
+  scopes: z
+    .array(z.enum(['session', 'user', 'project']))
+    .optional()
+    .describe('For what they can be accepted. Absent: for all.'),
   approver: z.string().optional().describe('The permission that is needed to decide. Without it the user decides.'),
   requestedAt: z.number().describe('Milliseconds since 1970.'),
   expiresAt: z.number(),
@@ -60,7 +64,8 @@ export function viewOf(
   { requested, resolved, finished, asker, source }: Found,
   principal: Principal,
 ): ApprovalView {
-  const { approvalId, turnId, callId, tool, digest, reason, rule, suggestions, approver, expiresAt, at } = requested
+  const { approvalId, turnId, callId, tool, digest, reason, rule, suggestions, scopes, approver, expiresAt, at } =
+    requested
   const { department } = asker
   return {
     id: publicApprovalId(key, approvalId),
@@ -78,6 +83,7 @@ export function viewOf(
     reason,
     rule,
     suggestions,
+    ...(scopes && { scopes }),
     ...(approver !== undefined && { approver }),
     requestedAt: at,
     expiresAt,
