@@ -40,15 +40,29 @@ async function authorize(address: URL): Promise<URLSearchParams> {
   return new URL(response.headers.get('location')!).searchParams
 }
 
-function authOf(): McpAuth | undefined {
+/** Whoever has a client there knows its authorization server; the suite does not tell it. */
+async function issuerOf(): Promise<string> {
+  const challenge = (await fetch(url, { method: 'POST' })).headers.get('www-authenticate') ?? ''
+  const [, address = new URL('/.well-known/oauth-protected-resource', url).href] =
+    /resource_metadata="([^"]+)"/.exec(challenge) ?? []
+  const { authorization_servers: servers } = (await (await fetch(address)).json()) as {
+    authorization_servers: string[]
+  }
+  return servers[0]!
+}
+
+async function authOf(): Promise<McpAuth | undefined> {
   const { client_id: clientId = '', client_secret: clientSecret = '' } = given
-  if (scenario === 'auth/client-credentials-basic') return { type: 'client-credentials', clientId, clientSecret }
+  const issuer = clientId === '' ? '' : await issuerOf()
+  if (scenario === 'auth/client-credentials-basic')
+    return { type: 'client-credentials', clientId, clientSecret, issuer }
   if (scenario === 'auth/client-credentials-jwt')
     return {
       type: 'private-key-jwt',
       clientId,
       privateKey: given.private_key_pem!,
       algorithm: given.signing_algorithm ?? 'ES256',
+      issuer,
     }
   if (!scenario.startsWith('auth/')) return undefined
   return {
@@ -56,11 +70,11 @@ function authOf(): McpAuth | undefined {
     redirectUrl: 'http://localhost:3000/callback',
     authorize,
     clientMetadataUrl: 'https://conformance-test.local/client-metadata.json',
-    ...(clientId !== '' && { clientId, clientSecret }),
+    ...(clientId !== '' && { clientId, clientSecret, issuer }),
   }
 }
 
-const auth = authOf()
+const auth = await authOf()
 // The suite wants the first answer to be a yes. That people are asked first is shown in the tests of the client.
 const onQuestion = scenario.startsWith('elicitation') ? () => ({ action: 'accept' as const, content: {} }) : 'ask'
 const servers = await mcp(

@@ -56,17 +56,19 @@ export async function validatorFor(schema: JsonSchema, where: string): Promise<V
 async function loadAjv(): Promise<Compile> {
   const [{ Ajv2020 }, formats] = await Promise.all([import('ajv/dist/2020.js'), import('ajv-formats')])
   // Schemas of others may name formats that nobody knows: not checked, and nothing to print.
-  const options = { strict: false, allErrors: true, addUsedSchema: false, validateSchema: true, logger: false } as const
+  const options = { strict: false, allErrors: true, validateSchema: true, logger: false } as const
   const ajv = new Ajv2020(options)
   // ajv-formats is CommonJS: its function is the default export of the default export.
   const addFormats = formats.default as unknown as (target: unknown) => void
   addFormats(ajv)
   // `$schema` is dropped because authors write other drafts' addresses above schemas that 2020-12 reads as well.
   return ({ $schema: _, ...schema }) => {
-    const validate = ajv.compile(schema)
-    // ajv would hold on to every schema that it has ever seen.
-    ajv.removeSchema(schema)
-    return validate
+    try {
+      return ajv.compile(schema)
+    } finally {
+      // ajv would hold on to every schema that it has ever seen.
+      ajv.removeSchema(schema)
+    }
   }
 }
 

@@ -2,7 +2,8 @@
 // question becomes an approval in the journal, and with the decision the call is made again and the question answered.
 //
 // A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all have
-// defaults. Anything else is declined at once.
+// defaults. Anything else is declined at once, and so is what is too long for somebody to read before they agree.
+// One decision answers one question once: the next one, also of the same words, is asked again.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import type { ToolDecision } from '@oxbow/core'
@@ -10,23 +11,38 @@ import type { QuestionPolicy } from './options.ts'
 
 export interface Question {
   readonly message: string
+  /** The form's own words on its fields, by their names. */
+  readonly labels: Readonly<Record<string, string>>
   /** What a yes says to the server. */
   readonly answer: Readonly<Record<string, string | number | boolean | string[]>>
 }
 
 /** What one call has been told by a person, and what its server wants to know beside. */
 export interface Asking {
-  /** Asked before, in the order of the server; the decision is on all of them. */
+  /** Asked before, in the order of the server; the decision is on the last, and those before it were approved. */
   readonly decided: readonly Question[]
+  /** Those that this run of the call has not answered yet. */
+  readonly left: Question[]
   readonly decision: ToolDecision | undefined
-  readonly open: Question[]
+  /** What somebody has to decide now. */
+  open?: Question
 }
 
-export const newAsking = (decision: ToolDecision | undefined): Asking => ({
-  decided: (decision?.arguments.questions as readonly Question[] | undefined) ?? [],
-  decision,
-  open: [],
-})
+export function newAsking(decision: ToolDecision | undefined): Asking {
+  const decided = (decision?.arguments.questions as readonly Question[] | undefined) ?? []
+  return { decided, left: [...decided], decision }
+}
+
+const MAX_LENGTH = 4_000
+
+/** What whoever decides is shown: all that a yes says. */
+export function wordsOfQuestion({ message, labels, answer }: Question): string {
+  const fields = Object.entries(answer).map(([name, value]) => {
+    const label = labels[name]
+    return `${label === undefined ? name : `${label} (${name})`}: ${JSON.stringify(value)}`
+  })
+  return fields.length === 0 ? message : `${message} A yes says ${fields.join('; ')}.`
+}
 
 /** To which call a request of the server belongs: over HTTP it comes on the stream of the call's own response. */
 export const currentCall = new AsyncLocalStorage<Asking>()
@@ -47,23 +63,29 @@ export async function answerTo(
   const call = currentCall.getStore() ?? (inFlight.size === 1 ? only : undefined)
   const question = questionOf(message, form)
   if (call === undefined || question === undefined) return { action: 'decline' }
-  const known = call.decided.some((it) => JSON.stringify(it) === JSON.stringify(question))
-  if (!known) {
-    call.open.push(question)
-    return { action: 'cancel' }
-  }
-  if (call.decision?.verdict === 'approved') return { action: 'accept', content: { ...question.answer } }
-  return { action: call.decision?.verdict === 'denied' ? 'decline' : 'cancel' }
+  if (JSON.stringify(question).length > MAX_LENGTH) return { action: 'decline' }
+  const at = call.left.findIndex((it) => JSON.stringify(it) === JSON.stringify(question))
+  const [found] = at === -1 ? [] : call.left.splice(at, 1)
+  const { verdict = 'approved' } = call.decision ?? {}
+  if (found !== undefined && (verdict === 'approved' || found !== call.decided.at(-1)))
+    return { action: 'accept', content: { ...question.answer } }
+  // After a no, nothing more is asked.
+  if (verdict !== 'approved') return { action: verdict === 'denied' ? 'decline' : 'cancel' }
+  call.open ??= question
+  return { action: 'cancel' }
 }
 
 type Form = Extract<ElicitRequest['params'], { requestedSchema: unknown }>['requestedSchema']
 
 function questionOf(message: string, { properties, required = [] }: Form): Question | undefined {
   const answer: Record<string, string | number | boolean | string[]> = {}
+  const labels: Record<string, string> = {}
   for (const [name, field] of Object.entries(properties)) {
     if (field.default !== undefined) answer[name] = field.default
     else if (field.type === 'boolean') answer[name] = true
     else if (required.includes(name)) return undefined
+    const label = [field.title, field.description].filter((it) => it !== undefined).join(': ')
+    if (label !== '' && Object.hasOwn(answer, name)) labels[name] = label
   }
-  return { message, answer }
+  return { message, labels, answer }
 }

@@ -8,6 +8,7 @@ import {
 import { OxbowError } from '@oxbow/core'
 import { NO_ANSWER } from './errors.ts'
 import { authProvider } from './oauth.ts'
+import { guardedFetch } from './oauth-fetch.ts'
 import { MAX_MESSAGE_BYTES, type McpHttpServer } from './options.ts'
 
 export interface HttpTransport extends Transport {
@@ -20,8 +21,7 @@ export interface HttpTransport extends Transport {
 export function httpTransport(server: McpHttpServer): HttpTransport {
   const url = new URL(server.url)
   const options = {
-    requestInit: { headers: { ...server.headers } },
-    fetch: boundedFetch(server.maxMessageBytes ?? MAX_MESSAGE_BYTES),
+    fetch: boundedFetch(guardedFetch(server), server.maxMessageBytes ?? MAX_MESSAGE_BYTES),
     ...(server.auth !== undefined && { authProvider: authProvider(server.auth, server.url) }),
   }
   if (server.transport === 'sse') return new SSEClientTransport(url, options)
@@ -46,18 +46,20 @@ export function httpTransport(server: McpHttpServer): HttpTransport {
 
 /** Fails a body that holds a longer message than that. In an event stream each event counts for itself. */
 const boundedFetch =
-  (limit: number): typeof fetch =>
+  (guarded: typeof fetch, limit: number): typeof fetch =>
   async (input, init) => {
-    const response = await fetch(input, init)
+    const response = await guarded(input, init)
     const { body } = response
     if (body === null) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
     let length = 0
+    let before: Uint8Array = new Uint8Array()
     const counted = body.pipeThrough(
       new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
         transform(chunk, controller) {
-          const end = isStream ? lastBlankLine(chunk) : -1
-          length = end === -1 ? length + chunk.length : chunk.length - end
+          const end = isStream ? afterLastBlankLine(before, chunk) : undefined
+          length = end === undefined ? length + chunk.length : chunk.length - end
+          if (isStream) before = joined(before, chunk.subarray(-MAX_BLANK)).slice(-MAX_BLANK)
           if (length > limit)
             controller.error(new OxbowError('mcp_too_long', `The server sent a message of more than ${limit} bytes.`))
           else controller.enqueue(chunk)
@@ -74,12 +76,32 @@ const boundedFetch =
 const NEWLINE = 10
 const RETURN = 13
 
-/** Behind the last blank line, which ends an event; -1 without one. */
-function lastBlankLine(chunk: Uint8Array): number {
-  for (let at = chunk.length - 1; at > 0; at--) {
-    if (chunk[at] !== NEWLINE) continue
-    const before = chunk[at - 1] === RETURN ? at - 2 : at - 1
-    if (before >= 0 && chunk[before] === NEWLINE) return at + 1
+/** Two ends of lines after each other, of two bytes each at most. */
+const MAX_BLANK = 4
+
+/** Where in `chunk` the last event ends that ends in it; a blank line may have begun `before` it. Undefined: none does. */
+function afterLastBlankLine(before: Uint8Array, chunk: Uint8Array): number | undefined {
+  const within = lastBlankLine(chunk)
+  if (within !== -1) return within
+  const end = lastBlankLine(joined(before, chunk.subarray(0, MAX_BLANK - 1))) - before.length
+  return end > 0 ? end : undefined
+}
+
+/** Behind the last blank line, which ends an event; -1 without one. Lines end with CR, LF or both. */
+function lastBlankLine(bytes: Uint8Array): number {
+  for (let at = bytes.length - 1; at > 0; at--) {
+    if (!isEnd(bytes[at])) continue
+    const before = bytes[at] === NEWLINE && bytes[at - 1] === RETURN ? at - 2 : at - 1
+    if (isEnd(bytes[before])) return at + 1
   }
   return -1
+}
+
+const isEnd = (byte: number | undefined): boolean => byte === NEWLINE || byte === RETURN
+
+function joined(a: Uint8Array, b: Uint8Array): Uint8Array {
+  const both = new Uint8Array(a.length + b.length)
+  both.set(a)
+  both.set(b, a.length)
+  return both
 }

@@ -222,11 +222,11 @@ describe('Y12: a server that asks the user in the middle of a call', () => {
     const paused = await it.session.run('Go.', { turnId: 't1' })
     const [approval] = paused.approvals
     expect(approval).toMatchObject({
-      reason: 'The MCP server p asks: Really delete it?',
+      reason: 'The MCP server p asks: Really delete it? A yes says sure: true.',
       arguments: {
         server: 'p',
         tool: 'confirm',
-        questions: [{ message: 'Really delete it?', answer: { sure: true } }],
+        questions: [{ message: 'Really delete it?', labels: {}, answer: { sure: true } }],
       },
     })
     await it.session.decide(approval!.approvalId, { verdict })

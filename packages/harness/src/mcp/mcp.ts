@@ -2,6 +2,7 @@
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
 import { NOT_MARKED } from './listing.ts'
 import { aliasesOf, namesOf, originOf } from './names.ts'
+import type { McpAuth } from './oauth.ts'
 import { isStdio, type McpOptions, type McpServer, type McpStatus } from './options.ts'
 import { redactor } from './redact.ts'
 import { type Offered, offered } from './remote-tools.ts'
@@ -133,4 +134,19 @@ function check(name: string, server: McpServer, allowStdio: boolean): void {
     if (server.command.trim() === '') throw fault('command must be a program')
   } else if (!URL.canParse(server.url) || !/^https?:$/.test(new URL(server.url).protocol))
     throw fault('url must be an address that begins with http:// or https://')
+  else if (server.auth !== undefined) {
+    const missing = faultOfAuth(server.auth)
+    if (missing !== undefined) throw fault(missing)
+  }
+}
+
+/** What is missing in it, as words for whoever has written it. */
+function faultOfAuth(auth: McpAuth): string | undefined {
+  const { issuer } = auth
+  const hasSecret = auth.type !== 'authorization-code' || auth.clientSecret !== undefined
+  if (issuer === undefined || issuer === '')
+    return hasSecret
+      ? 'auth.issuer must name the authorization server that the secret is for; else the MCP server could say who gets it'
+      : undefined
+  return URL.canParse(issuer) ? undefined : 'auth.issuer must be an address'
 }

@@ -21,6 +21,8 @@ interface ClientCredentials {
   readonly type: 'client-credentials'
   readonly clientId: string
   readonly clientSecret: string
+  /** The authorization server that the secret is for, as its metadata names it: nobody else gets it, whatever the server says. */
+  readonly issuer: string
   readonly scope?: string
 }
 
@@ -32,6 +34,8 @@ interface PrivateKeyJwt {
   readonly privateKey: string
   /** For example `ES256`. */
   readonly algorithm: string
+  /** The authorization server that the key is for. */
+  readonly issuer: string
   readonly scope?: string
 }
 
@@ -47,6 +51,8 @@ interface AuthorizationCode {
   /** Of a client that is registered already; without it the client registers itself where the server lets it. */
   readonly clientId?: string
   readonly clientSecret?: string
+  /** The authorization server that knows the client: needed with `clientSecret`. */
+  readonly issuer?: string
   /** Where a document about this client can be read, for servers that take its address as the id. */
   readonly clientMetadataUrl?: string
   readonly scope?: string
@@ -66,26 +72,41 @@ interface Kept {
   discovery?: OAuthDiscoveryState | undefined
 }
 
-/** One provider for each sign-in of a server: also over connections that end and begin again. */
-const providers = new WeakMap<McpAuth, OAuthClientProvider & Partial<PendingSignIn>>()
+/** One provider for each sign-in at an address, whoever shares its settings: also over connections that end and begin again. */
+const providers = new WeakMap<McpAuth, Map<string, Provider>>()
 
-export function authProvider(auth: McpAuth, url: string): OAuthClientProvider & Partial<PendingSignIn> {
-  const known = providers.get(auth)
+type Provider = OAuthClientProvider & Partial<PendingSignIn>
+
+export function authProvider(auth: McpAuth, url: string): Provider {
+  const byUrl = providers.get(auth) ?? new Map<string, Provider>()
+  providers.set(auth, byUrl)
+  const known = byUrl.get(url)
   if (known !== undefined) return known
   const made = newProvider(auth, url)
-  providers.set(auth, made)
+  byUrl.set(url, made)
   return made
 }
 
-function newProvider(auth: McpAuth, url: string): OAuthClientProvider & Partial<PendingSignIn> {
+function newProvider(auth: McpAuth, url: string): Provider {
   switch (auth.type) {
     case 'client-credentials': {
-      const { clientId, clientSecret, scope } = auth
-      return new ClientCredentialsProvider({ clientId, clientSecret, ...(scope !== undefined && { scope }) })
+      const { clientId, clientSecret, issuer: expectedIssuer, scope } = auth
+      return new ClientCredentialsProvider({
+        clientId,
+        clientSecret,
+        expectedIssuer,
+        ...(scope !== undefined && { scope }),
+      })
     }
     case 'private-key-jwt': {
-      const { clientId, privateKey, algorithm, scope } = auth
-      return new PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...(scope !== undefined && { scope }) })
+      const { clientId, privateKey, algorithm, issuer: expectedIssuer, scope } = auth
+      return new PrivateKeyJwtProvider({
+        clientId,
+        privateKey,
+        algorithm,
+        expectedIssuer,
+        ...(scope !== undefined && { scope }),
+      })
     }
     case 'authorization-code':
       return personProvider(auth, url)
@@ -93,7 +114,7 @@ function newProvider(auth: McpAuth, url: string): OAuthClientProvider & Partial<
 }
 
 function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvider & PendingSignIn {
-  const { redirectUrl, clientId, clientSecret, clientMetadataUrl, scope } = auth
+  const { redirectUrl, clientId, clientSecret, clientMetadataUrl, issuer, scope } = auth
   const store = auth.store ?? inMemory()
   const key = `mcp:${new URL(url).href}`
   const kept = async (): Promise<Kept> => JSON.parse((await store.get(key)) ?? '{}') as Kept
@@ -124,7 +145,11 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
     },
     async clientInformation() {
       if (clientId !== undefined)
-        return { client_id: clientId, ...(clientSecret !== undefined && { client_secret: clientSecret }) }
+        return {
+          client_id: clientId,
+          ...(clientSecret !== undefined && { client_secret: clientSecret }),
+          ...(issuer !== undefined && { issuer }),
+        }
       return (await kept()).client
     },
     saveClientInformation: (client) => change({ client }),

@@ -11,7 +11,7 @@ import {
 } from '@oxbow/core'
 import type { Connection } from './connection.ts'
 import { blocksOf, errorText, promptBlocks, resourceBlocks } from './content.ts'
-import { type Asking, newAsking } from './elicitation.ts'
+import { newAsking, type Question, wordsOfQuestion } from './elicitation.ts'
 import { MAX_DESCRIPTION } from './listing.ts'
 import type { Naming } from './names.ts'
 import { CALL_TIMEOUT_MS, type McpServer, matches } from './options.ts'
@@ -112,7 +112,7 @@ async function withQuestions(
     ),
   )
   // What came out of a call whose question nobody had answered yet is of no use.
-  if (asking.open.length > 0) return ask(connection.name, published, given, asking)
+  if (asking.open !== undefined) return ask(connection.name, published, given, asking.decided, asking.open)
   if (result.isError === true) throw new OxbowError('mcp_tool_error', errorText(result))
   return blocksOf(result)
 }
@@ -121,11 +121,12 @@ function ask(
   server: string,
   name: string,
   given: Readonly<Record<string, unknown>>,
-  { decided, open }: Asking,
+  decided: readonly Question[],
+  open: Question,
 ): ToolResult {
   return needsApproval({
-    arguments: { server, tool: name, arguments: given, questions: [...decided, ...open] },
-    reason: `The MCP server ${server} asks: ${open.map((it) => it.message).join(' ')}`,
+    arguments: { server, tool: name, arguments: given, questions: [...decided, open] },
+    reason: `The MCP server ${server} asks: ${wordsOfQuestion(open)}`,
   })
 }
 
