@@ -17,7 +17,7 @@ export interface Citation {
 export function checkCitations(text: string, retrieved: Iterable<string>): Citation[] {
   const known = new Set(retrieved)
   const citations: Citation[] = []
-  for (const match of text.matchAll(/\[([^[\]\n]{3,1000})\]/g)) {
+  for (const match of text.matchAll(/\[([^[\]\n]{3,5000})\]/g)) {
     const bounds = { start: match.index, end: match.index + match[0].length }
     const whole = match[1]!.trim()
     // A document's name may hold a comma.

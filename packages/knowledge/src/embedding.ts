@@ -36,7 +36,7 @@ const withoutVector = `
 export async function embedMissing(
   database: DatabaseSync,
   embedder: string,
-  host: { cancelled(): boolean; progress(progress: IndexProgress): void; embed: Embed },
+  host: { readonly signal: AbortSignal; progress(progress: IndexProgress): void; embed: Embed },
 ): Promise<VectorReport> {
   const countMissing = database.prepare(`SELECT count(*) AS count ${withoutVector}`)
   const missing = (): number => (countMissing.get(embedder) as { count: number }).count
@@ -56,7 +56,7 @@ export async function embedMissing(
     if (rows.length === 0) break
     after = rows.at(-1)!.id
     while (rows.length > 0) {
-      if (host.cancelled())
+      if (host.signal.aborted)
         throw new KnowledgeError(
           'cancelled',
           'Embedding was cancelled. Run it again for the rest; words are found without.',

@@ -4,6 +4,7 @@ export type KnowledgeErrorCode =
   | 'unsupported_type'
   | 'binary'
   | 'too_large'
+  | 'too_complex'
   | 'encoding_unknown'
   | 'encrypted'
   | 'corrupt'

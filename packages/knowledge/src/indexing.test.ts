@@ -133,7 +133,7 @@ describe('Y11: the index follows its files', () => {
     const knowledge = there.open()
     await expect(knowledge.documents()).rejects.toMatchObject({
       code: 'index_unusable',
-      message: expect.stringMatching(/Delete it/),
+      message: expect.stringMatching(/Name another file/),
     })
   })
 })

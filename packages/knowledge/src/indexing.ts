@@ -1,22 +1,23 @@
 // Files → the index. Runs in a thread of its own. A document is replaced in one transaction, some dozens of documents together:
 // who searches meanwhile, or after a crash, sees each document as it was or as it is.
 import { hash } from 'node:crypto'
-import { readFile, stat } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { documentWriter } from './document-writer.ts'
 import type { Embed } from './embedder.ts'
 import { embedMissing, type VectorReport } from './embedding.ts'
-import { KnowledgeError, messageOf } from './errors.ts'
-import { type FileProblem, type FoundFile, filesOf } from './files.ts'
-import { parseDocument } from './parse/parse.ts'
-import { type PassageOptions, passagesOf } from './passages.ts'
+import { KnowledgeError } from './errors.ts'
+import { type FileProblem, type FoundFile, filesOf, readFound, tooLarge, unreadable } from './files.ts'
+import { startParser } from './parse/parser.ts'
+import type { PassageOptions } from './passages.ts'
 import type { IndexProgress } from './progress.ts'
 import { INDEX_VERSION, transaction } from './store.ts'
 
 export interface IndexJob {
   readonly roots: readonly string[]
   readonly maxFileBytes: number
+  readonly parseTimeoutMs: number
   readonly passages: Required<PassageOptions>
   /** The id of the embedder, when there is one. */
   readonly embedder: string | undefined
@@ -55,12 +56,13 @@ const BATCH_MS = 1_000
 export async function index(
   database: DatabaseSync,
   job: IndexJob,
-  host: { cancelled(): boolean; progress(progress: IndexProgress): void; embed: Embed },
+  host: { readonly signal: AbortSignal; progress(progress: IndexProgress): void; embed: Embed },
 ): Promise<IndexReport> {
   const recipe = JSON.stringify([INDEX_VERSION, job.passages.maxTokens, job.passages.overlapTokens])
   const counts = { added: 0, changed: 0, renamed: 0, removed: 0, unchanged: 0 }
   const problems: FileProblem[] = []
   const writer = documentWriter(database)
+  const parser = startParser(job.parseTimeoutMs, host.signal)
   const byPath = database.prepare('SELECT * FROM documents WHERE path = ?')
   const byName = database.prepare('SELECT * FROM documents WHERE name = ? AND path <> ?')
   const byRoot = database.prepare('SELECT * FROM documents WHERE root = ?')
@@ -69,8 +71,8 @@ export async function index(
   const files: FoundFile[] = []
   for (const root of job.roots) {
     const found = await filesOf(root)
-    files.push(...found.files)
-    problems.push(...found.problems)
+    for (const it of found.files) files.push(it)
+    for (const it of found.problems) problems.push(it)
     if (found.files.length === 0 && !(await exists(dirname(root))))
       problems.push({
         root,
@@ -86,7 +88,7 @@ export async function index(
   const unreachable = new Set(problems.filter((it) => it.code === 'not_found').map((it) => it.root))
   for (const root of job.roots)
     for (const it of byRoot.all(root) as unknown as Known[])
-      if (!present.has(it.path) && !unreachable.has(root) && !(await exists(it.path))) gone.set(it.path, it)
+      if (!present.has(it.path) && !unreachable.has(root) && !(await isStillFile(it.path))) gone.set(it.path, it)
 
   let batch: (() => void)[] = []
   let batchPassages = 0
@@ -102,7 +104,7 @@ export async function index(
       })
   }
   const stopIfCancelled = (): void => {
-    if (!host.cancelled()) return
+    if (!host.signal.aborted) return
     commit()
     throw new KnowledgeError(
       'cancelled',
@@ -114,23 +116,28 @@ export async function index(
     const remember = database.prepare('INSERT OR IGNORE INTO roots (path) VALUES (?)')
     for (const root of job.roots) remember.run(root)
   })
-  for (const [done, file] of files.entries()) {
-    stopIfCancelled()
-    host.progress({ phase: 'reading', done, total: files.length, path: file.path })
-    try {
-      await take(file)
-    } catch (error) {
-      if (!(error instanceof KnowledgeError)) throw error
-      problems.push({ root: file.root, path: file.path, code: error.code, message: error.message })
-      const known = find(file.path)
-      // It cannot be read any more, so what it used to say is no longer known to be true.
-      if (known === undefined || error.code === 'unreadable') continue
-      batch.push(() => {
-        writer.remove(known.id)
-        counts.removed += 1
-      })
+  try {
+    for (const [done, file] of files.entries()) {
+      stopIfCancelled()
+      host.progress({ phase: 'reading', done, total: files.length, path: file.path })
+      try {
+        await take(file)
+      } catch (error) {
+        stopIfCancelled()
+        if (!(error instanceof KnowledgeError)) throw error
+        problems.push({ root: file.root, path: file.path, code: error.code, message: error.message })
+        const known = find(file.path)
+        // It cannot be read any more, so what it used to say is no longer known to be true.
+        if (known === undefined || error.code === 'unreadable') continue
+        batch.push(() => {
+          writer.remove(known.id)
+          counts.removed += 1
+        })
+      }
+      if (batchPassages >= BATCH_PASSAGES || performance.now() - batchSince > BATCH_MS) commit()
     }
-    if (batchPassages >= BATCH_PASSAGES || performance.now() - batchSince > BATCH_MS) commit()
+  } finally {
+    await parser.close()
   }
   stopIfCancelled()
   for (const { id, path, digest } of gone.values())
@@ -154,16 +161,15 @@ export async function index(
     const known = find(file.path)
     // A file below two roots belongs to the one that was added first.
     if (known !== undefined && known.root !== file.root) return unchanged()
-    const { size, mtimeMs } = await stat(file.path).catch(unreadable)
+    const { size, mtimeMs } = await lstat(file.realPath).catch(unreadable)
     const current = known !== undefined && known.recipe === recipe
     const settled = current && known.modified_ms === mtimeMs && mtimeMs < known.indexed_ms - CLOCK_TICK_MS
     if (settled && known.bytes === size) return unchanged()
-    if (size > job.maxFileBytes)
-      throw new KnowledgeError('too_large', `It has ${size} bytes; at most ${job.maxFileBytes} are read. Divide it.`)
+    if (size > job.maxFileBytes) throw tooLarge(size, job.maxFileBytes)
     const indexedMs = Date.now()
-    const bytes = await readFile(file.path).catch(unreadable)
+    const { bytes, modifiedMs } = await readFound(file, job.maxFileBytes)
     const digest = hash('sha256', bytes)
-    const facts = { ...file, digest, recipe, bytes: bytes.length, modifiedMs: mtimeMs, indexedMs }
+    const facts = { ...file, digest, recipe, bytes: bytes.length, modifiedMs, indexedMs }
     if (current && known.digest === digest) {
       batch.push(() => writer.touch(known.id, facts))
       return unchanged()
@@ -179,15 +185,14 @@ export async function index(
       })
       return
     }
-    const parsed = await parseDocument(file.path, new Uint8Array(bytes))
-    const passages = passagesOf(parsed, job.passages)
+    const { title, passages } = await parser.parse({ path: file.path, bytes, passages: job.passages })
     batchPassages += passages.length
     batch.push(() => {
       const now = find(file.path)
       // Another process may have done the same work.
       if (now?.digest === digest && now.recipe === recipe) return unchanged()
       if (!nameIsFree(file)) return
-      writer.replace(now?.id, { ...facts, title: parsed.title, passages })
+      writer.replace(now?.id, { ...facts, title, passages })
       counts[now === undefined ? 'added' : 'changed'] += 1
     })
   }
@@ -224,16 +229,21 @@ export function forget(database: DatabaseSync, roots: readonly string[]): number
   })
 }
 
+/** Only what is certainly gone is gone; what a folder holds that may not be read is not. */
+const isGone = (error: NodeJS.ErrnoException): boolean => error.code === 'ENOENT' || error.code === 'ENOTDIR'
+
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
-    // Only what is certainly gone is gone; a folder that may not be read is not.
-    (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
+    (error) => !isGone(error),
   )
 
-function unreadable(cause: unknown): never {
-  throw new KnowledgeError('unreadable', `It cannot be read: ${messageOf(cause)}`, { cause })
-}
+/** A link in the place of a file is none. */
+const isStillFile = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    (it) => it.isFile(),
+    (error) => !isGone(error),
+  )
 
 function keepProblems(database: DatabaseSync, roots: readonly string[], problems: readonly FileProblem[]): void {
   const clear = database.prepare('DELETE FROM problems WHERE root = ?')

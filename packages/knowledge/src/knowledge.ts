@@ -21,6 +21,8 @@ export interface KnowledgeOptions {
   readonly passages?: PassageOptions
   /** Larger files are left out and reported. Default 20 MiB. */
   readonly maxFileBytes?: number
+  /** Files that take longer to parse are left out and reported. Default 60000. */
+  readonly parseTimeoutMs?: number
 }
 
 export interface IndexOptions {
@@ -39,7 +41,8 @@ export interface Knowledge {
   refresh(options?: IndexOptions): Promise<IndexReport>
   /** Takes files or folders out again that were added; tells how many documents went. */
   remove(paths: readonly string[]): Promise<number>
-  /** Never rejects because a channel failed; `channels` tells. Rejects with the signal's reason. */
+  /** Never rejects because a channel failed; `channels` tells. Rejects with the signal's reason, or a KnowledgeError:
+   * `options_invalid`, `index_unusable`. */
   search(question: string, options?: SearchOptions): Promise<SearchResult>
   documents(): Promise<readonly DocumentInfo[]>
   /** The files and folders that were added. */
@@ -60,7 +63,7 @@ export interface Knowledge {
  * const { hits } = await knowledge.search('How do I rotate a key?')
  */
 export function openKnowledge(options: KnowledgeOptions): Knowledge {
-  const { embedder, reranker, timeoutMs = 3_000, maxFileBytes = 20 * 1024 * 1024 } = options
+  const { embedder, reranker, timeoutMs = 3_000, maxFileBytes = 20 * 1024 * 1024, parseTimeoutMs = 60_000 } = options
   const path = resolve(options.path)
   const passages = { ...DEFAULT_PASSAGES, ...options.passages }
   const { maxTokens, overlapTokens } = passages
@@ -90,7 +93,7 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
       const cancel = (): void => indexer.cancel()
       stop.addEventListener('abort', cancel)
       try {
-        const job = { maxFileBytes, passages, embedder: embedder?.id }
+        const job = { maxFileBytes, parseTimeoutMs, passages, embedder: embedder?.id }
         return await indexer.ask('index', { ...job, roots: roots ?? (await indexer.ask('roots')) })
       } finally {
         stop.removeEventListener('abort', cancel)

@@ -1,5 +1,8 @@
 /** A PDF with the given lines on each page, written by hand; `encrypted` asks for a password that nobody has. */
-export function pdf(pages: readonly (readonly string[])[], { encrypted = false, title = '' } = {}): Uint8Array {
+export function pdf(
+  pages: readonly (readonly string[])[],
+  { encrypted = false, title = '', deflate = (_page: string): Buffer | undefined => undefined } = {},
+): Uint8Array {
   const objects: string[] = []
   const add = (body: string): number => objects.push(body)
   add('<< /Type /Catalog /Pages 2 0 R >>')
@@ -7,7 +10,10 @@ export function pdf(pages: readonly (readonly string[])[], { encrypted = false, 
   const font = add('<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>')
   const kids = pages.map((lines) => {
     const text = lines.map((it, n) => `BT /F1 12 Tf 72 ${720 - n * 14} Td (${it}) Tj ET`).join('\n')
-    const content = add(`<< /Length ${text.length} >>\nstream\n${text}\nendstream`)
+    const deflated = deflate(text)?.toString('latin1')
+    const stream = deflated ?? text
+    const filter = deflated === undefined ? '' : '/Filter /FlateDecode'
+    const content = add(`<< /Length ${stream.length} ${filter} >>\nstream\n${stream}\nendstream`)
     return add(
       `<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents ${content} 0 R /Resources << /Font << /F1 ${font} 0 R >> >> >>`,
     )
@@ -26,5 +32,5 @@ export function pdf(pages: readonly (readonly string[])[], { encrypted = false, 
   const table = offsets.map((it) => `${String(it).padStart(10, '0')} 00000 n \n`).join('')
   const count = objects.length + 1
   file += `xref\n0 ${count}\n0000000000 65535 f \n${table}trailer\n<< /Size ${count} /Root 1 0 R /Info ${info} 0 R ${lock} >>\nstartxref\n${file.length}\n%%EOF`
-  return new TextEncoder().encode(file)
+  return Buffer.from(file, 'latin1')
 }

@@ -1,5 +1,6 @@
 // What the main thread and the threads that hold the database say to each other.
 import type { Embed } from './embedder.ts'
+import type { KnowledgeErrorCode } from './errors.ts'
 import type { IndexJob, IndexReport } from './indexing.ts'
 import type { IndexProgress } from './progress.ts'
 import type { ChannelAnswers, ChannelsQuery, DocumentInfo, Problem } from './reading.ts'
@@ -24,7 +25,7 @@ export type ToThread =
 
 export type FromThread =
   | { readonly type: 'answer'; readonly id: number; readonly value: unknown }
-  | { readonly type: 'error'; readonly id: number; readonly code: string | undefined; readonly message: string }
+  | { readonly type: 'error'; readonly id: number; readonly code: KnowledgeErrorCode; readonly message: string }
   | { readonly type: 'progress'; readonly progress: IndexProgress }
   /** The main thread has the embedder. */
   | { readonly type: 'embed'; readonly texts: Parameters<Embed>[0] }

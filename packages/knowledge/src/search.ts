@@ -1,7 +1,7 @@
 // One question to all channels, and their answers as one list. A channel that fails leaves the others to answer.
 import { queryOf } from './analyser.ts'
 import { type Embedder, vectorsProblem } from './embedder.ts'
-import { messageOf } from './errors.ts'
+import { KnowledgeError, messageOf } from './errors.ts'
 import { fuse } from './fusion.ts'
 import type { ChannelAnswer, Filter, StoredPassage } from './reading.ts'
 import type { ThreadClient } from './thread-client.ts'
@@ -18,7 +18,7 @@ export interface Reranker {
 }
 
 export interface SearchOptions {
-  /** How many hits at most. Default 8, at most 100. */
+  /** How many hits at most. Default 8, at most 400. */
   readonly k?: number
   readonly filter?: Filter
   readonly signal?: AbortSignal
@@ -57,6 +57,7 @@ export interface Channels {
   readonly timeoutMs: number
 }
 
+const MAX_HITS = 400
 /** How many each channel contributes, and how many the reranker sees. */
 const CANDIDATES = 100
 const RERANKED = 30
@@ -67,6 +68,8 @@ export async function search(
   { k = 8, filter = {}, signal }: SearchOptions = {},
 ): Promise<SearchResult> {
   signal?.throwIfAborted()
+  if (!(Number.isInteger(k) && k >= 1 && k <= MAX_HITS))
+    throw new KnowledgeError('options_invalid', `k is a whole number from 1 to ${MAX_HITS}; got ${k}.`)
   const { any, exact } = queryOf(question)
   const embedded = await until(signal, embed(channels, question, signal))
   const vector = 'vector' in embedded ? embedded : undefined

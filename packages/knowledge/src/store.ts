@@ -61,25 +61,66 @@ const schema = `
   ) STRICT;
 `
 
-/** Opens the file, and makes it when it is missing. Throws a KnowledgeError `index_unusable`. */
+/** Says in the head of the file whose it is: "OxKn". */
+const APPLICATION_ID = 0x4f784b6e
+
+/** Opens the file, and makes it when it is missing; what is no index is left as it is. Throws a KnowledgeError `index_unusable`. */
 export function openStore(path: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {
     mkdirSync(dirname(path), { recursive: true })
     database = new DatabaseSync(path, { allowExtension: true, timeout: 30_000 })
+    const version = versionOf(database, path)
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -16000',
     )
-    const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-    if (version > INDEX_VERSION) throw new Error(`it was made by a newer version (${version})`)
     if (version < INDEX_VERSION)
-      transaction(database, () => database!.exec(`${schema} PRAGMA user_version = ${INDEX_VERSION}`))
+      transaction(database, () =>
+        database!.exec(`${schema} PRAGMA user_version = ${INDEX_VERSION}; PRAGMA application_id = ${APPLICATION_ID}`),
+      )
     return database
   } catch (error) {
     database?.close()
-    const message = `The index ${path} cannot be used: ${messageOf(error)}. Delete it and add the documents again.`
-    throw new KnowledgeError('index_unusable', message, { cause: error })
+    throw indexError(path, error)
   }
+}
+
+/** 0 for a file without tables, which becomes an index. Only reads. */
+function versionOf(database: DatabaseSync, path: string): number {
+  const one = (sql: string): number => Object.values(database.prepare(sql).get()!)[0] as number
+  const application = one('PRAGMA application_id')
+  const version = one('PRAGMA user_version')
+  const isEmpty = application === 0 && version === 0 && one('SELECT count(*) FROM sqlite_schema') === 0
+  if (!isEmpty && application !== APPLICATION_ID)
+    throw new KnowledgeError(
+      'index_unusable',
+      `${path} is the database of something else. Name another file for the index.`,
+    )
+  if (version > INDEX_VERSION)
+    throw new KnowledgeError(
+      'index_unusable',
+      `The index ${path} was made by a newer version (${version}). Update this one, or name another file.`,
+    )
+  return version
+}
+
+/** What to do, by the primary result codes of SQLite. */
+const advice: Readonly<Record<number, string>> = {
+  5: 'Another process writes to it. Try again.',
+  6: 'Another process writes to it. Try again.',
+  8: 'See that it may be written.',
+  11: 'It is damaged. Delete it and add the documents again.',
+  13: 'Make room on the disk.',
+  14: 'See that it is a file in a folder that may be written.',
+  26: 'It is no index. Name another file.',
+}
+
+/** What went wrong with the index, and what to do. */
+export function indexError(path: string, cause: unknown): KnowledgeError {
+  if (cause instanceof KnowledgeError) return cause
+  const code = ((cause as { errcode?: number }).errcode ?? 0) & 0xff
+  const message = [`The index ${path} cannot be used: ${messageOf(cause)}.`, advice[code]].filter(Boolean).join(' ')
+  return new KnowledgeError('index_unusable', message, { cause })
 }
 
 /** All or nothing; other processes wait. */

@@ -1,7 +1,7 @@
 // The main thread's side of a thread that holds the database.
 import { Worker } from 'node:worker_threads'
 import type { Embed } from './embedder.ts'
-import { KnowledgeError, type KnowledgeErrorCode, messageOf } from './errors.ts'
+import { KnowledgeError, messageOf } from './errors.ts'
 import type { IndexProgress } from './progress.ts'
 import type { FromThread, Requests, ToThread } from './protocol.ts'
 
@@ -60,10 +60,8 @@ export function startThread(
     switch (message.type) {
       case 'answer':
         return settled(message.id)?.resolve(message.value)
-      case 'error': {
-        const code = (message.code ?? 'index_unusable') as KnowledgeErrorCode
-        return settled(message.id)?.reject(new KnowledgeError(code, message.message))
-      }
+      case 'error':
+        return settled(message.id)?.reject(new KnowledgeError(message.code, message.message))
       case 'progress':
         return host.progress?.(message.progress)
       case 'embed':

@@ -1,16 +1,16 @@
 // The thread that holds the database. Indexing and searching have one each: SQLite calls block.
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { messageOf } from './errors.ts'
 import type { FromThread, Requests, ToThread } from './protocol.ts'
 import { reader } from './reading.ts'
-import { openStore } from './store.ts'
+import { indexError, openStore } from './store.ts'
 
 const { path } = workerData as { path: string }
 const port = parentPort!
 const post = (message: FromThread): void => port.postMessage(message)
 
-let cancelled = false
+/** A thread that indexes does so once. */
+const cancel = new AbortController()
 let embedding: PromiseWithResolvers<readonly Float32Array[]> | undefined
 
 type Handlers = {
@@ -24,9 +24,8 @@ const handlersOf = (database: DatabaseSync): Handlers => ({
   // Searching needs no parsers.
   async index(job) {
     const { index } = await import('./indexing.ts')
-    cancelled = false
     return index(database, job, {
-      cancelled: () => cancelled,
+      signal: cancel.signal,
       progress: (progress) => post({ type: 'progress', progress }),
       embed(texts) {
         embedding = Promise.withResolvers()
@@ -51,7 +50,7 @@ function opened(): Handlers {
 port.on('message', async (message: ToThread) => {
   switch (message.type) {
     case 'cancel':
-      cancelled = true
+      cancel.abort()
       return
     case 'embedded':
       embedding?.resolve(message.vectors)
@@ -69,7 +68,8 @@ port.on('message', async (message: ToThread) => {
         const work = opened()[name] as (argument: unknown) => unknown
         post({ type: 'answer', id, value: await work(argument) })
       } catch (error) {
-        post({ type: 'error', id, code: (error as { code?: string }).code, message: messageOf(error) })
+        const { code, message } = indexError(path, error)
+        post({ type: 'error', id, code, message })
       }
     }
   }

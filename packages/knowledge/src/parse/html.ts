@@ -67,6 +67,8 @@ function writer() {
   const blocks: Block[] = []
   let length = 0
   let line = ''
+  /** Whether anything but white space stands in the line. */
+  let said = false
   let outer: { type: 'list' | 'table'; start: number; items: number[] } | undefined
   let depth = 0
 
@@ -79,21 +81,17 @@ function writer() {
     return [start, length]
   }
   function take(): string {
-    const taken = line.replace(/ *\n */g, '\n').trim()
+    const lines = line.split('\n').map((it) => it.trim())
     line = ''
-    return taken
+    said = false
+    return lines.join('\n').trim()
   }
   function item(): void {
     if (outer === undefined) {
       paragraph()
       return
     }
-    const text =
-      outer.type === 'table'
-        ? take()
-            .replace(/\s*\n\s*/g, ' ')
-            .replace(/^\| /, '')
-        : take()
+    const text = outer.type === 'table' ? take().replace(/\n+/g, ' ').replace(/^\| /, '') : take()
     if (text === '') return
     const [start] = put(outer.type === 'list' ? `- ${text}` : text, outer.items.length === 0 ? '\n\n' : '\n')
     if (outer.items.length === 0) outer.start = start
@@ -101,11 +99,12 @@ function writer() {
   }
   function paragraph(type: 'paragraph' | 'code' = 'paragraph'): void {
     if (outer !== undefined) {
-      if (line.trim() !== '') line += '\n'
+      if (said) line += '\n'
       return
     }
-    const text = type === 'code' ? line.replace(/^\n|\s+$/g, '') : take()
-    line = ''
+    const written = line
+    const taken = take()
+    const text = type === 'code' ? written.replace(/^\n/, '').trimEnd() : taken
     if (text === '') return
     const [start, end] = put(text, '\n\n')
     blocks.push({ type, start, end })
@@ -115,9 +114,11 @@ function writer() {
     paragraph,
     inline(text: string): void {
       line += text
+      said ||= text.trim() !== ''
     },
     cell(): void {
       line += ' | '
+      said = true
     },
     heading(depth: number): void {
       if (outer !== undefined) {

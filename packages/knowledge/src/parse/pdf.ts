@@ -9,7 +9,10 @@ interface TextItem {
   readonly transform: readonly number[]
 }
 
-/** Throws a KnowledgeError: `encrypted`, `corrupt`. */
+/** Some twenty times the longest novel. A page of one kilobyte can say a gigabyte. In UTF-16 units. */
+const MAX_LENGTH = 20_000_000
+
+/** Throws a KnowledgeError: `encrypted`, `corrupt`, `too_complex`. */
 export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
   const { getDocumentProxy } = await import('unpdf')
   try {
@@ -23,8 +26,7 @@ export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
         const start = text.length
         pages.push(start)
         const page = await pdf.getPage(number)
-        const { items } = await page.getTextContent()
-        text += textOf(items.filter((it) => 'str' in it) as TextItem[])
+        text += textOf(await itemsOf(page, MAX_LENGTH - text.length))
         page.cleanup()
         blocks.push(...paragraphsOf(text, start, text.length))
       }
@@ -35,10 +37,27 @@ export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
       await pdf.loadingTask.destroy()
     }
   } catch (error) {
+    if (error instanceof KnowledgeError) throw error
     if ((error as Error).name === 'PasswordException')
       throw new KnowledgeError('encrypted', 'It is encrypted. Save it without a password.', { cause: error })
     throw new KnowledgeError('corrupt', `It cannot be read as PDF: ${messageOf(error)}`, { cause: error })
   }
+}
+
+/** Read bit by bit, so that a text without end is left before it is whole. */
+async function itemsOf(page: { streamTextContent(): ReadableStream }, maxLength: number): Promise<TextItem[]> {
+  const items: TextItem[] = []
+  let length = 0
+  const reader = page.streamTextContent().getReader()
+  for (let part = await reader.read(); !part.done; part = await reader.read())
+    for (const it of (part.value as { items: (TextItem | object)[] }).items) {
+      if (!('str' in it)) continue
+      items.push(it)
+      length += it.str.length + 1
+      if (length > maxLength)
+        throw new KnowledgeError('too_complex', `Its text has more than ${MAX_LENGTH} characters. Divide it.`)
+    }
+  return items
 }
 
 /** Lines as they stand on the page; a gap of more than a line and a half starts a paragraph. */

@@ -1,0 +1,83 @@
+// The indexing thread's side of the thread that reads documents.
+import { Worker } from 'node:worker_threads'
+import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
+import type { Answer, Parsed, Task } from './thread.ts'
+
+export interface Parser {
+  /**
+   * Rejects with a KnowledgeError: what `parseDocument` throws, `too_complex` when the file takes too long or too much memory,
+   * `cancelled` at the signal.
+   */
+  parse(task: Task): Promise<Parsed>
+  close(): Promise<void>
+}
+
+/** Some times what a text of 20 MiB takes. */
+const HEAP_MB = 512
+const BUFFERS_MB = 256
+const tooMuch = 'It is too complex: reading it takes too much memory. Divide it.'
+/** How often the buffers are looked at: the limits of a thread hold for its heap only. */
+const LOOK_EVERY_MS = 100
+
+/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
+
+/** One file after the other, in a thread that begins with the first. `timeoutMs` is for each file. */
+export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
+  let worker: Worker | undefined
+  const start = (): Worker =>
+    new Worker(threadFile, {
+      name: 'oxbow-parser',
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 64 },
+    })
+
+  async function close(): Promise<void> {
+    const ended = worker
+    worker = undefined
+    await ended?.terminate()
+  }
+
+  return {
+    async parse(task) {
+      worker ??= start()
+      const thread = worker
+      const answered = Promise.withResolvers<Answer>()
+      const fail = (code: KnowledgeErrorCode, message: string): void =>
+        answered.reject(new KnowledgeError(code, message))
+      const onAbort = (): void => fail('cancelled', 'Indexing was cancelled.')
+      const onError = (error: NodeJS.ErrnoException): void => {
+        if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') fail('too_complex', tooMuch)
+        else fail('corrupt', `It cannot be parsed: ${messageOf(error)}`)
+      }
+      const onExit = (): void => fail('corrupt', 'It cannot be parsed: its parser has ended.')
+      const look = async (): Promise<void> => {
+        const { external_memory: bytes } = await thread.getHeapStatistics()
+        if (bytes > BUFFERS_MB * 1024 * 1024) fail('too_complex', tooMuch)
+      }
+      thread.once('message', answered.resolve).once('error', onError).once('exit', onExit)
+      signal.addEventListener('abort', onAbort)
+      // A thread that has ended tells so itself.
+      const looking = setInterval(() => look().catch(() => undefined), LOOK_EVERY_MS)
+      const late = `It is too complex: reading it takes longer than ${timeoutMs} ms. Divide it.`
+      const timer = setTimeout(() => fail('too_complex', late), timeoutMs)
+      if (signal.aborted) onAbort()
+      else thread.postMessage(task)
+      let answer: Answer
+      try {
+        answer = await answered.promise
+      } catch (error) {
+        await close()
+        throw error
+      } finally {
+        clearTimeout(timer)
+        clearInterval(looking)
+        signal.removeEventListener('abort', onAbort)
+        thread.off('message', answered.resolve).off('error', onError).off('exit', onExit)
+      }
+      if ('parsed' in answer) return answer.parsed
+      throw new KnowledgeError(answer.code, answer.message)
+    },
+    close,
+  }
+}

@@ -1,0 +1,48 @@
+// The thread that reads documents. Who wrote them may wish us ill, so it can be ended in the midst of one.
+import { parentPort } from 'node:worker_threads'
+import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
+import { type Passage, type PassageOptions, passagesOf } from '../passages.ts'
+import { parseDocument } from './parse.ts'
+
+export interface Task {
+  /** Its name says the format. */
+  readonly path: string
+  readonly bytes: Uint8Array
+  readonly passages: PassageOptions
+}
+
+export interface Parsed {
+  readonly title: string | undefined
+  readonly passages: readonly Passage[]
+}
+
+export type Answer = { readonly parsed: Parsed } | { readonly code: KnowledgeErrorCode; readonly message: string }
+
+/** They are written in one go, at some ten thousand a second. */
+const MAX_PASSAGES = 100_000
+
+const port = parentPort!
+
+port.on('message', async ({ path, bytes, passages }: Task) => {
+  let answer: Answer
+  try {
+    const document = await parseDocument(path, bytes)
+    const cut = passagesOf(document, passages)
+    if (cut.length > MAX_PASSAGES)
+      throw new KnowledgeError(
+        'too_complex',
+        `It has ${cut.length} passages; at most ${MAX_PASSAGES} are kept. Divide it.`,
+      )
+    answer = { parsed: { title: document.title, passages: cut } }
+  } catch (error) {
+    answer = { code: codeOf(error), message: messageOf(error) }
+    if (!(error instanceof KnowledgeError)) answer = { ...answer, message: `It cannot be parsed: ${answer.message}` }
+  }
+  port.postMessage(answer)
+})
+
+/** A parser that is nested too deep, or makes too long a text, throws a RangeError. */
+function codeOf(error: unknown): KnowledgeErrorCode {
+  if (error instanceof KnowledgeError) return error.code
+  return error instanceof RangeError ? 'too_complex' : 'corrupt'
+}
