@@ -76,6 +76,36 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     })
   })
 
+  test('what was added is removed; a part of it, or what was not added, is refused', async () => {
+    const there = withDocuments()
+    await there.run(['knowledge', 'add', 'docs'])
+    expect(await there.run(['knowledge', 'remove', 'docs/keys.md'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/docs\/keys\.md was not added; .*: .*\/docs$/m),
+    })
+    expect(await there.run(['knowledge', 'remove', 'docs'])).toMatchObject({ code: 0, stdout: '2 removed\n' })
+    expect(await there.run(['knowledge', 'list'])).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  test('the name of a file does not look like a line of the output', async () => {
+    const there = withDocuments()
+    writeFileSync(join(there.directory, 'docs/bad\n900 added.pdf'), 'no pdf')
+    const { stderr } = await there.run(['knowledge', 'add', 'docs'])
+    expect(stderr).toMatch(/^left out: .*bad\\n900 added\.pdf: It cannot be read as PDF.*\n$/)
+    expect((await there.run(['knowledge', 'list'])).stderr).toBe(stderr)
+  })
+
+  test('Ctrl-C ends it in the midst of a document', async () => {
+    const there = withDocuments()
+    writeFileSync(join(there.directory, 'docs/slow.md'), '# a\nb\n'.repeat(1_700_000))
+    const command = there.start(['knowledge', 'add', 'docs', '--json'])
+    await until(() => existsSync(join(there.directory, '.oxbow/knowledge.db')), { deadlineMs: 15_000 })
+    const began = performance.now()
+    command.inner('SIGINT')
+    expect(await command.ended).toMatchObject({ code: 130, stderr: expect.stringContaining('interrupted') })
+    expect(performance.now() - began).toBeLessThan(6_000)
+  })
+
   test('Ctrl-C ends it with 130 and keeps what is indexed', async () => {
     const there = withDocuments()
     for (let n = 0; n < 1_500; n++)

@@ -215,6 +215,12 @@ knowledge
   .addOption(indexOption)
   .action(async (paths, options) => (await import('./commands/knowledge.ts')).add(paths, options))
 knowledge
+  .command('remove <path...>')
+  .description('Take files and folders out of the index that were added; the files stay.')
+  .option('--json', 'print one JSON object')
+  .addOption(indexOption)
+  .action(async (paths, options) => (await import('./commands/knowledge.ts')).remove(paths, options))
+knowledge
   .command('list')
   .description('List the documents, and on standard error the files that were left out.')
   .option('--json', 'one JSON object a line')

@@ -1,6 +1,7 @@
 // `oxbow knowledge`: documents in, passages out, and how good that is.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { OxbowError } from '@oxbow/core'
 import { evaluate, type IndexProgress, type Knowledge, openKnowledge, parseLabels } from '@oxbow/knowledge'
 import { EXIT } from '../exit-codes.ts'
@@ -24,10 +25,10 @@ export async function add(paths: readonly string[], options: KnowledgeCommand): 
         const { added, changed, renamed, removed, unchanged } = report
         console.log(
           `${added} added, ${changed} changed, ${renamed} renamed, ${removed} removed, ${unchanged} unchanged` +
-            ` (${(await knowledge.documents()).length} documents in ${printable(options.index)})`,
+            ` (${(await knowledge.documents()).length} documents in ${inLine(options.index)})`,
         )
       }
-      for (const it of report.problems) console.error(`left out: ${printable(`${it.path}: ${it.message}`)}`)
+      for (const it of report.problems) console.error(`left out: ${inLine(`${it.path}: ${it.message}`)}`)
       if (report.problems.length > 0) process.exitCode = EXIT.failed
     })
   } catch (error) {
@@ -40,6 +41,20 @@ export async function add(paths: readonly string[], options: KnowledgeCommand): 
   }
 }
 
+export function remove(paths: readonly string[], options: KnowledgeCommand): Promise<void> {
+  return withKnowledge(existing(options), async (knowledge) => {
+    const roots = await knowledge.roots()
+    const unknown = paths.find((it) => !roots.includes(resolve(it)))
+    if (unknown !== undefined)
+      throw new OxbowError(
+        'options_invalid',
+        `${inLine(unknown)} was not added; only whole paths can be removed: ${roots.map(inLine).join(', ') || 'there are none'}`,
+      )
+    const removed = await knowledge.remove(paths)
+    console.log(options.json ? JSON.stringify({ removed }) : `${removed} removed`)
+  })
+}
+
 export function list(options: KnowledgeCommand): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const documents = await knowledge.documents()
@@ -49,9 +64,9 @@ export function list(options: KnowledgeCommand): Promise<void> {
     }
     for (const { name, title, passages } of documents)
       console.log(
-        `${String(passages).padStart(6)} passages  ${printable(title === undefined ? name : `${name}  ${title}`)}`,
+        `${String(passages).padStart(6)} passages  ${inLine(title === undefined ? name : `${name}  ${title}`)}`,
       )
-    for (const it of await knowledge.problems()) console.error(`left out: ${printable(`${it.path}: ${it.message}`)}`)
+    for (const it of await knowledge.problems()) console.error(`left out: ${inLine(`${it.path}: ${it.message}`)}`)
   })
 }
 
@@ -125,6 +140,9 @@ function countOf(text: string): number {
   throw new OxbowError('options_invalid', `-k is a whole number from 1 to 100; got ${text}`)
 }
 
+/** Names of files may hold line breaks; one that does must not look like two lines of ours. */
+const inLine = (text: string): string => printable(text.replaceAll('\n', '\\n'))
+
 /** One line on a terminal that is written over and over; nothing for scripts. */
 function progressLine(): (progress: IndexProgress) => void {
   let writtenAt = 0
@@ -132,9 +150,7 @@ function progressLine(): (progress: IndexProgress) => void {
     if (!process.stderr.isTTY || performance.now() - writtenAt < 100) return
     writtenAt = performance.now()
     const what = it.phase === 'reading' ? `reading ${it.path}` : 'embedding'
-    process.stderr.write(
-      `\r\x1b[K${it.done}/${it.total} ${printable(what).slice(0, (process.stderr.columns ?? 80) - 20)}`,
-    )
+    process.stderr.write(`\r\x1b[K${it.done}/${it.total} ${inLine(what).slice(0, (process.stderr.columns ?? 80) - 20)}`)
   }
 }
 
