@@ -70,6 +70,10 @@ export function sessionMessages(engine: Engine): Route {
             z.object({
               id: z.string(),
               role: z.enum(['user', 'assistant', 'tool']),
+              origin: z
+                .enum(['agent', 'engine'])
+                .optional()
+                .describe('Of the role `user`: another agent or the engine has written it, not the user.'),
               blocks: z.array(z.looseObject({ type: z.enum(['text', 'thinking', 'data', 'call', 'result']) })),
               partial: z.boolean().optional(),
               model: z.string().optional().describe('Which one has written it.'),
