@@ -32,5 +32,5 @@ export function pdf(
   const table = offsets.map((it) => `${String(it).padStart(10, '0')} 00000 n \n`).join('')
   const count = objects.length + 1
   file += `xref\n0 ${count}\n0000000000 65535 f \n${table}trailer\n<< /Size ${count} /Root 1 0 R /Info ${info} 0 R ${lock} >>\nstartxref\n${file.length}\n%%EOF`
-  return Buffer.from(file, 'latin1')
+  return new Uint8Array(Buffer.from(file, 'latin1'))
 }

@@ -15,7 +15,7 @@ import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent, type ModelsByAlias } from './agent/agent.ts'
 import { type AgentKnowledge, openAgentKnowledge } from './agent/knowledge.ts'
-import { printable } from './transcript.ts'
+import { inLine } from './transcript.ts'
 
 export interface RuntimeOptions {
   readonly model?: string | undefined
@@ -89,7 +89,7 @@ export interface Listeners {
 /** For commands at a terminal: what somebody should know, on standard error. */
 export const atTerminal: Listeners = {
   onNotice: (level, message) => {
-    if (level === 'warn') console.error(`oxbow: ${printable(message)}`)
+    if (level === 'warn') console.error(`oxbow: ${inLine(message)}`)
   },
 }
 

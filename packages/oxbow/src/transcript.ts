@@ -149,6 +149,9 @@ export const printable = (text: string): string =>
     it === '\r' ? '' : `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
+/** On one line: the name of a file that holds a line break must not look like two lines of ours. */
+export const inLine = (text: string): string => printable(text.replaceAll('\n', '\\n'))
+
 const clip = (text: string): string => {
   const line = printable(text.replace(/\s+/g, ' ').trim())
   return line.length <= MAX_SHOWN ? line : `${line.slice(0, MAX_SHOWN)}…`

@@ -25,12 +25,19 @@ const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './
 /** One file after the other, in a thread that begins with the first. `timeoutMs` is for each file. */
 export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
   let worker: Worker | undefined
-  const start = (): Worker =>
-    new Worker(threadFile, {
+  function start(): Worker {
+    const thread = new Worker(threadFile, {
       name: 'oxbow-parser',
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 64 },
     })
+    // One that fails between two files is nobody's problem: the next file has another.
+    thread.on('error', () => undefined)
+    thread.once('exit', () => {
+      if (worker === thread) worker = undefined
+    })
+    return thread
+  }
 
   async function close(): Promise<void> {
     const ended = worker

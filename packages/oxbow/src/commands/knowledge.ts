@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { OxbowError } from '@oxbow/core'
 import { evaluate, type IndexProgress, type Knowledge, openKnowledge, parseLabels } from '@oxbow/knowledge'
 import { EXIT } from '../exit-codes.ts'
-import { printable } from '../transcript.ts'
+import { inLine, printable } from '../transcript.ts'
 
 interface KnowledgeCommand {
   readonly index: string
@@ -139,9 +139,6 @@ function countOf(text: string): number {
   if (Number.isInteger(count) && count > 0 && count <= 100) return count
   throw new OxbowError('options_invalid', `-k is a whole number from 1 to 100; got ${text}`)
 }
-
-/** Names of files may hold line breaks; one that does must not look like two lines of ours. */
-const inLine = (text: string): string => printable(text.replaceAll('\n', '\\n'))
 
 /** One line on a terminal that is written over and over; nothing for scripts. */
 function progressLine(): (progress: IndexProgress) => void {
