@@ -1,4 +1,5 @@
 // The public face of one session.
+import { isDeepStrictEqual } from 'node:util'
 import type { Agent } from './agent.ts'
 import type { CompactedBody } from './compactor.ts'
 import { consequence, decide } from './decide.ts'
@@ -11,6 +12,7 @@ import {
   type Event,
   type EventBody,
   type Failure,
+  type InputBlock,
   isEvent,
   type Principal,
   type SessionItem,
@@ -192,6 +194,7 @@ export function openSession(
     await engine.announce()
     return current(async (log) => {
       const submitted = await log.append(accept)
+      if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
       engine.attend(log, epoch === undefined ? undefined : { epoch })
       return submitted
     })
@@ -393,6 +396,23 @@ export function openSession(
     },
     events: (after = 0) => current((log) => log.read(after)),
     state: () => current((log) => log.state),
+  }
+}
+
+/** Whoever says something else under an id that was used must not be given the answer to what was said before. */
+async function checkSame(log: SessionLog, after: number, id: string, input: readonly InputBlock[]): Promise<void> {
+  for (let seq = after; seq < log.state.seq; ) {
+    const page = await log.read(seq)
+    const known = page.find(
+      (it) => (it.type === 'turn.started' && it.turnId === id) || (it.type === 'turn.steered' && it.inputId === id),
+    )
+    if (known !== undefined && 'input' in known && !isDeepStrictEqual(known.input, input))
+      throw new OxbowError(
+        'turn_conflict',
+        `The turn id ${id} was used for another input in this session. Say the same again to get its answer, or take a new id.`,
+      )
+    if (known !== undefined || page.length === 0) return
+    seq = page.at(-1)!.seq
   }
 }
 

@@ -63,6 +63,16 @@ describe('a turn', () => {
     assertWhole(await eventsOf(session))
   })
 
+  test('an id that was used for another input is refused, while it runs and when it has ended', async () => {
+    const { session } = await bench([{ text: 'Paid.' }])
+    const running = session.run('Pay the first.', { turnId: 't1' })
+    const ask = (input: Parameters<typeof session.run>[0]) => session.run(input, { turnId: 't1' })
+    await expect(ask('Pay the second.')).rejects.toMatchObject({ code: 'turn_conflict' })
+    expect((await running).text).toBe('Paid.')
+    await expect(ask('Pay the second.')).rejects.toMatchObject({ code: 'turn_conflict' })
+    expect((await ask([{ type: 'text', text: 'Pay the first.' }])).text).toBe('Paid.')
+  })
+
   test('a steering input joins at the next step of the running turn', async () => {
     const held = gate()
     const { session, server } = await bench(
@@ -74,6 +84,8 @@ describe('a turn', () => {
     const steered = await session.submit('Make it blue.', { whenBusy: 'steer', turnId: 'in1' })
     expect(steered.accepted).toBe('steered')
     expect((await session.submit('Make it blue.', { whenBusy: 'steer', turnId: 'in1' })).accepted).toBe('duplicate')
+    const other = session.submit('Make it red.', { whenBusy: 'steer', turnId: 'in1' })
+    await expect(other).rejects.toMatchObject({ code: 'turn_conflict' })
     held.open()
     expect((await running).text).toBe('Blue, then.')
     expect(server.requests[1]?.messages.at(-1)).toMatchObject({ role: 'user', content: 'Make it blue.' })

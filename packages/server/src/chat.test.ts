@@ -110,6 +110,8 @@ describe('a retry is the same turn', () => {
     const one = await json(post('/api/chat', { message: 'Hi', ...body }, { headers }))
     const two = await json(post('/api/chat', { message: 'Hi', ...body }, { headers }))
     expect(two).toEqual(one)
+    const other = await post('/api/chat', { message: 'Something else', ...body }, { headers })
+    expect([other.status, (await json(other)).error.code]).toEqual([409, 'turn_conflict'])
     expect(model.requests).toHaveLength(1)
   })
 

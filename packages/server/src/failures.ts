@@ -108,6 +108,7 @@ const refusals: Readonly<Record<string, number>> = {
   invalid_id: 400,
   empty_input: 400,
   session_busy: 409,
+  turn_conflict: 409,
   child_session: 409,
   rule_invalid: 400,
   decision_invalid: 400,

@@ -156,7 +156,7 @@ describe('Y12: a service signs in to a server', () => {
     const [good, evil] = [await naming(known.origin), await naming(other.origin)]
     const auth = service(known.origin)
     await connected({ good: { url: good.url, auth } })
-    await expect(connected({ evil: { url: evil.url, auth } })).rejects.toThrow()
+    await expect(connected({ evil: { url: evil.url, auth } })).rejects.toThrow(known.origin)
     expect(good.tokens[0]).toBe(`Bearer ${TOKEN}`)
     expect(evil.tokens).toEqual([])
   })

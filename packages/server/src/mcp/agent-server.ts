@@ -1,8 +1,15 @@
 // What one request of MCP finds here: a tool for each agent, and the caller's sessions as resources.
 import { hash, randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { type CallToolResult, McpServer, ResourceTemplate, type ServerContext } from '@modelcontextprotocol/server'
-import { type Engine, isEvent, type SessionItem, type TurnResult } from '@oxbow/core'
+import {
+  type CallToolResult,
+  McpServer,
+  ProtocolError,
+  ProtocolErrorCode,
+  ResourceTemplate,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import { type Engine, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
 import { z } from 'zod'
 import { sessionForRetry, WAY_OUT } from '../chat.ts'
 import { failureOfError, failureOfStop, sentence } from '../failures.ts'
@@ -47,9 +54,9 @@ export function agentServer(deps: AgentServing, caller: McpCaller & { readonly e
       .describe('The conversation to go on with, as an earlier answer named it. Default: a new one.'),
     turn_id: id.optional().describe('Makes a repetition safe: the same id is the same turn.'),
   })
-  for (const name of deps.engine.agents.keys())
+  for (const [name, tool] of toolNames([...deps.engine.agents.keys()]))
     server.registerTool(
-      toolName(name),
+      tool,
       {
         title: name,
         description: `Asks the agent ${name}, and waits for its answer.`,
@@ -78,15 +85,37 @@ export function agentServer(deps: AgentServing, caller: McpCaller & { readonly e
     }),
     { title: 'Sessions', description: 'Your conversations, as the model sees them.', mimeType: 'application/json' },
     async (uri, { sessionId }) => {
-      const { messages } = await existing(deps.engine, decodeURIComponent(String(sessionId)), caller.owner)
+      const { messages } = await existing(deps.engine, sessionOfUri(uri, String(sessionId)), caller.owner)
       return { contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify(messages.map(shown)) }] }
     },
   )
   return server
 }
 
-/** Names of agents are ids, which may have dots. */
-const toolName = (agent: string): string => `ask_${agent.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`.slice(0, 64)
+const MAX_NAME = 64
+
+/** Names of agents are ids, which may be long and have dots: where two would be one tool, both end with a digest. */
+function toolNames(agents: readonly string[]): [agent: string, tool: string][] {
+  const plain = agents.map((it) => `ask_${it.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`)
+  const isFit = (name: string): boolean => name.length <= MAX_NAME && plain.indexOf(name) === plain.lastIndexOf(name)
+  return agents.map((agent, at) => {
+    const name = plain[at]!
+    if (isFit(name)) return [agent, name]
+    const digest = hash('sha256', agent).slice(0, 8)
+    return [agent, `${name.slice(0, MAX_NAME - digest.length - 1)}_${digest}`]
+  })
+}
+
+function sessionOfUri({ href }: URL, encoded: string): string {
+  const fault = new ProtocolError(ProtocolErrorCode.InvalidParams, `${href} is no address of a session.`)
+  try {
+    const session = decodeURIComponent(encoded)
+    if (isId(session)) return session
+  } catch {
+    throw fault
+  }
+  throw fault
+}
 
 interface Asked {
   readonly message: string
@@ -103,8 +132,10 @@ async function ask(
 ): Promise<CallToolResult> {
   const { owner, principal, outgoing } = caller
   const known = nameOfCall(caller, mcpReq.id)
-  // The ids of a client's requests are its own: the same one again is the same turn.
-  const retryKey = turn_id ?? (known && `mcp-${hash('sha256', known).slice(0, 32)}`)
+  // The ids of a client's requests are its own: the same one again, with the same words, is the same turn. A client that starts
+  // again counts from the beginning.
+  const asked = JSON.stringify([known, agent, message, session_id ?? null])
+  const retryKey = turn_id ?? (known && `mcp-${hash('sha256', asked).slice(0, 32)}`)
   const turnId = retryKey ?? randomUUID()
   const sessionId = session_id ?? (retryKey === undefined ? randomUUID() : sessionForRetry(owner.user, retryKey))
   const answer = (status: 'finished' | 'waiting' | 'cancelled' | 'failed', text: string): CallToolResult => ({
@@ -155,7 +186,7 @@ function resultOf({ status, reason, text }: TurnResult, answer: Answer): CallToo
   if (status === 'paused')
     return answer(
       'waiting',
-      `${text}\nThe agent waits (${reason}). ${WAY_OUT[reason as keyof typeof WAY_OUT]}; then ask again with the same turn_id.`.trim(),
+      `${text}\nThe agent waits (${reason}). ${WAY_OUT[reason as keyof typeof WAY_OUT]}; then ask the same again with the same turn_id.`.trim(),
     )
   if (text.trim() === '' && reason !== 'completed')
     return answer('failed', 'The language model gave no answer to this message.')

@@ -91,6 +91,17 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect(it.model.requests).toHaveLength(1)
   })
 
+  test('asked something else with a turn id that was used it says so, and gives no other answer', async () => {
+    const it = await start({ replies: [{ text: 'Once.' }] })
+    const { client } = await connect(it, mode)
+    const ask = (message: string) =>
+      client.callTool({ name: 'ask_assistant', arguments: { message, session_id: 's1', turn_id: 't1' } })
+    await ask('Pay the first.')
+    const answer = await ask('Pay the second.')
+    expect(answer).toMatchObject({ isError: true, structuredContent: { status: 'failed' } })
+    expect(JSON.stringify(answer.content)).toContain('used for another input')
+  })
+
   test('that waits for a person says so, and what to do', async () => {
     const it = await start({ agent: { tools: [bash] }, replies: [bashCall] })
     const { client } = await connect(it, mode)
@@ -118,12 +129,31 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     const { contents } = await client.readResource({ uri: 'oxbow://sessions/s1' })
     expect('text' in contents[0]! && contents[0].text).toContain('Hello Ann.')
     await expect(client.readResource({ uri: 'oxbow://sessions/none' })).rejects.toThrow('There is no session')
+    for (const uri of ['oxbow://sessions/%E0%A4%A', 'oxbow://sessions/..%2Fs1'])
+      await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 })
+  })
+
+  test('agents whose names would be one name are two tools, and a long name is cut', async () => {
+    const long = 'a'.repeat(63)
+    const it = await start({
+      agents: (model) =>
+        ['help.desk', 'help_desk', long, `${long}b`, 'other'].map((name) =>
+          agent({ name, model, instructions: 'Help.' }),
+        ),
+    })
+    const { client } = await connect(it, mode)
+    const { tools } = await client.listTools()
+    const names = tools.map(({ name }) => name)
+    expect(names).toContain('ask_other')
+    expect(new Set(names).size).toBe(5)
+    for (const name of names) expect(name).toMatch(/^ask_[A-Za-z0-9_-]{1,60}$/)
+    expect(tools.find(({ title }) => title === 'help.desk')!.name).toMatch(/^ask_help_desk_[0-9a-f]{8}$/)
   })
 })
 
 describe('X4: POST /mcp', () => {
   test('a request of the older protocol that is sent again is the same turn', async () => {
-    const it = await start({ replies: [{ text: 'Once.' }] })
+    const it = await start({ replies: [{ text: 'Once.' }, { text: 'Twice.' }] })
     const rpc = (id: number, method: string, params: object, headers: Record<string, string> = {}) =>
       it.post(
         '/mcp',
@@ -133,10 +163,13 @@ describe('X4: POST /mcp', () => {
     const client = { name: 'raw', version: '1' }
     const opened = await rpc(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: client })
     const headers = { 'mcp-session-id': opened.headers.get('mcp-session-id')!, 'mcp-protocol-version': '2025-11-25' }
-    const ask = async () =>
-      (await rpc(2, 'tools/call', { name: 'ask_assistant', arguments: { message: 'Go.' } }, headers)).text()
-    expect(await ask()).toBe(await ask())
+    const ask = async (message: string) =>
+      (await rpc(2, 'tools/call', { name: 'ask_assistant', arguments: { message } }, headers)).text()
+    expect(await ask('Go.')).toBe(await ask('Go.'))
     expect(it.model.requests).toHaveLength(1)
+    // A client that was started again counts from the beginning.
+    expect(await ask('Go elsewhere.')).toContain('Twice.')
+    expect(it.model.requests).toHaveLength(2)
   })
 
   test('with identity on a stranger is refused, and each caller has sessions of their own', async () => {
