@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memory, sqlite } from '@oxbow/backends'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Backend, type Event, searchSessions } from './index.ts'
+import { type Backend, type Event, noUsage, type Said, searchSessions } from './index.ts'
 
 const notes = { status: 'idle', agent: 'helper', title: 'A title' } as const
+
+const steered = { type: 'turn.steered', turnId: 't', principal: { user: 'ann' } } as const
 
 /** Sessions of one user, the later ones the newer; each text is one steering input. */
 async function filled(backend: Backend, sessions: Readonly<Record<string, readonly string[]>>): Promise<void> {
@@ -13,11 +15,9 @@ async function filled(backend: Backend, sessions: Readonly<Record<string, readon
   for (const [session, texts] of Object.entries(sessions)) {
     const events = texts.map(
       (text, n): Event => ({
-        type: 'turn.steered',
-        turnId: 't',
+        ...steered,
         inputId: `i${n}`,
         input: [{ type: 'text', text }],
-        principal: { user: 'ann' },
         seq: n + 1,
         at: at++,
       }),
@@ -70,6 +70,45 @@ describe.each(Object.entries(stores))('H7: search on %s', (_, open) => {
     expect(page).toMatchObject({ hits: [{ session: 'last' }], complete: false })
     expect((await find(backend, 'needle')).hits).toHaveLength(2)
     expect(await find(backend, 'needle', { maxEvents: 1_000, before: page.next })).toEqual({ hits: [], complete: true })
+  })
+
+  test('passes over what it is told to, results by the tool of their call, however long before them that stands', async () => {
+    const backend = opened()
+    const call = (n: number, tool: string): Event => ({
+      type: 'model.finished',
+      turnId: 't',
+      step: n,
+      message: {
+        id: `m${n}`,
+        role: 'assistant',
+        blocks: [{ type: 'call', callId: `call_${n}`, tool, arguments: '{}' }],
+      },
+      finishReason: 'calls',
+      usage: noUsage,
+      model: 'test:m',
+      timing: { totalMs: 1 },
+      seq: n,
+      at: n,
+    })
+    const result = (n: number, seq: number): Event => ({
+      type: 'call.finished',
+      turnId: 't',
+      callId: `call_${n}`,
+      status: 'success',
+      content: [{ type: 'text', text: `needle ${n}` }],
+      durationMs: 1,
+      seq,
+      at: seq,
+    })
+    const between = Array.from({ length: 1_200 }, (_, n): Event => {
+      const text = { type: 'text', text: 'hay' } as const
+      return { ...steered, inputId: `i${n}`, input: [text], seq: n + 3, at: n + 3 }
+    })
+    const events = [call(1, 'grep'), call(2, 'look'), ...between, result(1, 1_203), result(2, 1_204)]
+    await backend.journal.append({ tenant: 'default', user: 'ann', session: 's' }, 0, events, notes)
+    const skip = (it: Said) => it.tool === 'look'
+    expect((await find(backend, 'needle', { skip })).hits).toMatchObject([{ seq: 1_203, role: 'result' }])
+    expect((await find(backend, 'needle')).hits).toHaveLength(2)
   })
 
   test('an excerpt stands around the word and cuts no character', async () => {

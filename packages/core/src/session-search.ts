@@ -101,7 +101,7 @@ function readable(json: string): string {
  * const { hits } = await searchSessions(backend.journal, { tenant: 'default', user: 'ann', text: 'invoice 4711' })
  */
 export async function searchSessions(journal: Journal, search: SessionSearch): Promise<SessionHits> {
-  const { tenant, user, session, text, limit = 20, maxEvents = 20_000, skip = () => false } = search
+  const { tenant, user, session, text, limit = 20, maxEvents = 20_000, skip } = search
   const words = text.split(/\s+/).filter(Boolean).map(inAnyCase)
   const wanted = { words, skip }
   if (words.length === 0) return { hits: [], complete: true }
@@ -137,7 +137,7 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
 async function searchOne(
   journal: Journal,
   { key, title, head }: { readonly key: SessionKey; readonly title: string; readonly head: number },
-  { words, skip }: { readonly words: readonly RegExp[]; readonly skip: (said: Said) => boolean },
+  { words, skip }: { readonly words: readonly RegExp[]; readonly skip: SessionSearch['skip'] },
   most: number,
   room: { events: number },
   hits: SessionHit[],
@@ -152,7 +152,7 @@ async function searchOne(
       for (const said of saidIn(event)) {
         const at = placeOf(said.text, words)
         if (at === undefined) continue
-        if (skip(said.role === 'result' ? await withTool(journal, key, events, said, room) : said)) continue
+        if (skip?.(said.role === 'result' ? await withTool(journal, key, events, said, room) : said)) continue
         const { seq } = event
         const turnId = event.type === 'session.opened' ? '' : event.turnId
         hits.push({
