@@ -15,9 +15,10 @@ export function list(options: RulesCommand): Promise<void> {
     if (options.json) for (const it of rules) console.log(JSON.stringify(it))
     else if (rules.length === 0) console.log('No rules are remembered, except perhaps in single sessions.')
     else
-      for (const { id, rule, scope, author, expiresAt } of rules) {
+      for (const { id, rule, scope, author, origin, expiresAt } of rules) {
         const until = expiresAt === undefined ? '' : `, until ${new Date(expiresAt).toISOString()}`
-        console.log(printable(`${id}  ${rule}  (${scope}, accepted by ${author}${until})`))
+        const of = origin === undefined ? '' : `, of ${origin}`
+        console.log(printable(`${id}  ${rule}  (${scope}${of}, accepted by ${author}${until})`))
       }
   })
 }

@@ -13,6 +13,7 @@ const rememberedView = z.object({
   rule: z.string(),
   scope: z.enum(['session', 'user', 'project']),
   author: z.string().describe('Who accepted it.'),
+  origin: z.string().optional().describe("Where the tool comes from: without it, it is the agent's own."),
   expiresAt: z.number().optional().describe('Milliseconds since 1970.'),
 })
 
