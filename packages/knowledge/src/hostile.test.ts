@@ -26,7 +26,7 @@ describe('Y11: one hostile document does not hold up the rest', () => {
   test.each([
     ['spaces in a pre', `<pre>${' '.repeat(250_000)}x</pre>`],
     ['spaces in a list', `<ul><li><pre>${' '.repeat(250_000)}x</pre></li></ul>`],
-    ['lines in a table', `<table><tr><td><pre>a${'\n'.repeat(250_000)}x</pre></td></tr></table>`],
+    ['spaces in a table', `<table><tr><td><pre>a${' '.repeat(250_000)}x</pre></td></tr></table>`],
     ['paragraphs in a list', `<ul><li>x${'<p>a'.repeat(100_000)}</ul>`],
   ])('HTML: %s', (_, html) => {
     const began = performance.now()
