@@ -53,7 +53,7 @@ export interface AgentDefinition {
 }
 
 /**
- * Defines an agent. An agent with tools also gets `read_artifact`, for pages of results that were too long to show.
+ * Defines an agent. An agent with tools whose results may be long also gets `read_artifact`, for pages of those that were too long to show.
  *
  * @throws OxbowError `agent_invalid`, naming the field; `rule_invalid` for a rule that could match nothing
  */
@@ -67,7 +67,7 @@ export function agent(definition: AgentDefinition): Agent {
   if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
   const own = partsOf(definition.tools, capabilities, (it) => it.tools)
   const parts: AgentParts = {
-    tools: own.length > 0 ? [...own, { from: undefined, it: readArtifact }] : own,
+    tools: own.some(({ it }) => !it?.shortResults) ? [...own, { from: undefined, it: readArtifact }] : own,
     prompt: partsOf(undefined, capabilities, (it) => it.prompt),
     allow: partsOf(definition.allow, capabilities, (it) => it.allow),
     middleware: partsOf(definition.middleware, capabilities, (it) => it.middleware),

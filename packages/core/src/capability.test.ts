@@ -60,6 +60,13 @@ describe('a capability', () => {
     expect(twice).toThrow(/two tools are named add_todo: one of the agent, one of todo-list/)
   })
 
+  test('whose results are short brings no tool for pages of long ones', async () => {
+    const run = () => 'ok'
+    const short = tool({ name: 'echo', description: 'Says ok.', effects: ['read'], input: {}, shortResults: true, run })
+    const { agent: helper } = await bench([], { tools: [short] })
+    expect([...helper.tools.keys()]).toEqual(['echo'])
+  })
+
   test('cannot allow what the agent denies', async () => {
     const { session } = await bench([call('add_todo', { text: 'a' }), { text: 'done' }], {
       capabilities: [todoList],

@@ -97,6 +97,8 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly approver?: string
   /** The tool edits files of the workspace: the mode `accept-edits` lets it run. */
   readonly edits?: boolean
+  /** Its results are never long: an agent that has no other tools needs no `read_artifact`. */
+  readonly shortResults?: boolean
   /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
   readonly check?: (
     input: Readonly<Record<string, unknown>>,
@@ -148,6 +150,7 @@ export interface Tool {
   readonly approval: 'always' | undefined
   readonly approver: string | undefined
   readonly edits: boolean
+  readonly shortResults: boolean
   readonly check: ToolDefinition['check']
   readonly matches: ToolDefinition['matches']
   readonly checkPattern: ToolDefinition['checkPattern']
@@ -234,6 +237,7 @@ const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
   approval: oneOf('always'),
   approver: permissionId,
   edits: flag,
+  shortResults: flag,
   check: callable,
   matches: callable,
   checkPattern: callable,
@@ -277,6 +281,7 @@ function common(definition: Common, fields: Fields<Common>) {
     approval,
     approver,
     edits = false,
+    shortResults = false,
     check,
     matches,
     checkPattern,
@@ -295,6 +300,7 @@ function common(definition: Common, fields: Fields<Common>) {
     approval,
     approver,
     edits,
+    shortResults,
     check,
     matches,
     checkPattern,

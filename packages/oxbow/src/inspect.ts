@@ -83,7 +83,7 @@ export async function inspect(agent: Agent, parent?: Agent): Promise<Inspected> 
   }
 }
 
-/** `read_artifact` comes with any tool. */
+/** `read_artifact` comes with tools whose results may be long. */
 const placeOf = ({ from }: Part<unknown>): string => from ?? 'agent'
 
 /** In the order in which they stand in the prompt. */

@@ -56,6 +56,7 @@ function retrieveTool(base: Searchable, k: number): Tool {
       'Searches the knowledge base and returns passages, each with an id in brackets. Cite the ids of the passages that ' +
       'you use, exactly as they are written.',
     effects: ['read'],
+    shortResults: true,
     input: {
       type: 'object',
       properties: { query: { type: 'string', description: 'What to look for.', minLength: 1, maxLength: 500 } },

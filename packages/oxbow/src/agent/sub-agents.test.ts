@@ -52,7 +52,7 @@ describe('Y14: the model of each agent sees exactly these tools', () => {
     expect((await engine.session({ user: 'zoe-7' }).run('Go.')).text).toBe('Done.')
     expect(toolsOf(server, 'm')).toEqual(ALL)
     // Pages of its own long results, and nothing else beside retrieve.
-    expect(toolsOf(server, 'kb-researcher')).toEqual(['read_artifact', 'retrieve'])
+    expect(toolsOf(server, 'kb-researcher')).toEqual(['retrieve'])
     expect(toolsOf(server, 'summarizer')).toEqual([])
     expect(server.requests.some((it) => JSON.stringify(it.body).includes('zoe-7'))).toBe(false)
   })
@@ -70,7 +70,7 @@ describe('Y14: the model of each agent sees exactly these tools', () => {
     )
     await engine.session({ user: 'ann' }).run('Go.')
     expect(toolsOf(server, 'm')).toEqual([...ALL, 'stock_level'].sort())
-    expect(toolsOf(server, 'kb-researcher')).toEqual(['read_artifact', 'retrieve'])
+    expect(toolsOf(server, 'kb-researcher')).toEqual(['retrieve'])
     expect(toolsOf(server, 'summarizer')).toEqual([])
     const further = server.requests.filter((it) => it.model === 'summarizer').at(-1)!
     expect(further.tools.map((it) => it.function.name).sort()).toEqual(['calculate', 'read_artifact', 'stock_level'])
