@@ -1,6 +1,6 @@
 // What it costs to judge one call, with as many rules as somebody may have written. A process of its own.
 import { tool } from '@oxbow/core'
-import { commandMatches, commandMentions, judgeCommand } from '@oxbow/core/permissions'
+import { commandMatches, commandMentions, judgeCommand } from '@oxbow/guard'
 import { authorise, type Policy } from '../packages/core/src/permissions/gate.ts'
 import { parseRule } from '../packages/core/src/permissions/rules.ts'
 

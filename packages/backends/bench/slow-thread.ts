@@ -1,3 +1,3 @@
 // The writer thread on a slow disk.
 import './slow-commit.ts'
-import '../src/sqlite/thread.ts'
+import '../src/sqlite/writer/thread.ts'

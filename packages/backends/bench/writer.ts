@@ -11,10 +11,10 @@ import type { Event } from '@oxbow/core'
 import { openFile } from '../src/sqlite/file.ts'
 import { sqliteJournal } from '../src/sqlite/journal.ts'
 import { placeOf } from '../src/sqlite/place.ts'
-import type { Write } from '../src/sqlite/protocol.ts'
-import { connect } from '../src/sqlite/schema.ts'
-import { openStore } from '../src/sqlite/store.ts'
-import { startWriter, type Writer } from '../src/sqlite/writer.ts'
+import type { Write } from '../src/sqlite/writer/protocol.ts'
+import { connect } from '../src/sqlite/writer/schema.ts'
+import { openStore } from '../src/sqlite/writer/store.ts'
+import { startWriter, type Writer } from '../src/sqlite/writer/writer.ts'
 
 const durationMs = 3_000
 

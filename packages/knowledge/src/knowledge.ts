@@ -1,14 +1,14 @@
 import { resolve } from 'node:path'
 import type { Embedder } from './embedder.ts'
 import { KnowledgeError } from './errors.ts'
-import { mustExist } from './files.ts'
-import type { IndexReport } from './indexing.ts'
-import { DEFAULT_PASSAGES, type PassageOptions } from './passages.ts'
+import { mustExist } from './indexing/files.ts'
+import type { IndexReport } from './indexing/indexing.ts'
+import type { DocumentInfo, Problem } from './indexing/reading.ts'
+import type { Watching } from './indexing/watch.ts'
 import type { IndexProgress } from './progress.ts'
-import type { DocumentInfo, Problem } from './reading.ts'
-import { type Reranker, type SearchOptions, type SearchResult, search } from './search.ts'
-import { startThread } from './thread-client.ts'
-import type { Watching } from './watch.ts'
+import { type Reranker, type SearchOptions, type SearchResult, search } from './search/search.ts'
+import { DEFAULT_PASSAGES, type PassageOptions } from './text/passages.ts'
+import { startThread } from './thread/thread-client.ts'
 
 export interface KnowledgeOptions {
   /** The file of the index; made when it is missing. */
@@ -124,7 +124,7 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
     problems: () => thread.ask('problems'),
     async watch(onReport) {
       // Who does not watch does not load what that takes.
-      const { watchRoots } = await import('./watch.ts')
+      const { watchRoots } = await import('./indexing/watch.ts')
       return watchRoots(await thread.ask('roots'), () => knowledge.refresh(), onReport, closing.signal)
     },
     async close() {

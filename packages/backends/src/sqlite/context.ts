@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { Writer } from './writer.ts'
+import type { Writer } from './writer/writer.ts'
 
 /** What the parts of one open back end share. */
 export interface Context {

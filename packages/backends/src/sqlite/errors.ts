@@ -1,6 +1,6 @@
 // What went wrong with the file, in words for the person who has to mend it.
 import { OxbowError } from '@oxbow/core'
-import type { WriteFailure } from './protocol.ts'
+import type { WriteFailure } from './writer/protocol.ts'
 
 const SQLITE_BUSY = 5
 const SQLITE_LOCKED = 6

@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { OxbowError } from '@oxbow/core'
 import { corrupt, storageError } from './errors.ts'
-import { applicationId, connect, schemaVersion, tables, upgrades } from './schema.ts'
+import { applicationId, connect, schemaVersion, tables, upgrades } from './writer/schema.ts'
 
 /** Opens `path` for reading; it and its directory are made if they are missing. Throws an OxbowError on any doubt. */
 export function openFile(path: string): DatabaseSync {

@@ -8,7 +8,7 @@ import { sqliteFiles } from './files.ts'
 import { sqliteJournal } from './journal.ts'
 import { placeOf } from './place.ts'
 import { sqliteWorkers } from './workers.ts'
-import { startWriter } from './writer.ts'
+import { startWriter } from './writer/writer.ts'
 
 export interface SqliteOptions {
   /** The database file. It and its directory are made if missing, readable by their owner only. */

@@ -5,7 +5,7 @@ import { auditReader } from './audit.ts'
 import type { Context } from './context.ts'
 import { corrupt } from './errors.ts'
 import { sessionList } from './list.ts'
-import { stored } from './protocol.ts'
+import { stored } from './writer/protocol.ts'
 
 export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
   const findSession = db.prepare(

@@ -1,9 +1,10 @@
 // What a child hands over: the form in which it is asked to answer, and how every end of it reads to the parent.
+
+import { bounded } from '../agents/prompt.ts'
+import type { JsonSchema } from '../checks/json-schema.ts'
 import type { Event } from '../events/types.ts'
-import type { JsonSchema } from '../json-schema.ts'
-import { bounded } from '../prompt.ts'
-import { isEnd, turnResult } from '../result.ts'
-import type { ChildEnd, ChildStatus } from './children.ts'
+import { isEnd, turnResult } from '../journal/turn-result.ts'
+import type { ChildEnd, ChildStatus } from '../tools/child-sessions.ts'
 
 interface HandOff {
   readonly status: 'done' | 'partial' | 'blocked'

@@ -1,4 +1,4 @@
-import type { Agent } from '../agent-type.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 
 /** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */

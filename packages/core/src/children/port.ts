@@ -1,18 +1,18 @@
 // The one way in which a tool reaches other sessions: the children of its own, and nothing else.
-import type { Agent } from '../agent-type.ts'
-import type { ApprovalRequest } from '../asking.ts'
-import type { EngineInside } from '../engine-inside.ts'
+import type { Agent } from '../agents/agent-type.ts'
+import type { EngineInside } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delegation, EventBody, Principal } from '../events/types.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import type { ChildRecord, SessionState, TurnState } from '../journal/state.ts'
 import { mayEverRun, policyOf } from '../permissions/gate.ts'
-import type { SessionLog } from '../session-log.ts'
-import type { ChildRecord, SessionState, TurnState } from '../state.ts'
-import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from './children.ts'
+import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
+import type { ApprovalRequest } from '../tools/needs-approval.ts'
+import { stopChild, turnEvents } from './debts.ts'
 import { endOf, handOffSchema, soFarText } from './hand-off.ts'
 import { answerAbove, questionOf } from './rise.ts'
 import { show } from './show.ts'
 import { spentElsewhere } from './spent.ts'
-import { stopChild, turnEvents } from './tend.ts'
 
 /** The turn that uses the port. */
 export interface Caller {

@@ -1,10 +1,11 @@
 // A child's approval on its way up: each call above that waits for the child asks for it, and one decision answers all.
-import type { ApprovalRequest } from '../asking.ts'
-import type { EngineInside } from '../engine-inside.ts'
+
+import type { EngineInside } from '../engine-internals.ts'
 import type { Delegation, Event } from '../events/types.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import type { TurnState } from '../journal/state.ts'
 import type { SessionKey } from '../ports.ts'
-import type { SessionLog } from '../session-log.ts'
-import type { TurnState } from '../state.ts'
+import type { ApprovalRequest } from '../tools/needs-approval.ts'
 
 type Origin = NonNullable<Event<'approval.requested'>['origin']>
 export type Answer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 'reason' | 'arguments'>

@@ -1,9 +1,9 @@
 // What a whole tree has used up, for the limits that its members share.
 
-import type { EngineInside } from '../engine-inside.ts'
+import type { EngineInside } from '../engine-internals.ts'
 import type { Spent } from '../events/types.ts'
+import { addSpent, type ChildRecord, nothingSpent, spentBy, type TurnState } from '../journal/state.ts'
 import type { SessionKey } from '../ports.ts'
-import { addSpent, type ChildRecord, nothingSpent, spentBy, type TurnState } from '../state.ts'
 
 /** Of a turn, its children that have ended, and those that have not. */
 async function spentIn(engine: EngineInside, key: SessionKey, turnId: string, except?: string): Promise<Spent> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { grants } from '../checks/permission-ids.ts'
 import { type Effect, type Principal, type Tool, type ToolDefinition, tool } from '../index.ts'
 import { authorise, MODES, type Mode, type Policy } from './gate.ts'
-import { grants } from './permission-ids.ts'
 import { checkRule, namesTool, parseRule } from './rules.ts'
 
 const make = (effects: readonly Effect[], more: Partial<ToolDefinition> = {}) =>

@@ -2,11 +2,11 @@
 // What another agent handed on is judged under the policy of each agent above it, too; the strictest verdict holds.
 // permission id > deny rules > ask rules > mandatory approval and the tool's own check > mode > allow rules > default.
 
-import type { Effect } from '../effect.ts'
+import { grants } from '../checks/permission-ids.ts'
 import type { Delegation, Principal } from '../events/types.ts'
-import type { TurnState } from '../state.ts'
-import { onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tool.ts'
-import { grants } from './permission-ids.ts'
+import type { TurnState } from '../journal/state.ts'
+import type { Effect } from '../tools/effect.ts'
+import { onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tools/tool.ts'
 import { forbidsAll, matchesCall, parseRule, type Rule } from './rules.ts'
 
 /**

@@ -1,10 +1,10 @@
 // Rules that people accepted beyond one session: kept per user and per project (tenant), with author and expiry.
 import { hash } from 'node:crypto'
+import { type Asker, isSamePerson } from '../authority.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
+import type { SessionRule } from '../journal/state.ts'
 import type { Backend, Files, SessionKey } from '../ports.ts'
-import type { SessionRule } from '../state.ts'
-import { type Asker, isSamePerson } from './may-decide.ts'
 import { parseRule, type Rule } from './rules.ts'
 
 const PATH = 'rules.json'

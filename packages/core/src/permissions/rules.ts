@@ -1,7 +1,8 @@
 // Rules as people write them: `tool`, `prefix*`, `tool(argument pattern)`.
+
+import { matchesWildcard } from '../checks/wildcard.ts'
 import { OxbowError } from '../errors.ts'
-import type { RuleKind, Tool } from '../tool.ts'
-import { matchesWildcard } from './wildcard.ts'
+import type { RuleKind, Tool } from '../tools/tool.ts'
 
 export interface Rule {
   /** As it was written. */

@@ -1,11 +1,11 @@
 // Row scope: which rows of a table a person may see, as a filter that a tool adds to its own query. It is made of who the
 // person is and of names that stand in the tool's code; nothing that a model wrote can reach it, except to narrow it.
 import type { MongoAbility, MongoQuery } from '@casl/ability'
+import { callable, checkFields, type Fields, listOf, text } from '../checks/fields.ts'
+import { grants } from '../checks/permission-ids.ts'
 import { OxbowError } from '../errors.ts'
 import type { DataScope, Principal } from '../events/types.ts'
-import { callable, checkFields, type Fields, listOf, text } from '../fields.ts'
-import { grants } from '../permissions/permission-ids.ts'
-import type { ToolContext } from '../tool.ts'
+import type { ToolContext } from '../tools/tool.ts'
 import type { Sql, SqlOptions } from './sql.ts'
 
 /** How a table says whose its rows are. Names of columns, as the database has them, without the table's. */

@@ -1,7 +1,7 @@
 // Conditions of casl as SQL: columns quoted, every value a parameter.
 import type { rulesToAST } from '@casl/ability/extra'
+import { callable, checkFields, type Fields, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
-import { callable, checkFields, type Fields, oneOf, text } from '../fields.ts'
 
 export interface Sql {
   /** In parentheses. */

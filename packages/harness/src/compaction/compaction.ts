@@ -1,6 +1,6 @@
 // The capability: long conversations are made shorter, and all of them can still be found and read.
 import type { Capability, Journal } from '@oxbow/core'
-import { sessionRead, sessionSearch } from '../session-history.ts'
+import { sessionRead, sessionSearch } from '../session-history/session-history.ts'
 import { compactorFor } from './compactor.ts'
 import type { CompactionOptions } from './options.ts'
 

@@ -3,11 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Client, type ClientOptions, type JsonSchemaValidator, type Tool } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
+import { authProvider } from './auth/oauth.ts'
 import { type Asking, answerTo, currentCall } from './elicitation.ts'
 import { mcpError, type Trouble, troubleOf, wordsFor } from './errors.ts'
-import { type HttpTransport, httpTransport } from './http-transport.ts'
-import { type Listed, listed } from './listing.ts'
-import { authProvider } from './oauth.ts'
 import {
   CONNECT_TIMEOUT_MS,
   isStdio,
@@ -17,7 +15,9 @@ import {
   type McpStatus,
 } from './options.ts'
 import { redactor } from './redact.ts'
-import { type StdioTransport, stdioTransport } from './stdio-transport.ts'
+import { type Listed, listed } from './tools/listing.ts'
+import { type HttpTransport, httpTransport } from './transport/http-transport.ts'
+import { type StdioTransport, stdioTransport } from './transport/stdio-transport.ts'
 
 const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000

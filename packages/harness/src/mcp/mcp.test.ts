@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { callOf, connected, type Message, program, rawServer, type ServerTool, talking } from './mcp.fixture.ts'
-import { namesOf } from './names.ts'
-import { modernSchema } from './schema.ts'
+import { namesOf } from './tools/names.ts'
+import { modernSchema } from './tools/schema.ts'
 
 const names = (tools: readonly { name: string }[]): string[] => tools.map((it) => it.name)
 const reading = (name: string): ServerTool => ({

@@ -1,11 +1,11 @@
 // MCP servers as a capability of an agent.
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
-import { NOT_MARKED } from './listing.ts'
-import { aliasesOf, namesOf, originOf } from './names.ts'
-import type { McpAuth } from './oauth.ts'
+import type { McpAuth } from './auth/oauth.ts'
 import { isStdio, type McpOptions, type McpServer, type McpStatus } from './options.ts'
 import { redactor } from './redact.ts'
-import { type Offered, offered } from './remote-tools.ts'
+import { NOT_MARKED } from './tools/listing.ts'
+import { aliasesOf, namesOf, originOf } from './tools/names.ts'
+import { type Offered, offered } from './tools/remote-tools.ts'
 
 export interface McpCapability extends Capability {
   /** Of the servers as they are now: an agent that is built later may have other tools. */

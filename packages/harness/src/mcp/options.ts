@@ -1,6 +1,6 @@
 // What whoever connects MCP servers can say about them.
 import type { JsonSchema } from '@oxbow/core'
-import type { McpAuth } from './oauth.ts'
+import type { McpAuth } from './auth/oauth.ts'
 
 interface AnyServer {
   /**

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { evaluate } from '../evaluate.ts'
 import { place } from '../helpers.fixture.ts'
-import { labelledSet } from '../labelled.fixture.ts'
+import { evaluate } from '../search/evaluate.ts'
+import { labelledSet } from '../search/labelled.fixture.ts'
 import { offlineEnglish } from './offline-english.ts'
 
 const cosine = (a: Float32Array, b: Float32Array): number => {

@@ -1,7 +1,7 @@
 // HTML as text. Read as a stream of tags, never as a tree.
 import { Parser } from 'htmlparser2'
-import { asHeading, type Block, type ParsedDocument } from '../document.ts'
 import { KnowledgeError } from '../errors.ts'
+import { asHeading, type Block, type ParsedDocument } from '../text/document.ts'
 
 const unseen = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object'])
 const blockTags = new Set(

@@ -4,7 +4,7 @@ import { gfmTableFromMarkdown } from 'mdast-util-gfm-table'
 import { toString as plainText } from 'mdast-util-to-string'
 import { frontmatter } from 'micromark-extension-frontmatter'
 import { gfmTable } from 'micromark-extension-gfm-table'
-import { asHeading, type Block, covered, type ParsedDocument } from '../document.ts'
+import { asHeading, type Block, covered, type ParsedDocument } from '../text/document.ts'
 import { paragraphsOf } from './text.ts'
 
 type RootContent = ReturnType<typeof fromMarkdown>['children'][number]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { passagesOf } from '../passages.ts'
-import { pdf } from '../pdf.fixture.ts'
+import { passagesOf } from '../text/passages.ts'
 import { parseDocument } from './parse.ts'
+import { pdf } from './pdf.fixture.ts'
 
 const parse = (name: string, content: string | Uint8Array) =>
   parseDocument(name, typeof content === 'string' ? new TextEncoder().encode(content) : content)

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
-import type { ParsedDocument } from '../document.ts'
 import { KnowledgeError } from '../errors.ts'
+import type { ParsedDocument } from '../text/document.ts'
 import { parseRows, parseText } from './text.ts'
 
 type Format = 'markdown' | 'text' | 'rows' | 'html' | 'pdf'

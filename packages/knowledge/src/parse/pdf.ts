@@ -1,5 +1,5 @@
-import { asHeading, type Block, type ParsedDocument } from '../document.ts'
 import { KnowledgeError, messageOf } from '../errors.ts'
+import { asHeading, type Block, type ParsedDocument } from '../text/document.ts'
 import { paragraphsOf } from './text.ts'
 
 interface TextItem {

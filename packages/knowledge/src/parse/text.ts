@@ -1,4 +1,4 @@
-import type { Block, ParsedDocument } from '../document.ts'
+import type { Block, ParsedDocument } from '../text/document.ts'
 
 /** Paragraphs are what empty lines divide. */
 export function parseText(text: string): ParsedDocument {

@@ -1,7 +1,7 @@
 // The thread that reads documents. Who wrote them may wish us ill, so it can be ended in the midst of one.
 import { parentPort } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
-import { type Passage, type PassageOptions, passagesOf } from '../passages.ts'
+import { type Passage, type PassageOptions, passagesOf } from '../text/passages.ts'
 import { parseDocument } from './parse.ts'
 
 export interface Task {

@@ -1,7 +1,7 @@
 // AG-UI's RunAgentInput, as far as this server trusts it: the ids, the text of the last message, and answers to what it has
 // asked for itself.
 import { z } from 'zod'
-import { toId } from '../chat.ts'
+import { toId } from '../chat/chat.ts'
 import { id, messageText } from '../http/schemas.ts'
 import type { Named } from '../principal.ts'
 

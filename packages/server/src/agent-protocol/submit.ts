@@ -1,11 +1,11 @@
 // POST /tasks: a client that names its task itself can send it again as often as it likes.
 import { type Agent, type Engine, matchesWildcard, type Principal, type RunOptions } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat.ts'
+import { toId } from '../chat/chat.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer } from '../http/schemas.ts'
-import type { TurnSlots } from '../identity/turn-slots.ts'
+import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { type Caller, callerOf } from '../principal.ts'
 import { type AgentFactory, type AgentRequest, ATTRIBUTES_KEY, CONTEXT_KEY, promoteAttributes } from './factory.ts'
 import type { AgentProtocolConfig, AgentProtocolHost } from './options.ts'

@@ -2,7 +2,7 @@
 // answer for it.
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat.ts'
+import { toId } from '../chat/chat.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Caller } from '../principal.ts'
 import { eventsOf, findTask, type Place } from '../tasks/place.ts'

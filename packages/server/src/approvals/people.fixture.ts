@@ -1,7 +1,7 @@
 // A service where people have to prove who they are, and a tool whose calls somebody else has to approve.
 import { type AgentDefinition, type Tool, tool } from '@oxbow/core'
 import { z } from 'zod'
-import { createApiKey } from '../identity/api-key.ts'
+import { createApiKey } from '../identity/api-keys/api-key.ts'
 import { json, type Rig, type RigOptions } from '../test.fixture.ts'
 
 type Person = 'ann' | 'bob' | 'mia' | 'root'

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { describeConfig, loadConfig } from '../index.ts'
-import { parseDuration } from './duration.ts'
+import { parseDuration } from './settings/duration.ts'
 
 let folder: string
 beforeEach(async () => {

@@ -17,7 +17,7 @@ import {
   type Setting,
   type Settings,
   settings,
-} from './schema.ts'
+} from './settings/schema.ts'
 import { fromEnvironment, fromObject, fromToml, type Given } from './sources.ts'
 
 export interface ServerConfig {

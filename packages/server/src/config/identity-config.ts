@@ -1,7 +1,8 @@
 // Identity as the rest of the service sees it: one shape for each mode, complete and free of contradictions.
-import { ALGORITHMS } from './identity-settings.ts'
+
 import { type FieldPaths, presets, type ScopeOfRole } from './introspection-presets.ts'
-import type { Settings } from './schema.ts'
+import { ALGORITHMS } from './settings/identity-settings.ts'
+import type { Settings } from './settings/schema.ts'
 
 export interface RefreshConfig {
   readonly url: string | undefined

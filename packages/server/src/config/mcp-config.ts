@@ -1,6 +1,6 @@
 // MCP servers as `mcp` of the harness takes them; each mistake is told with its key in the file.
-import { mcpServerSettings } from './mcp-settings.ts'
-import type { Profile } from './schema.ts'
+import { mcpServerSettings } from './settings/mcp-settings.ts'
+import type { Profile } from './settings/schema.ts'
 import { tableReader } from './tables.ts'
 
 interface AnyMcpServer {

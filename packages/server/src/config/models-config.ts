@@ -1,6 +1,6 @@
 // Models as the rest of the service sees them; each mistake is told with its key in the file.
 import type { ModelDefinition, ModelsConfig } from '@oxbow/models'
-import { modelSettings } from './models-settings.ts'
+import { modelSettings } from './settings/models-settings.ts'
 import { tableReader } from './tables.ts'
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/

@@ -1,8 +1,8 @@
 // The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
 
 import { nearest } from '@oxbow/core'
-import type { Kind } from './kinds.ts'
-import { SETTINGS } from './schema.ts'
+import type { Kind } from './settings/kinds.ts'
+import { SETTINGS } from './settings/schema.ts'
 import { literalKeys } from './tables.ts'
 
 export interface Given {

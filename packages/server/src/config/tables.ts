@@ -1,7 +1,7 @@
 // Tables that the file names itself, such as [models.NAME]: each mistake is told with its key in the file.
 import { nearest } from '@oxbow/core'
 import type { z } from 'zod'
-import { leaves } from './schema.ts'
+import { leaves } from './settings/schema.ts'
 
 const SECRET_HEADER = /^(?:proxy-)?authorization$|^cookie$|key|token|secret/i
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { hostSystem } from '../identity/host-system.fixture.ts'
+import { hostSystem } from '../identity/introspection/host-system.fixture.ts'
 import { rigs } from '../test.fixture.ts'
 
 const start = rigs()

@@ -5,9 +5,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import type { Route } from '../http/route.ts'
 import { json, type Rig, rigs, runInput } from '../test.fixture.ts'
-import { createApiKey } from './api-key.ts'
-import { hostSystem } from './host-system.fixture.ts'
-import { AUDIENCE, issuer, seconds } from './issuer.fixture.ts'
+import { createApiKey } from './api-keys/api-key.ts'
+import { hostSystem } from './introspection/host-system.fixture.ts'
+import { AUDIENCE, issuer, seconds } from './jwt/issuer.fixture.ts'
 
 const start = rigs()
 

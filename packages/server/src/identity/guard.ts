@@ -5,8 +5,8 @@ import type { RateLimits } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { AppContext, Guard, Route } from '../http/route.ts'
 import { ADMIN, callerOf, DEFAULT_TENANT, DEFAULT_USER } from '../principal.ts'
-import { buckets } from './buckets.ts'
 import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
+import { buckets } from './limits/buckets.ts'
 import { nameOf } from './refresh.ts'
 
 /** @throws (by the guard) HttpError 401, 403, 429 or 503 */

@@ -19,11 +19,11 @@ export async function createIdentity(
     case 'none':
       return openIdentity()
     case 'api-keys':
-      return (await import('./api-keys.ts')).apiKeyIdentity(config, onProblem)
+      return (await import('./api-keys/api-keys.ts')).apiKeyIdentity(config, onProblem)
     case 'jwt':
-      return (await import('./jwt.ts')).jwtIdentity(config, onProblem)
+      return (await import('./jwt/jwt.ts')).jwtIdentity(config, onProblem)
     case 'introspection':
-      return (await import('./introspection.ts')).introspectionIdentity(config, onProblem)
+      return (await import('./introspection/introspection.ts')).introspectionIdentity(config, onProblem)
   }
 }
 

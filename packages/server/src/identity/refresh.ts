@@ -4,8 +4,8 @@ import type { RefreshConfig } from '../config/identity-config.ts'
 import { DEFAULT_TENANT } from '../principal.ts'
 import type { OnProblem } from './contract.ts'
 import { HostUnavailable, host } from './host.ts'
+import { principalOfAnswer, type VerdictRules } from './introspection/verdict.ts'
 import { narrowed } from './narrowing.ts'
-import { principalOfAnswer, type VerdictRules } from './verdict.ts'
 
 export type Refresh = (principal: Principal) => Promise<Principal | undefined>
 

@@ -6,7 +6,7 @@ import { type Principal, tool } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'
-import { createApiKey } from './api-key.ts'
+import { createApiKey } from './api-keys/api-key.ts'
 
 const start = rigs()
 

@@ -4,9 +4,9 @@ import { type DataScope, type RowFilter, rowFilter, type Tool, tool } from '@oxb
 import { until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'
-import { createApiKey, type NewApiKey } from './api-key.ts'
-import { hostSystem } from './host-system.fixture.ts'
-import { AUDIENCE, issuer } from './issuer.fixture.ts'
+import { createApiKey, type NewApiKey } from './api-keys/api-key.ts'
+import { hostSystem } from './introspection/host-system.fixture.ts'
+import { AUDIENCE, issuer } from './jwt/issuer.fixture.ts'
 
 const start = rigs()
 

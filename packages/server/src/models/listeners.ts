@@ -1,6 +1,6 @@
 import type { ModelListeners } from '@oxbow/models'
 import type { Logger } from 'pino'
-import type { Metrics } from '../metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
  * What a model did that nobody was told: breakers that open and close, and requests that failed before another was made.

@@ -2,7 +2,7 @@
 import { type Tool, tool } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type HostSystem, type HostUser, hostSystem } from '../identity/host-system.fixture.ts'
+import { type HostSystem, type HostUser, hostSystem } from '../identity/introspection/host-system.fixture.ts'
 import { framesOf, json, type Rig, type RigOptions, rigs, runInput } from '../test.fixture.ts'
 
 const start = rigs()

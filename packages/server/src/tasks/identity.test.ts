@@ -4,7 +4,7 @@ import { parse } from 'smol-toml'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { deployTool, protocol } from '../agent-protocol/protocol.fixture.ts'
-import { createApiKey } from '../identity/api-key.ts'
+import { createApiKey } from '../identity/api-keys/api-key.ts'
 import { json, type RigOptions, rigs } from '../test.fixture.ts'
 
 const start = rigs()

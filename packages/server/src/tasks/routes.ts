@@ -1,6 +1,6 @@
 import type { Engine } from '@oxbow/core'
 import type { Route } from '../http/route.ts'
-import type { TurnSlots } from '../identity/turn-slots.ts'
+import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { cancelTaskRoute, pauseTaskRoute, resumeTaskRoute, taskRoute } from './acting.ts'
 import { createTaskRoute } from './create.ts'
 import { type TaskStreams, taskStreamRoute } from './stream.ts'

@@ -1,0 +1,42 @@
+// The writer thread: it alone writes to the file, so that the main thread never waits for the disk.
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { placeOf } from '../place.ts'
+import type { FromThread, ToThread, Write, WriteFailure } from './protocol.ts'
+import { connect } from './schema.ts'
+import { shrinkWhenIdle } from './shrink.ts'
+import { openStore } from './store.ts'
+import { openWatches } from './watches.ts'
+
+const port = parentPort!
+const { path, place } = workerData as { path: string; place: string }
+const db = connect(path)
+const store = openStore(db)
+const wrote = shrinkWhenIdle(db, path)
+const displaced: WriteFailure = { errcode: undefined, message: 'displaced', displaced: true }
+const reply = (message: FromThread) => port.postMessage(message)
+const watches = openWatches(db, store, (wake) => reply({ wake }))
+
+port.on('message', (first: ToThread) => {
+  // All that waits goes into one transaction: while the disk was busy with the last one, more has come.
+  const writes: Write[] = []
+  let close = false
+  for (
+    let message: ToThread | undefined = first;
+    message !== undefined;
+    message = receiveMessageOnPort(port)?.message
+  ) {
+    if ('writes' in message) for (const write of message.writes) writes.push(write)
+    else if ('watch' in message) watches.add(message.watch, message.key, message.head)
+    else if ('unwatch' in message) watches.remove(message.unwatch)
+    else close = true
+  }
+  if (writes.length > 0) {
+    const inPlace = placeOf(path) === place
+    reply({ answers: inPlace ? store.apply(writes) : writes.map(() => displaced) })
+    wrote()
+  }
+  if (!close) return
+  // The last connection to a file empties the log into it.
+  db.close()
+  process.exit()
+})

@@ -1,0 +1,133 @@
+// The fields of an agent and of what it is put together from, with what may stand in them.
+
+import {
+  anyText,
+  anything,
+  type Check,
+  callable,
+  count,
+  type Fields,
+  fieldsOf,
+  flag,
+  isObject,
+  listOf,
+  notNegative,
+  oneOf,
+  positive,
+  text,
+  unknownField,
+} from '../checks/fields.ts'
+import { MODES } from '../permissions/gate.ts'
+import type { Budget } from '../turn/budget.ts'
+import type { AgentLimits } from './agent-type.ts'
+import type { Capability } from './capability.ts'
+import type { Middleware } from './middleware.ts'
+import type { PromptSection } from './prompt.ts'
+
+const BUDGET: Fields<Budget> = {
+  tokens: count,
+  toolCalls: count,
+  children: count,
+  money: positive,
+  price: (value, path) =>
+    fieldsOf({ input: notNegative, output: notNegative })(value, path) ??
+    ((value as Budget['price'])?.input === undefined || (value as Budget['price'])?.output === undefined
+      ? `${path} needs both input and output, in US dollars per million tokens`
+      : undefined),
+}
+
+const STATE_TIMEOUTS: Fields<AgentLimits['stateTimeoutsMs']> = {
+  CREATED: positive,
+  RUNNING: positive,
+  WAITING_TOOL: positive,
+  WAITING_USER: positive,
+}
+
+const LIMITS: Fields<AgentLimits> = {
+  maxSteps: count,
+  outputAttempts: count,
+  maxRecoveries: count,
+  totalTimeoutMs: positive,
+  idleTimeoutMs: positive,
+  parallelReads: count,
+  maxResultLength: count,
+  approvalTimeoutMs: positive,
+  stateTimeoutsMs: fieldsOf(STATE_TIMEOUTS),
+  whenDenied: oneOf('tell', 'stop'),
+  budget: fieldsOf(BUDGET),
+}
+
+const HOOKS: Fields<Omit<Middleware, 'name'>> = {
+  onAgent: callable,
+  onReasoning: callable,
+  onActing: callable,
+  onModelCall: callable,
+  onSystemPrompt: callable,
+}
+
+/** It may be an instance of a class with fields of its own; but whatever looks like a hook must be one. */
+const middleware: Check = (value, path) => {
+  if (!isObject(value)) return `${path} must be a middleware: an object with a name and hooks`
+  const problem = text(value.name, `${path}.name`)
+  if (problem !== undefined) return problem
+  for (const name of namesOf(value)) {
+    if (!/^on[A-Z_]/i.test(name)) continue
+    if (!Object.hasOwn(HOOKS, name)) return unknownField(`${path}.`, name, Object.keys(HOOKS))
+    const it = value[name]
+    const wrong = it === undefined ? undefined : callable(it, `${path}.${name}`)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
+
+/** Also those of the classes that it is an instance of. */
+function namesOf(value: object): string[] {
+  const names: string[] = []
+  for (let it: object | null = value; it !== null && it !== Object.prototype; it = Object.getPrototypeOf(it))
+    names.push(...Object.getOwnPropertyNames(it))
+  return names
+}
+
+const SECTION: Fields<PromptSection> = {
+  title: text,
+  text: (value, path) =>
+    typeof value === 'string' || typeof value === 'function' ? undefined : `${path} must be a text or a function`,
+  untrusted: flag,
+}
+
+const CAPABILITY: Fields<Capability> = {
+  name: text,
+  tools: listOf(anything),
+  middleware: listOf(middleware),
+  prompt: listOf(fieldsOf(SECTION)),
+  compaction: callable,
+  review: callable,
+  allow: listOf(text),
+  agents: listOf(anything),
+}
+
+/** It may have methods of its own, for whoever made it: `close()` of a capability with connections. */
+const capability: Check = (value, path) => {
+  if (!isObject(value)) return `${path} must be a capability: an object with a name`
+  const given = Object.entries(value).filter(
+    ([name, it]) => Object.hasOwn(CAPABILITY, name) || typeof it !== 'function',
+  )
+  return text(value.name, `${path}.name`) ?? fieldsOf(CAPABILITY)(Object.fromEntries(given), path)
+}
+
+export const AGENT = {
+  name: anything,
+  version: text,
+  model: anything,
+  instructions: anyText,
+  tools: listOf(anything),
+  capabilities: listOf(capability),
+  mode: oneOf(...MODES),
+  allow: listOf(text),
+  ask: listOf(text),
+  deny: listOf(text),
+  middleware: listOf(middleware),
+  limits: fieldsOf(LIMITS),
+  temperature: notNegative,
+  maxOutputTokens: count,
+}

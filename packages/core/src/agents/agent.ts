@@ -1,0 +1,149 @@
+import { hash } from 'node:crypto'
+import { checkFields, type Fields } from '../checks/fields.ts'
+import { OxbowError } from '../errors.ts'
+import { assertId } from '../journal/ids.ts'
+import type { Model } from '../model.ts'
+import type { Mode, Policy } from '../permissions/gate.ts'
+import { checkRule, parseRule, type Rule } from '../permissions/rules.ts'
+import { readArtifact } from '../tools/artifacts.ts'
+import type { RuleKind, Tool } from '../tools/tool.ts'
+import { AGENT } from './agent-fields.ts'
+import type { Agent, AgentLimits, AgentParts } from './agent-type.ts'
+import type { Capability } from './capability.ts'
+import { compose, type Middleware } from './middleware.ts'
+import { partsOf } from './part.ts'
+import { prompt } from './prompt.ts'
+import type { Reviewer } from './reviewer.ts'
+
+export type { Agent, AgentLimits, AgentParts }
+
+export const DEFAULT_LIMITS: AgentLimits = {
+  maxSteps: 10,
+  outputAttempts: 3,
+  maxRecoveries: 5,
+  totalTimeoutMs: 10 * 60_000,
+  idleTimeoutMs: 2 * 60_000,
+  parallelReads: 4,
+  maxResultLength: 16_000,
+  approvalTimeoutMs: 7 * 24 * 3_600_000,
+  stateTimeoutsMs: {},
+  whenDenied: 'tell',
+  budget: {},
+}
+
+export interface AgentDefinition {
+  readonly name: string
+  /** Recorded with each turn. Default: a digest of the definition. */
+  readonly version?: string
+  readonly model: Model
+  readonly instructions: string
+  readonly tools?: readonly Tool[]
+  /** Bundles of tools, prompt sections and hooks. Their middleware runs inside the agent's own. */
+  readonly capabilities?: readonly Capability[]
+  /** How calls are judged that no rule speaks of. Default `default`: what only reads runs, the rest asks. */
+  readonly mode?: Mode
+  /** Rules, as `tool`, `prefix*` or `tool(pattern)`. Deny is stronger than ask, ask than allow. */
+  readonly allow?: readonly string[]
+  readonly ask?: readonly string[]
+  readonly deny?: readonly string[]
+  readonly middleware?: readonly Middleware[]
+  readonly limits?: Partial<AgentLimits>
+  readonly temperature?: number
+  readonly maxOutputTokens?: number
+}
+
+/**
+ * Defines an agent. An agent with tools whose results may be long also gets `read_artifact`, for pages of those that were too long to show.
+ *
+ * @throws OxbowError `agent_invalid`, naming the field; `rule_invalid` for a rule that could match nothing
+ */
+export function agent(definition: AgentDefinition): Agent {
+  const { name, model, instructions, mode = 'default', capabilities = [] } = definition
+  assertId(name, 'agent name')
+  checkFields(definition, AGENT satisfies Fields<AgentDefinition>, (what) => invalid(name, what))
+  // For callers without a compiler.
+  if (typeof model?.generate !== 'function')
+    throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')
+  if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
+  const own = partsOf(definition.tools, capabilities, (it) => it.tools)
+  const parts: AgentParts = {
+    tools: own.some(({ it }) => !it?.shortResults) ? [...own, { from: undefined, it: readArtifact }] : own,
+    prompt: partsOf(undefined, capabilities, (it) => it.prompt),
+    allow: partsOf(definition.allow, capabilities, (it) => it.allow),
+    middleware: partsOf(definition.middleware, capabilities, (it) => it.middleware),
+  }
+  const tools = new Map<string, Tool>()
+  for (const { it: tool, from } of parts.tools) {
+    if (tool?.jsonSchema === undefined)
+      throw invalid(name, `${of(from)}tools must be made with tool() or externalTool()`)
+    if (tools.has(tool.name)) {
+      const first = parts.tools.find((it) => it.it.name === tool.name)?.from ?? 'the agent'
+      throw invalid(name, `two tools are named ${tool.name}: one of ${first}, one of ${from ?? 'the agent'}`)
+    }
+    tools.set(tool.name, tool)
+  }
+  const rules = (kind: RuleKind, texts: readonly string[] = []): Rule[] =>
+    texts.map((text) => {
+      const rule = parseRule(text)
+      checkRule(rule, kind, [...tools.values()])
+      return rule
+    })
+  const { ask, deny } = definition
+  const allow = parts.allow.map((it) => it.it)
+  const policy: Policy = { mode, allow: rules('allow', allow), ask: rules('ask', ask), deny: rules('deny', deny) }
+
+  const given = Object.entries(definition.limits ?? {}).filter(([, it]) => it !== undefined)
+  const limits: AgentLimits = { ...DEFAULT_LIMITS, ...Object.fromEntries(given) }
+
+  const specs = [...tools.values()].map((tool) => ({
+    name: tool.name,
+    description: tool.description,
+    input: tool.jsonSchema,
+  }))
+  const compactions = partsOf(undefined, capabilities, (it) => it.compaction && [it.compaction])
+  if (compactions.length > 1)
+    throw invalid(name, `two capabilities compact: ${compactions.map((it) => it.from).join(', ')}`)
+  const sections = parts.prompt.map((it) => it.it)
+  const texts = sections.map((it) => (typeof it.text === 'string' ? it.text : it.title))
+  const { temperature, maxOutputTokens } = definition
+  const compactor = compactions[0]?.it({ name, model, instructions, tools: specs, maxOutputTokens })
+  return {
+    name,
+    version:
+      definition.version ??
+      hash('sha256', JSON.stringify([name, model.id, instructions, texts, specs, mode, allow, ask, deny])).slice(0, 12),
+    model,
+    instructions,
+    prompt: prompt(instructions, sections),
+    tools,
+    specs,
+    policy,
+    hooks: compose(parts.middleware.map((it) => it.it)),
+    limits,
+    compactor,
+    review: reviewerOf(capabilities),
+    agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.it),
+    parts,
+    sampling: {
+      ...(temperature !== undefined && { temperature }),
+      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    },
+  }
+}
+
+/** The first finding counts. */
+function reviewerOf(capabilities: readonly Capability[]): Reviewer | undefined {
+  const reviewers = capabilities.flatMap((it) => it.review ?? [])
+  if (reviewers.length === 0) return undefined
+  return (answer) => {
+    for (const review of reviewers) {
+      const finding = review(answer)
+      if (finding !== undefined) return finding
+    }
+    return undefined
+  }
+}
+
+const of = (capability: string | undefined): string => (capability === undefined ? '' : `${capability}: `)
+
+const invalid = (name: string, what: string) => new OxbowError('agent_invalid', `agent ${name}: ${what}`)

@@ -1,0 +1,37 @@
+// The border to what looks at the last answer of a turn before the turn ends with it. `knowledge()` of @oxbow/harness is one.
+import type { Message } from '../events/types.ts'
+import type { Slots } from '../journal/slots.ts'
+import type { SessionState } from '../journal/state.ts'
+
+export interface Reviewed {
+  /** The answer; of a structured one its JSON. */
+  readonly text: string
+  /** The session's slots: see `slotValue`. */
+  readonly slots: Slots
+  /** What sessions of agents below that have ended have handed up of their slots: see `handsUp` of `slot`. */
+  readonly below: readonly Slots[]
+  /** The conversation, with the answer. */
+  readonly messages: readonly Message[]
+}
+
+/** What is wrong with an answer. */
+export interface Finding {
+  /** Such as `citation_unknown`. */
+  readonly code: string
+  /** For people; safe to show. */
+  readonly message: string
+  /** The places in question, as they stand in the answer. */
+  readonly items: readonly string[]
+  /** For the model, which may answer once more: what is wrong, and how to mend it. */
+  readonly correction: string
+}
+
+/** Undefined: nothing is wrong. Pure, and asked once for each answer. */
+export type Reviewer = (answer: Reviewed) => Finding | undefined
+
+export const reviewed = (text: string, { slots, below, messages }: SessionState): Reviewed => ({
+  text,
+  slots,
+  below: Object.values(below).flat(),
+  messages,
+})

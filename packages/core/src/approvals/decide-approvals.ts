@@ -1,0 +1,152 @@
+// What people decide in one session: stored for the call that asked, or handed to the child on whose behalf it asks.
+import { type Answer, answerAbove, answerLate } from '../children/rise.ts'
+import type { EngineInside } from '../engine-internals.ts'
+import { OxbowError } from '../errors.ts'
+import type { Event, Principal } from '../events/types.ts'
+import type { Build, SessionLog } from '../journal/session-log.ts'
+import type { SessionState } from '../journal/state.ts'
+import { remember } from '../permissions/remembered.ts'
+import type { SessionKey } from '../ports.ts'
+import {
+  type ApprovalDecision,
+  checkDecision,
+  type Deciding,
+  expired,
+  type ReadDecision,
+  readDecision,
+  resolveApproval,
+} from './decision.ts'
+
+/** Which approval is meant, and what somebody decides. */
+export interface NamedDecision {
+  readonly approvalId: string
+  readonly decision: ApprovalDecision
+}
+
+interface Read {
+  readonly approvalId: string
+  readonly decision: ReadDecision
+}
+
+interface Decided {
+  readonly turnId: string
+  readonly accepted: 'started'
+  readonly after: number
+}
+
+export interface Decisions {
+  /** @throws OxbowError as `Session.decideAll` */
+  decide(all: readonly NamedDecision[], principal: Principal): Promise<Decided>
+  /** @throws OxbowError as `Session.decide` */
+  check(one: NamedDecision, principal: Principal): Promise<void>
+}
+
+export function decisionsIn(
+  engine: EngineInside,
+  key: SessionKey,
+  place: {
+    current<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T>
+    bring<T>(build: Build<T>): Promise<T>
+    /** The same of a session below this one. */
+    child(session: string): {
+      decide(all: readonly NamedDecision[], principal: Principal): Promise<unknown>
+      check: Decisions['check']
+    }
+  },
+): Decisions {
+  const { current, bring, child } = place
+
+  const deciding = ({ agent }: SessionState, { approvalId, decision }: Read, principal: Principal): Deciding => ({
+    approvalId,
+    decision,
+    principal,
+    agent: () => engine.agent(agent),
+  })
+
+  const originOf = ({ turn }: SessionState, approvalId: string): Event<'approval.requested'>['origin'] =>
+    turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested.origin
+
+  /** As it would be stored. `late`: its time is over, which is stored instead. */
+  const checked = (read: Read, principal: Principal): Promise<Read & { readonly late: boolean }> =>
+    current(async ({ state }) => {
+      const origin = originOf(state, read.approvalId)
+      if (origin === undefined) return { ...read, ...(await checkDecision(state, deciding(state, read, principal))) }
+      await child(origin.session).check({ approvalId: origin.approvalId, decision: read.decision }, principal)
+      return { ...read, late: false }
+    })
+
+  /** In one append. Undefined: the time of the only one was over. */
+  async function store(own: readonly Read[], principal: Principal): Promise<Decided | undefined> {
+    const { turn } = await current(({ state }) => state)
+    const submitted = await bring((draft): Decided | undefined => {
+      const after = draft.state.seq
+      const turns = own.map((it) => resolveApproval(draft, deciding(draft.state, it, principal)))
+      const [turnId] = turns
+      if (own.length > 1 && turns.includes(undefined)) throw expired()
+      return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
+    })
+    for (const { approvalId, decision } of own) {
+      const { reason, arguments: edited } = decision
+      const answer: Answer =
+        submitted === undefined
+          ? { verdict: 'expired' }
+          : {
+              verdict: decision.verdict,
+              principal,
+              ...(reason !== undefined && { reason }),
+              ...(edited !== undefined && { arguments: { ...edited } }),
+            }
+      await answerAbove(engine, key, turn?.delegation, { session: key.session, approvalId }, answer)
+      // It has been decided: should this fail, whoever runs the call does it again before that.
+      if (submitted !== undefined)
+        await remember(engine.files, key.tenant, turn!.principal, { ...decision, principal }).catch(() => {})
+    }
+    return submitted
+  }
+
+  /** The child decides, with all that can be said there; what was asked on its behalf is answered with it. */
+  async function hand({ approvalId, decision }: Read, principal: Principal): Promise<Decided> {
+    const { origin, ...here } = await current(({ state }) => ({
+      origin: originOf(state, approvalId)!,
+      turnId: state.turn!.turnId,
+      after: state.seq,
+      accepted: 'started' as const,
+    }))
+    try {
+      await child(origin.session).decide([{ approvalId: origin.approvalId, decision }], principal)
+    } catch (error) {
+      // It may have been decided there already, and the answer not have come here.
+      await current((log) => answerLate(engine, log))
+      throw error
+    }
+    return here
+  }
+
+  return {
+    async decide(all, principal) {
+      const read = all.map(({ approvalId, decision }): Read => ({ approvalId, decision: readDecision(decision) }))
+      const ids = read.map((it) => it.approvalId)
+      const twice = ids.find((it, index) => ids.indexOf(it) !== index)
+      if (ids.length === 0 || twice !== undefined)
+        throw new OxbowError(
+          'decision_invalid',
+          `${twice === undefined ? 'There is no decision' : `Two decisions are about ${twice}`}. Nothing has been decided.`,
+        )
+      const rising = await current(({ state }) => ids.filter((it) => originOf(state, it) !== undefined))
+      // Where it arose it is checked, too, and if it is decided there already, the answer comes here.
+      if (read.length === 1 && rising.length === 1) return hand(read[0]!, principal)
+      const fit = []
+      for (const it of read) fit.push(await checked(it, principal))
+      if (fit.length > 1 && fit.some((it) => it.late)) throw expired()
+      const own = fit.filter((it) => !rising.includes(it.approvalId))
+      const stored = own.length === 0 ? undefined : await store(own, principal)
+      if (own.length > 0 && stored === undefined) throw expired()
+      const handed: Decided[] = []
+      for (const it of fit.filter((one) => rising.includes(one.approvalId))) handed.push(await hand(it, principal))
+      return stored ?? handed[0]!
+    },
+    async check({ approvalId, decision }, principal) {
+      if ((await checked({ approvalId, decision: readDecision(decision) }, principal)).late) throw expired()
+    },
+  }
+}

@@ -1,0 +1,210 @@
+// A person decides on an approval: what they may say, and what is stored of it.
+import type { Agent } from '../agents/agent.ts'
+import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
+import { checkFields, type Fields } from '../checks/fields.ts'
+import { OxbowError } from '../errors.ts'
+import type { Event, Principal } from '../events/types.ts'
+import type { Draft } from '../journal/session-log.ts'
+import type { SessionState, TurnState } from '../journal/state.ts'
+import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from '../permissions/gate.ts'
+import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
+import { DECISION } from '../session/option-fields.ts'
+import { parseArguments } from '../tools/arguments.ts'
+import type { Tool } from '../tools/tool.ts'
+
+export interface ApprovalDecision {
+  readonly verdict: 'approved' | 'denied'
+  readonly reason?: string
+  /** Instead of the arguments that the model gave. */
+  readonly arguments?: Readonly<Record<string, unknown>>
+  /** Accept a rule (one of the suggestions, or a narrower one) for calls like this one from now on. */
+  readonly remember?: {
+    readonly rule: string
+    /** `project`: for everybody of the tenant. A principal with permissions needs `oxbow:admin` among them. */
+    readonly scope: 'session' | 'user' | 'project'
+    /** Milliseconds since 1970, or a time as ISO 8601 writes it; in the future. Default: for good. */
+    readonly expiresAt?: number | string
+  }
+}
+
+type Remember = Omit<NonNullable<ApprovalDecision['remember']>, 'expiresAt'> & {
+  readonly expiresAt?: number
+  /** Of the tool; known when the decision has been checked. */
+  readonly origin?: string
+}
+
+/** A decision that has been read: with all that is in it known, and times as numbers. */
+export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
+  readonly remember?: Remember
+}
+
+/**
+ * What somebody has decided. Whatever cannot be understood decides nothing: it must never count as a yes.
+ *
+ * @throws OxbowError `decision_invalid`, `rule_invalid`
+ */
+export function readDecision(given: ApprovalDecision): ReadDecision {
+  checkFields(given, DECISION satisfies Fields<ApprovalDecision>, unclear)
+  const { verdict, reason, arguments: edited, remember } = given
+  if (verdict !== 'approved' && verdict !== 'denied')
+    throw unclear(`verdict must be "approved" or "denied"; got ${JSON.stringify(verdict) ?? 'nothing'}`)
+  if (verdict === 'denied' && edited !== undefined) throw unclear('a refusal has no arguments: nothing would run')
+  if (verdict === 'denied' && remember !== undefined)
+    throw unclear('a refusal remembers nothing: a remembered rule lets calls run')
+  return {
+    verdict,
+    ...(reason !== undefined && { reason }),
+    ...(edited !== undefined && { arguments: edited }),
+    ...(remember !== undefined && { remember: readRule(remember) }),
+  }
+}
+
+const unclear = (what: string) => new OxbowError('decision_invalid', `${what}. Nothing has been decided.`)
+
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
+
+function readRule({ rule, scope, expiresAt }: NonNullable<ApprovalDecision['remember']>): Remember {
+  if (rule === undefined || scope === undefined) throw unclear('remember needs a rule and a scope')
+  if (expiresAt === undefined) return { rule, scope }
+  const at = typeof expiresAt === 'string' && ISO.test(expiresAt) ? Date.parse(expiresAt) : expiresAt
+  if (typeof at !== 'number' || !Number.isSafeInteger(at) || at <= Date.now())
+    throw new OxbowError(
+      'rule_invalid',
+      `remember.expiresAt must be a time to come, in milliseconds since 1970 or as ISO 8601 (2030-01-31T12:00:00Z); got ${JSON.stringify(expiresAt)}. Nothing has been decided.`,
+    )
+  return { rule, scope, expiresAt: at }
+}
+
+export interface Deciding {
+  readonly approvalId: string
+  readonly decision: ReadDecision
+  readonly principal: Principal
+  /** The session's agent. @throws OxbowError when it is not known here */
+  agent(): Agent
+}
+
+/** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
+function openApproval(
+  state: SessionState,
+  { approvalId, decision, principal }: Deciding,
+): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
+  const { turn } = state
+  const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+  const approval = call?.approval
+  if (turn === undefined || approval === undefined)
+    throw new OxbowError('unknown_approval', `No approval ${JSON.stringify(approvalId)} is waiting in this session.`)
+  const { requested, resolved, attempt } = approval
+  if (resolved !== undefined || call?.finished !== undefined)
+    throw new OxbowError('approval_resolved', 'This approval has been decided already.', {
+      details: { verdict: resolved?.verdict },
+    })
+  if (!mayDecide(requested, principal, turn.principal))
+    throw new OxbowError(
+      'approval_forbidden',
+      requested.approver === undefined
+        ? `Only ${turn.principal.user}, who asked for it, may decide on this.`
+        : `Deciding on this needs the permission ${requested.approver}.`,
+    )
+  if (requested.expiresAt <= Date.now()) return { turn, requested, late: true }
+  const { arguments: edited, remember: rule } = decision
+  if (rule?.scope === 'project' && !mayShareRules(principal))
+    throw new OxbowError(
+      'approval_forbidden',
+      `A rule for the whole project needs the permission ${ADMIN}. Accept it for the session or the user.`,
+    )
+  if (attempt !== undefined && (rule !== undefined || edited !== undefined))
+    throw new OxbowError('decision_invalid', 'The tool asks while it works: approve or refuse, without more.')
+  return { turn, requested, late: false }
+}
+
+/**
+ * What would be stored: the decision, with edited arguments coerced, validated and judged. They are judged again when they
+ * are used; here whoever edits learns of a mistake, and the approval stays open.
+ *
+ * @throws OxbowError as `Session.decide`
+ */
+export async function checkDecision(
+  state: SessionState,
+  deciding: Deciding,
+): Promise<{ decision: ReadDecision; late: boolean }> {
+  const { turn, requested, late } = openApproval(state, deciding)
+  const { decision } = deciding
+  const { arguments: edited, remember: rule } = decision
+  if (late || (edited === undefined && rule === undefined)) return { decision, late }
+  const agent = deciding.agent()
+  const tool = agent.tools.get(requested.tool)
+  if (tool === undefined)
+    throw new OxbowError('decision_invalid', `${requested.tool} does not exist any more: the call can only be refused.`)
+  const parsed = edited === undefined ? requested : await checkEdited(edited, tool)
+  const call = { tool, arguments: parsed.arguments, principal: turn.principal, policy: policyOf(agent.policy, turn) }
+  const denied = edited === undefined ? undefined : await denialOf(call)
+  if (denied !== undefined)
+    throw new OxbowError(
+      'arguments_denied',
+      `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing has been decided.`,
+    )
+  if (rule !== undefined) await checkRemembered(rule, call)
+  const { origin } = tool
+  return {
+    decision: {
+      ...decision,
+      ...('given' in parsed && { arguments: parsed.given }),
+      ...(rule !== undefined && { remember: { ...rule, ...(origin !== undefined && { origin }) } }),
+    },
+    late,
+  }
+}
+
+async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool) {
+  const parsed = await parseArguments(JSON.stringify(edited), tool)
+  if (parsed.ok) return parsed
+  throw new OxbowError(
+    'arguments_invalid',
+    `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing has been decided.`,
+  )
+}
+
+/**
+ * Stores a decision that `checkDecision` gave. Returns its turn, or undefined when its time was over, which is stored instead.
+ *
+ * @throws OxbowError when somebody was quicker
+ */
+export function resolveApproval(draft: Draft, deciding: Deciding): string | undefined {
+  const { turn, late } = openApproval(draft.state, deciding)
+  const { approvalId, decision, principal } = deciding
+  const { turnId } = turn
+  if (late) {
+    draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
+    return undefined
+  }
+  const { verdict, reason, arguments: edited, remember: rule } = decision
+  draft.add({
+    type: 'approval.resolved',
+    turnId,
+    approvalId,
+    verdict,
+    principal,
+    ...(reason !== undefined && { reason }),
+    ...(edited !== undefined && { arguments: { ...edited } }),
+    ...(rule !== undefined && { remember: { ...rule } }),
+  })
+  return turnId
+}
+
+export const expired = (): OxbowError =>
+  new OxbowError('approval_expired', 'The time to decide on this has run out.', { details: { verdict: 'expired' } })
+
+/** A rule may be accepted only if it covers what is approved, no more tools than its own, and will let such calls run. */
+async function checkRemembered({ rule: text, scope }: Remember, call: GateRequest): Promise<void> {
+  const invalid = (what: string) =>
+    new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}. Nothing has been decided.`)
+  const { tool, policy } = call
+  const rule = parseRule(text)
+  if (rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, call.arguments)))
+    throw invalid(`it does not cover this call of ${tool.name}`)
+  const { decision, rule: stronger } = await authorise({ ...call, policy: withRemembered(policy, ...as(scope, rule)) })
+  if (decision !== 'allow') throw invalid(`it could not let such a call run, because ${stronger} is stronger`)
+}
+
+const as = (scope: Remember['scope'], rule: Rule): [Rule[], Rule[]] =>
+  scope === 'session' ? [[rule], []] : [[], [rule]]

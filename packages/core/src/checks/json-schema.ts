@@ -1,0 +1,83 @@
+// JSON Schema and Standard Schema. ajv is loaded when the first schema is compiled, not when core is imported.
+import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { OxbowError } from '../errors.ts'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** A schema library's object (zod, valibot, arktype …) that can also tell its JSON Schema, or JSON Schema itself. */
+export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema
+
+export type SchemaOutput<S> = S extends StandardSchemaV1<unknown, infer Output> ? Output : Record<string, unknown>
+
+export const isStandardSchema = (schema: Schema): schema is StandardSchemaV1 => '~standard' in schema
+
+/** @throws OxbowError `schema_unsupported` when a schema library's object cannot tell its JSON Schema */
+export function toJsonSchema(schema: Schema, where: string): JsonSchema {
+  if (!isStandardSchema(schema)) return schema
+  const standard = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
+  if (standard.jsonSchema === undefined)
+    throw new OxbowError(
+      'schema_unsupported',
+      `${where}: this ${standard.vendor} schema cannot tell its JSON Schema. ` +
+        `Wrap it with the library's Standard JSON Schema adapter (valibot: toStandardJsonSchema from @valibot/to-json-schema), or give JSON Schema.`,
+    )
+  const { $schema: _, ...json } = standard.jsonSchema.input({ target: 'draft-2020-12' })
+  return json
+}
+
+type Compile = (schema: JsonSchema) => ValidateFunction
+
+let compiler: Promise<Compile> | undefined
+const compiled = new WeakMap<JsonSchema, ValidateFunction>()
+/** By their text, because the schema of a structured answer is another object in every turn. Oldest first. */
+const byText = new Map<string, ValidateFunction>()
+const MAX_KEPT = 200
+
+/** The shared ajv (2020-12), with validators cached per schema object. */
+export async function validatorFor(schema: JsonSchema, where: string): Promise<ValidateFunction> {
+  const known = compiled.get(schema)
+  if (known !== undefined) return known
+  compiler ??= loadAjv()
+  const compile = await compiler
+  try {
+    const text = JSON.stringify(schema)
+    const validate = byText.get(text) ?? compile(schema)
+    byText.delete(text)
+    byText.set(text, validate)
+    if (byText.size > MAX_KEPT) byText.delete(byText.keys().next().value!)
+    compiled.set(schema, validate)
+    return validate
+  } catch (cause) {
+    throw new OxbowError('schema_invalid', `${where}: not a valid JSON Schema: ${(cause as Error).message}`, { cause })
+  }
+}
+
+async function loadAjv(): Promise<Compile> {
+  const [{ Ajv2020 }, formats] = await Promise.all([import('ajv/dist/2020.js'), import('ajv-formats')])
+  // Schemas of others may name formats that nobody knows: not checked, and nothing to print.
+  const options = { strict: false, allErrors: true, validateSchema: true, logger: false } as const
+  const ajv = new Ajv2020(options)
+  // ajv-formats is CommonJS: its function is the default export of the default export.
+  const addFormats = formats.default as unknown as (target: unknown) => void
+  addFormats(ajv)
+  // `$schema` is dropped because authors write other drafts' addresses above schemas that 2020-12 reads as well.
+  return ({ $schema: _, ...schema }) => {
+    try {
+      return ajv.compile(schema)
+    } finally {
+      // ajv would hold on to every schema that it has ever seen.
+      ajv.removeSchema(schema)
+    }
+  }
+}
+
+/** The errors of a validator, as one line that a model can act upon. */
+export function describeErrors(validate: ValidateFunction): string {
+  const lines = (validate.errors ?? []).map(({ instancePath, message, params }) => {
+    const detail = 'allowedValues' in params ? ` (${JSON.stringify(params.allowedValues)})` : ''
+    const extra = 'additionalProperty' in params ? ` (${JSON.stringify(params.additionalProperty)})` : ''
+    return `${instancePath === '' ? 'the object' : instancePath.slice(1).replaceAll('/', '.')} ${message ?? 'is wrong'}${detail}${extra}`
+  })
+  return [...new Set(lines)].slice(0, 8).join('; ')
+}

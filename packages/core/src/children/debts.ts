@@ -1,0 +1,136 @@
+// What sessions of a tree owe each other: results go up, stops go down. Each of these is repeated until the journals say
+// that it is done, by whatever process looks at the session next.
+
+import type { EngineInside } from '../engine-internals.ts'
+import type { Event } from '../events/types.ts'
+import { mustStop } from '../journal/deadlines.ts'
+import type { SessionLog } from '../journal/session-log.ts'
+import type { Slots } from '../journal/slots.ts'
+import {
+  type ChildRecord,
+  findTurn,
+  nothingSpent,
+  type SessionState,
+  type TurnState,
+  type Undelivered,
+} from '../journal/state.ts'
+import type { SessionKey } from '../ports.ts'
+import { endOf } from './hand-off.ts'
+import { answerLate } from './rise.ts'
+
+export async function tend(engine: EngineInside, log: SessionLog): Promise<void> {
+  await answerLate(engine, log)
+  for (const it of log.state.children) if (mustStop(it)) await stopChild(engine, log, it)
+  // A child ends after all below it, so that its end tells all and nothing comes after it.
+  for (const it of log.state.undelivered)
+    if (!log.state.children.some((child) => child.turnId === it.turnId && child.closed === undefined))
+      await deliver(engine, log, it)
+}
+
+async function deliver(engine: EngineInside, log: SessionLog, { turnId, delegation }: Undelivered): Promise<void> {
+  const parent = delegation.ancestors.at(-1)!
+  const events = await turnEvents(log, turnId)
+  const { session } = log.key
+  await engine.using({ ...log.key, session: parent.session }, async (above) => {
+    await above.catchUp()
+    await above.append((draft) => {
+      const record = draft.state.children.find((it) => it.childTurnId === turnId)
+      const left = log.state.undelivered.find((it) => it.turnId === turnId)
+      if (record === undefined || record.closed !== undefined || left === undefined) return
+      const { status, text } = endOf(record.agent, session, turnId, events)
+      const slots = handedUp(log.state)
+      const told = record.background && record.stopped === undefined
+      draft.add({
+        type: 'child.closed',
+        turnId: record.turnId,
+        callId: record.callId,
+        session,
+        agent: record.agent,
+        childTurnId: turnId,
+        status,
+        text,
+        spent: left.spent,
+        ...(slots.length > 0 && { slots }),
+        ...(told && { input: [{ type: 'text', text }] }),
+      })
+    })
+    engine.faultPoint?.('child.closed')
+    await log.append((draft) => {
+      if (draft.state.undelivered.some((it) => it.turnId === turnId)) draft.add({ type: 'result.delivered', turnId })
+    })
+    await tend(engine, above)
+    engine.attend(above)
+  })
+}
+
+/** Of this session, and of all below it: who reads what it hands over may have to know where that comes from. */
+function handedUp({ slots, handsUp, below }: SessionState): Slots[] {
+  const own = Object.fromEntries(handsUp.map((name) => [name, slots[name]]))
+  return [...(handsUp.length > 0 ? [own] : []), ...Object.values(below).flat()]
+}
+
+export async function stopChild(engine: EngineInside, log: SessionLog, record: ChildRecord): Promise<void> {
+  const { session, childTurnId } = record
+  const known = await engine.using({ ...log.key, session }, async (child) => {
+    await child.catchUp()
+    const found = findTurn(child.state, childTurnId)
+    if (found === undefined || found.ended) return found !== undefined
+    await child.append((draft) => {
+      const { turn, queue } = draft.state
+      const open = turn?.turnId === childTurnId ? turn : queue.find((it) => it.started.turnId === childTurnId)
+      if (open === undefined || open.interrupt !== undefined) return
+      const reason = `${log.state.agent}, which gave the task, was stopped`
+      draft.add({ type: 'interrupt.requested', turnId: childTurnId, principal: userOf(log.key), reason })
+    })
+    engine.attend(child)
+    return true
+  })
+  if (!known) await closeUnborn(log, record)
+}
+
+/** The task was never given: the process died, or the turn was stopped, between the two. Who gives it late finds it closed. */
+const closeUnborn = (log: SessionLog, { childTurnId }: ChildRecord): Promise<void> =>
+  log.append((draft) => {
+    const record = draft.state.children.find((it) => it.childTurnId === childTurnId)
+    if (record === undefined || record.closed !== undefined) return
+    const { turnId, callId, session, agent } = record
+    const text = `The agent ${agent} (${session}) was stopped before it began.`
+    const facts = { turnId, callId, session, agent, childTurnId, text }
+    draft.add({ type: 'child.closed', ...facts, status: 'cancelled', spent: nothingSpent })
+  })
+
+/** Answers questions of those above that came just when what they ask for was answered. */
+export async function settleAbove(engine: EngineInside, key: SessionKey, turn: TurnState): Promise<void> {
+  for (const { session } of (turn.delegation?.ancestors ?? []).toReversed())
+    await engine.using({ ...key, session }, async (log) => {
+      await log.catchUp()
+      await answerLate(engine, log)
+    })
+}
+
+/** Whether the parent still wants what this turn works for. */
+export async function isWanted(engine: EngineInside, key: SessionKey, turn: TurnState): Promise<boolean> {
+  const parent = turn.delegation?.ancestors.at(-1)
+  if (parent === undefined) return true
+  return engine.using({ ...key, session: parent.session }, async (log) => {
+    await log.catchUp()
+    const record = log.state.children.find((it) => it.childTurnId === turn.turnId)
+    return record !== undefined && record.stopped === undefined && record.closed === undefined
+  })
+}
+
+export async function turnEvents(log: SessionLog, turnId: string): Promise<Event[]> {
+  const known = findTurn(log.state, turnId)
+  if (known === undefined) return []
+  const events: Event[] = []
+  // Children may end after the turn that has started them.
+  for (let seq = known.startedSeq - 1; seq < log.state.seq; ) {
+    const page = await log.read(seq)
+    if (page.length === 0) break
+    events.push(...page)
+    seq = page.at(-1)!.seq
+  }
+  return events.filter((it) => it.type !== 'session.opened' && it.turnId === turnId)
+}
+
+export const userOf = ({ tenant, user }: SessionKey) => ({ tenant, user })

@@ -1,0 +1,35 @@
+// What the parts of an engine need of it.
+import type { Agent } from './agents/agent-type.ts'
+import type { JsonSchema } from './checks/json-schema.ts'
+import type { Delegation, Principal } from './events/types.ts'
+import type { FaultPoint, SessionLog } from './journal/session-log.ts'
+import type { Files, SessionKey } from './ports.ts'
+
+export interface GivenTask {
+  readonly key: SessionKey
+  readonly agent: string
+  readonly turnId: string
+  readonly task: string
+  readonly output: JsonSchema
+  readonly principal: Principal
+  readonly attributes: Readonly<Record<string, unknown>>
+  readonly delegation: Delegation
+}
+
+export interface EngineInside {
+  agent(name: string): Agent
+  /** Gives `work` the session's log, loaded, and keeps it in memory for that long. */
+  using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
+  /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
+  attend(log: SessionLog, claimed?: { epoch: number }): void
+  /** Gives a child its task; again, it is the same task. Resolves with where in its journal that begins. */
+  give(task: GivenTask): Promise<{ readonly after: number }>
+  readonly worker: string
+  /** Makes this worker known as alive, once; before its first claim is stored. */
+  announce(): Promise<unknown>
+  readonly files: Files
+  readonly faultPoint: FaultPoint | undefined
+  readonly stopping: boolean
+  /** Tasks of children that are shown to those who follow their parents. */
+  readonly shown: Set<string>
+}

@@ -1,0 +1,31 @@
+// What a person said when they let a call run: the model and whoever asked must not take it for the call that was asked for.
+
+import type { InputBlock, ResultBlock } from '../events/types.ts'
+import { withoutSecrets } from './audit.ts'
+import type { CallState } from './state.ts'
+
+export type Approved = NonNullable<ResultBlock['approval']>
+
+/** Undefined when nobody approved it, or when there is no more to say about it than that. */
+export function approvedWith({ approval }: Pick<CallState, 'approval'>): Approved | undefined {
+  // What another agent asked is told where it asked.
+  if (approval?.resolved?.verdict !== 'approved' || approval.requested.origin !== undefined) return undefined
+  const { reason, arguments: given, principal } = approval.resolved
+  if (reason === undefined && given === undefined) return undefined
+  return {
+    by: principal?.user ?? 'a person',
+    ...(reason !== undefined && { reason }),
+    ...(given !== undefined && { arguments: given }),
+  }
+}
+
+const MAX_ARGUMENTS = 4_000
+
+/** The same for the model, before the result of the call. Values that the tool calls secret stay out. */
+export function approvalNote({ by, reason, arguments: given }: Approved, secrets: readonly string[]): InputBlock {
+  const why = reason === undefined ? '' : ` Reason: ${reason}`
+  if (given === undefined) return { type: 'text', text: `[Approved by ${by}.${why}]` }
+  const json = JSON.stringify(withoutSecrets(given, secrets))
+  const ran = json.length > MAX_ARGUMENTS ? `${json.slice(0, MAX_ARGUMENTS)} …` : json
+  return { type: 'text', text: `[Approved by ${by}, with other arguments than yours: ${ran}.${why}]` }
+}

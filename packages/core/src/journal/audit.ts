@@ -1,0 +1,105 @@
+// The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the same
+// transaction as the event, so that it cannot be missing.
+import type { Event, Principal } from '../events/types.ts'
+import type { AuditRecord, SessionKey } from '../ports.ts'
+import type { CallState, SessionState } from './state.ts'
+
+/** Names of the arguments of a tool whose values must not be kept; undefined for a tool that is not known here. */
+export type SecretsOf = (agent: string, tool: string) => readonly string[] | undefined
+
+/** Characters that are kept of arguments that are no JSON object. */
+const MOST_UNREADABLE = 1_000
+
+/** The record of an event, from the state after it; undefined for events that the audit log does not hold. */
+export function auditOf(
+  key: SessionKey,
+  state: SessionState,
+  event: Event,
+  secretsOf: SecretsOf,
+): AuditRecord | undefined {
+  if (!isAudited(event)) return undefined
+  const { turn } = state
+  const call = turn?.calls.find((it) =>
+    event.type === 'approval.resolved'
+      ? it.approval?.requested.approvalId === event.approvalId
+      : it.callId === event.callId,
+  )
+  if (turn === undefined || call === undefined) return undefined
+  const { decided, approval } = call
+  const asked = event.type === 'approval.resolved' ? approval?.requested : undefined
+  // What another agent asks is about its tool, not about the one that waits for it.
+  const tool = asked?.tool ?? call.tool
+  const agent = asked?.origin?.agents.at(-1) ?? state.agent
+  const resolved = event.type === 'approval.resolved' ? event : approval?.resolved
+  return {
+    key,
+    seq: event.seq,
+    at: event.at,
+    event: event.type,
+    turnId: turn.turnId,
+    callId: call.callId,
+    tool,
+    principal: withoutCredential(turn.principal),
+    arguments: argumentsOf(call, event, secretsOf(agent, tool)),
+    decision: event.type === 'approval.resolved' ? event.verdict : decided?.decision,
+    rule: event.type === 'approval.resolved' ? approval?.requested.rule : decided?.rule,
+    reason: event.type === 'approval.resolved' ? event.reason : decided?.reason,
+    approver: resolved?.principal?.user,
+    ...(event.type === 'external.resolved' && { broughtBy: event.principal.user }),
+    ...(event.type === 'approval.resolved' && event.remember !== undefined && { remember: event.remember }),
+    operationId: call.started?.operationId,
+    status: event.type === 'call.finished' ? event.status : undefined,
+  }
+}
+
+const withoutCredential = ({ credential: _, ...principal }: Principal): Principal => principal
+
+type Audited = Event<AuditRecord['event']>
+
+const isAudited = (event: Event): event is Audited =>
+  event.type === 'call.decided' ||
+  event.type === 'approval.resolved' ||
+  event.type === 'external.resolved' ||
+  event.type === 'call.finished'
+
+function argumentsOf(
+  { decided, approval, arguments: written }: CallState,
+  event: Audited,
+  secrets: readonly string[] | undefined,
+): Readonly<Record<string, unknown>> {
+  // Which of them are secret is not known either.
+  if (secrets === undefined) return { hidden: REDACTED }
+  const judged =
+    event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments
+  return withoutSecrets(judged ?? asWritten(written, secrets), secrets)
+}
+
+/** A call that is refused before anybody judges it: its arguments may be anything. */
+function asWritten(text: string, secrets: readonly string[]): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+  } catch {
+    // Told as it is.
+  }
+  return { unreadable: secrets.length === 0 ? text.slice(0, MOST_UNREADABLE) : REDACTED }
+}
+
+const REDACTED = '[redacted]'
+
+/** A copy without the values of these names, wherever they stand. */
+export const withoutSecrets = (
+  given: Readonly<Record<string, unknown>>,
+  secrets: readonly string[],
+): Readonly<Record<string, unknown>> =>
+  secrets.length === 0
+    ? given
+    : Object.fromEntries(
+        Object.entries(given).map(([name, it]) => [name, secrets.includes(name) ? REDACTED : inside(it, secrets)]),
+      )
+
+function inside(value: unknown, secrets: readonly string[]): unknown {
+  if (Array.isArray(value)) return value.map((it) => inside(it, secrets))
+  if (typeof value !== 'object' || value === null) return value
+  return withoutSecrets(value as Record<string, unknown>, secrets)
+}

@@ -1,0 +1,45 @@
+import { hash, randomUUID } from 'node:crypto'
+import { OxbowError } from '../errors.ts'
+import type { SessionKey } from '../ports.ts'
+
+const ID = /^(?!\.+$)[A-Za-z0-9_.-]{1,64}$/
+
+/** The rule for every id that comes from outside. */
+export const isId = (value: unknown): value is string => typeof value === 'string' && ID.test(value)
+
+/** @throws OxbowError `invalid_id` */
+export function assertId(value: unknown, name: string): string {
+  if (isId(value)) return value
+  throw new OxbowError(
+    'invalid_id',
+    `${name} must be 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots; got ${JSON.stringify(value) ?? 'nothing'}`.slice(
+      0,
+      240,
+    ),
+  )
+}
+
+export const newId = (): string => randomUUID()
+
+/** Checks the three parts and fills the default tenant. */
+export function sessionKey(key: { tenant?: string | undefined; user: string; session: string }): SessionKey {
+  return {
+    tenant: assertId(key.tenant ?? 'default', 'tenant'),
+    user: assertId(key.user, 'user'),
+    session: assertId(key.session, 'session'),
+  }
+}
+
+/**
+ * The ids of one call. Both come from where the call stands, so that an answer that is made again after a crash meets the
+ * records of the first one; a model's own call ids change with every answer.
+ */
+export function callIds(
+  key: SessionKey,
+  turnId: string,
+  step: number,
+  position: number,
+): { callId: string; operationId: string } {
+  const digest = hash('sha256', JSON.stringify([key.tenant, key.user, key.session, turnId, step, position]))
+  return { callId: `call_${digest.slice(0, 20)}`, operationId: `op_${digest.slice(0, 40)}` }
+}

@@ -1,0 +1,81 @@
+// The answer that is being streamed: turns a model's fragments into deltas, and keeps them for who joins late.
+import type { Block, Delta } from '../events/types.ts'
+import type { ModelDelta } from '../model.ts'
+import type { SessionKey } from '../ports.ts'
+import { callIds } from './ids.ts'
+
+interface LiveBlock {
+  readonly type: 'text' | 'thinking' | 'call'
+  readonly callId: string
+  readonly tool: string
+  readonly parts: string[]
+  length: number
+}
+
+export interface LiveStep {
+  readonly turnId: string
+  readonly step: number
+  push(delta: ModelDelta): Delta
+  /** The step so far, each block in one fragment. */
+  soFar(): Delta[]
+  /** The text and the thinking so far: what people have seen of an answer that does not come to its end. */
+  blocks(): Block[]
+}
+
+export function liveStep(key: SessionKey, turnId: string, step: number): LiveStep {
+  const blocks: LiveBlock[] = []
+  let calls = 0
+
+  const open = (index: number, type: LiveBlock['type'], tool = ''): LiveBlock => {
+    const callId = type === 'call' ? callIds(key, turnId, step, calls++).callId : ''
+    const block: LiveBlock = { type, callId, tool, parts: [], length: 0 }
+    blocks[index] = block
+    return block
+  }
+
+  return {
+    turnId,
+    step,
+    push(delta) {
+      if (delta.type === 'call') {
+        const { callId } = open(delta.block, 'call', delta.tool)
+        return { type: 'call.delta', turnId, step, block: delta.block, callId, tool: delta.tool }
+      }
+      const type = delta.type === 'arguments' ? 'call' : delta.type
+      const block = blocks[delta.block] ?? open(delta.block, type)
+      const fragment = fragmentOf(block, turnId, step, delta.block, block.length, delta.text)
+      block.parts.push(delta.text)
+      block.length += delta.text.length
+      return fragment
+    },
+    soFar() {
+      return blocks.flatMap((block, index): Delta[] => {
+        // `blocks` may have holes: a driver opens blocks in any order.
+        if (block === undefined) return []
+        const text = block.parts.join('')
+        const fragment = fragmentOf(block, turnId, step, index, 0, text)
+        if (block.type !== 'call') return text === '' ? [] : [fragment]
+        const { callId, tool } = block
+        const opened: Delta = { type: 'call.delta', turnId, step, block: index, callId, tool }
+        return text === '' ? [opened] : [opened, fragment]
+      })
+    },
+    blocks: () =>
+      blocks.flatMap((block): Block[] =>
+        block === undefined || block.type === 'call' ? [] : [{ type: block.type, text: block.parts.join('') }],
+      ),
+  }
+}
+
+function fragmentOf(
+  block: LiveBlock,
+  turnId: string,
+  step: number,
+  index: number,
+  offset: number,
+  text: string,
+): Delta {
+  if (block.type === 'text') return { type: 'text.delta', turnId, step, block: index, offset, text }
+  if (block.type === 'thinking') return { type: 'thinking.delta', turnId, step, block: index, offset, text }
+  return { type: 'arguments.delta', turnId, step, block: index, callId: block.callId, offset, text }
+}

@@ -1,0 +1,105 @@
+import type { Event, Failure, Usage } from '../events/types.ts'
+import { noUsage } from '../model.ts'
+import { addUsage } from './state.ts'
+
+export interface PendingCall {
+  readonly callId: string
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** A call that waits for a person. */
+export type PendingApproval = Omit<Event<'approval.requested'>, 'type' | 'seq' | 'at' | 'turnId'>
+
+/** What a turn came to, or has come to so far. */
+export interface TurnResult {
+  readonly turnId: string
+  readonly status: 'running' | 'paused' | 'finished' | 'failed' | 'cancelled'
+  /** Why it ended or paused: `completed`, `max_steps`, `length`, `refusal`, `filtered`, `approval`, `external` … */
+  readonly reason: string
+  /** The text of the last answer. */
+  readonly text: string
+  /** The validated structured output, when one was asked for. */
+  readonly output: unknown
+  readonly error: Failure | undefined
+  readonly steps: number
+  readonly usage: Usage
+  /** External calls whose results the caller has to bring. */
+  readonly pending: readonly PendingCall[]
+  /** Calls that wait for somebody to approve or refuse them. */
+  readonly approvals: readonly PendingApproval[]
+}
+
+const start: TurnResult = {
+  turnId: '',
+  status: 'running',
+  reason: '',
+  text: '',
+  output: undefined,
+  error: undefined,
+  steps: 0,
+  usage: noUsage,
+  pending: [],
+  approvals: [],
+}
+
+/** Folds the events of one turn; events of other turns are passed over. */
+export function turnResult(turnId: string, events: readonly Event[]): TurnResult {
+  let result = newResult(turnId)
+  for (const event of events)
+    if (event.type !== 'session.opened' && event.turnId === turnId) result = resultAfter(result, event)
+  return result
+}
+
+/** Before anything has happened in the turn. */
+export const newResult = (turnId: string): TurnResult => ({ ...start, turnId })
+
+/** After an event of the turn. */
+export const resultAfter = (result: TurnResult, event: Event): TurnResult => ({ ...result, ...change(result, event) })
+
+function change(result: TurnResult, event: Event): Partial<TurnResult> {
+  switch (event.type) {
+    case 'turn.claimed':
+    case 'turn.released':
+    case 'interrupt.requested':
+      return { status: 'running', reason: '' }
+    case 'model.finished': {
+      const text = event.message.blocks.map((it) => (it.type === 'text' ? it.text : '')).join('')
+      return { text, steps: event.step, usage: addUsage(result.usage, event.usage) }
+    }
+    case 'context.compacted':
+      return event.usage === undefined ? {} : { usage: addUsage(result.usage, event.usage) }
+    case 'external.requested': {
+      const { callId, tool } = event
+      return { pending: [...result.pending, { callId, tool, arguments: event.arguments }] }
+    }
+    // Whatever ends a pause ends it here, and not only when a worker has come to it.
+    case 'external.resolved':
+      return { status: 'running', reason: '', pending: result.pending.filter((it) => it.callId !== event.callId) }
+    case 'call.finished':
+      return { pending: result.pending.filter((it) => it.callId !== event.callId) }
+    case 'approval.requested': {
+      const { type: _, seq: __, at: ___, turnId: ____, ...approval } = event
+      return { approvals: [...result.approvals, approval] }
+    }
+    case 'approval.resolved':
+      return {
+        status: 'running',
+        reason: '',
+        approvals: result.approvals.filter((it) => it.approvalId !== event.approvalId),
+      }
+    case 'turn.paused':
+      return { status: 'paused', reason: event.reason }
+    case 'turn.finished':
+      return { status: 'finished', reason: event.reason, output: event.output }
+    case 'turn.failed':
+      return { status: 'failed', reason: event.error.code, error: event.error }
+    case 'turn.cancelled':
+      return { status: 'cancelled', reason: event.reason }
+    default:
+      return {}
+  }
+}
+
+export const isEnd = (event: Event): boolean =>
+  event.type === 'turn.finished' || event.type === 'turn.failed' || event.type === 'turn.cancelled'

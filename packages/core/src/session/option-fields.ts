@@ -1,0 +1,97 @@
+// The options of the engine and of its sessions, with what may stand in them.
+import type { Agent } from '../agents/agent-type.ts'
+import {
+  anyText,
+  anything,
+  type Check,
+  callable,
+  checkFields,
+  count,
+  countOrNone,
+  type Fields,
+  fieldsOf,
+  isObject,
+  listOf,
+  object,
+  oneOf,
+  positive,
+  text,
+} from '../checks/fields.ts'
+import { OxbowError } from '../errors.ts'
+import type { Principal } from '../events/types.ts'
+import { MODES } from '../permissions/gate.ts'
+import type { SessionKey, SessionQuery } from '../ports.ts'
+import type { RunOptions } from './input.ts'
+
+const madeAgent: Check = (it, path) =>
+  (it as Agent | null)?.tools instanceof Map ? undefined : `${path} must be made with agent()`
+
+export const ENGINE = {
+  backend: anything,
+  agents: listOf(madeAgent),
+  onError: callable,
+  currentPrincipal: callable,
+  faultPoint: callable,
+  maxIdleSessions: countOrNone,
+}
+
+export const QUERY: Fields<SessionQuery> = {
+  tenant: text,
+  user: text,
+  status: oneOf('idle', 'running', 'waiting', 'parked', 'open'),
+  before: anything,
+  limit: count,
+  dueBy: anything,
+}
+
+/** Checked as ids where it is used. */
+export const SESSION: Fields<SessionKey> = { tenant: anything, user: anything, session: anything }
+
+const signal: Check = (it, path) => (it instanceof AbortSignal ? undefined : `${path} must be an AbortSignal`)
+
+/** Without its user nobody is meant; without its permissions somebody has fewer rights, never more. */
+const principal: Check = (value, path) =>
+  isObject(value) ? text(value.user, `${path}.user`) : `${path} must be an object that names at least the user`
+
+export const RUN: Fields<RunOptions> = {
+  turnId: anything,
+  whenBusy: oneOf('queue', 'steer', 'refuse'),
+  principal,
+  surface: text,
+  output: (it, path) => (['object', 'function'].includes(typeof it) ? undefined : `${path} must be a schema`),
+  maxSteps: count,
+  totalTimeoutMs: positive,
+  idleTimeoutMs: positive,
+  mode: oneOf(...MODES),
+  deny: listOf(text),
+  attributes: object,
+  failure: fieldsOf({ code: text, message: text, reference: text, retryable: anything }),
+  signal,
+}
+
+/** Who acts, as every method takes it that somebody may call for another. */
+export const BY: Fields<{ principal: Principal }> = { principal }
+export const STOP: Fields<{ turnId: string; reason: string; principal: Principal }> = {
+  turnId: text,
+  reason: anyText,
+  principal,
+}
+export const RESULT: Fields<{ status: string; content: unknown }> = {
+  status: oneOf('success', 'error'),
+  content: anything,
+}
+export const COMPACT = { dryRun: anything, signal }
+export const FOLLOW = { after: countOrNone, signal }
+
+/** Texts for people, or milliseconds: read where it is used. */
+export const DECISION = {
+  verdict: anything,
+  reason: anyText,
+  arguments: object,
+  remember: fieldsOf({ rule: text, scope: oneOf('session', 'user', 'project'), expiresAt: anything }),
+}
+
+/** @throws OxbowError `invalid_option`, naming the field */
+export function checkOption(method: string, options: unknown, fields: Readonly<Record<string, Check>>): void {
+  checkFields(options, fields, (what) => new OxbowError('invalid_option', `${method}: ${what}`))
+}

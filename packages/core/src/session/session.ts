@@ -1,0 +1,421 @@
+// The public face of one session.
+
+import type { Agent } from '../agents/agent.ts'
+import type { CompactedBody } from '../agents/compactor.ts'
+import { decisionsIn, type NamedDecision } from '../approvals/decide-approvals.ts'
+import type { ApprovalDecision } from '../approvals/decision.ts'
+import { isSamePerson, mayActFor } from '../authority.ts'
+import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
+import type { EngineInside } from '../engine-internals.ts'
+import { OxbowError } from '../errors.ts'
+import {
+  type Delegation,
+  type Event,
+  type EventBody,
+  type Failure,
+  isEvent,
+  type Principal,
+  type SessionItem,
+} from '../events/types.ts'
+import { assertId, newId } from '../journal/ids.ts'
+import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
+import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
+import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
+import type { SessionKey } from '../ports.ts'
+import { compactBetweenTurns } from '../turn/compact.ts'
+import { consequence, decide } from '../turn/decide.ts'
+import { busyWith, checkDenied, checkSame } from './accepting.ts'
+import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
+import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
+
+export interface Submitted {
+  /** The turn that will answer: for a steering input, the one that runs. */
+  readonly turnId: string
+  readonly accepted: 'started' | 'queued' | 'steered' | 'duplicate'
+  /** Events after this sequence number tell what becomes of it. */
+  readonly after: number
+}
+
+export interface TurnStream extends AsyncIterable<SessionItem> {
+  readonly turnId: string
+  /** Resolves like `run`. */
+  readonly result: Promise<TurnResult>
+}
+
+export interface Session {
+  readonly key: SessionKey
+  readonly agent: string
+  /**
+   * Runs one turn to its end or pause. Resolves with `finished`, `paused` or `cancelled`.
+   * Behind a turn that waits for somebody it waits, too, for as long as it takes: see `whenBusy`.
+   * @throws OxbowError with the failure's code when the turn failed; `details.turnId` names it
+   */
+  run<const S extends Schema>(
+    input: Input,
+    options: RunOptions & { output: S },
+  ): Promise<TurnResult & { output: SchemaOutput<S> }>
+  run(input: Input, options?: RunOptions): Promise<TurnResult>
+  /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
+  stream(input: Input, options?: RunOptions): TurnStream
+  /** Stores the input and returns; the turn runs on. */
+  submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
+  /** What a turn has come to so far. Undefined for an unknown turn. */
+  result(turnId: string): Promise<TurnResult | undefined>
+  /** Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError `unknown_turn` */
+  wait(turnId: string): Promise<TurnResult>
+  /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
+  interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
+  /**
+   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is refused.
+   * @throws OxbowError `unknown_call`, `call_resolved`, `result_forbidden`
+   */
+  resolve(
+    callId: string,
+    result: { status?: 'success' | 'error'; content: Input },
+    options?: { principal?: Principal },
+  ): Promise<Submitted>
+  /**
+   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it, whoever holds
+   * that permission. Edited arguments are coerced, validated and judged at once, and once more before they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`,
+   * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval stands as
+   * it did
+   */
+  decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
+  /**
+   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are checked
+   * with the others, and then decided one by one where they arose.
+   * @throws OxbowError as `decide`; `decision_invalid` when two are about the same approval
+   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' } })))
+   */
+  decideAll(decisions: readonly NamedDecision[], options?: { principal?: Principal }): Promise<Submitted>
+  /** Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none. */
+  checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
+  /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
+  fail(turnId: string, failure: Failure): Promise<boolean>
+  /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
+  pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
+  /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
+  release(options?: { principal?: Principal }): Promise<void>
+  /**
+   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what would
+   * go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
+   */
+  compact(options?: { dryRun?: boolean; signal?: AbortSignal }): Promise<CompactedBody>
+  /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
+  follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
+  /** Stored events after `after`, at most 500. */
+  events(after?: number): Promise<Event[]>
+  state(): Promise<SessionState>
+}
+
+/** Where to look for what becomes of a turn. */
+type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
+
+/** `delegation`: the session is a child's, and its turns come from a parent. */
+export function openSession(
+  engine: EngineInside,
+  key: SessionKey,
+  agentName: string,
+  delegation?: Delegation,
+): Session {
+  const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
+
+  /** Gives `work` the log, with what other processes have appended. */
+  async function current<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
+    if (engine.stopping)
+      throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
+    return engine.using(key, async (log) => {
+      await log.catchUp()
+      return work(log)
+    })
+  }
+
+  /** Appends an input, and sees to it that somebody works on it. */
+  const bring = <T>(build: Build<T>): Promise<T> =>
+    current(async (log) => {
+      const value = await log.append(build)
+      engine.attend(log)
+      return value
+    })
+
+  async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+    checkOption('the options of a turn', options, RUN)
+    const blocks = toInput(input)
+    const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
+    const principal = self(options.principal)
+    const turnOptions = toTurnOptions(options)
+    let epoch: number | undefined
+
+    const accept = (draft: Draft): Submitted => {
+      epoch = undefined
+      const after = draft.state.seq
+      const agent = engine.agent(draft.state.agent || agentName)
+      if (draft.state.seq === 0) draft.add(opened(key, agent, delegation))
+      const known = findTurn(draft.state, turnId)
+      if (known !== undefined) return { turnId: known.turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
+      checkDenied(turnOptions.deny, agent)
+      const busy = draft.state.turn
+      if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined)) throw busyWith(busy)
+      // What joins a turn is done with its rights: a message of somebody else becomes a turn of its own.
+      if (busy !== undefined && options.whenBusy === 'steer' && isSamePerson(busy.principal, principal)) {
+        draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
+        return { turnId: busy.turnId, accepted: 'steered', after }
+      }
+      // Without a parent's authority it would run with more than it was opened with.
+      if (draft.state.parent !== undefined && delegation === undefined)
+        throw new OxbowError(
+          'child_session',
+          `${key.session} belongs to ${draft.state.parent.session}, which gives it its tasks. Write there, or steer a task that runs.`,
+        )
+      draft.add({
+        type: 'turn.started',
+        turnId,
+        input: blocks,
+        surface: options.surface ?? 'library',
+        principal,
+        agent: { name: agent.name, version: agent.version },
+        options: turnOptions,
+        ...(delegation && { delegation }),
+      })
+      if (busy !== undefined) return { turnId, accepted: 'queued', after }
+      if (options.failure !== undefined) {
+        draft.add({ type: 'turn.failed', turnId, error: options.failure })
+        return { turnId, accepted: 'started', after }
+      }
+      // Nobody can hold a turn that begins here: claim it in the same append.
+      epoch = 1
+      draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
+      const turn = draft.state.turn!
+      draft.add(...consequence(turn, decide(turn, agent.limits)))
+      return { turnId, accepted: 'started', after }
+    }
+    await engine.announce()
+    return current(async (log) => {
+      const submitted = await log.append(accept)
+      if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
+      engine.attend(log, epoch === undefined ? undefined : { epoch })
+      return submitted
+    })
+  }
+
+  async function* follow(after: number | undefined, signal: AbortSignal | undefined) {
+    const reader = await current((log) => log.follow(after))
+    const stop = onAbort(signal, () => reader.return?.())
+    try {
+      yield* reader
+    } finally {
+      stop()
+    }
+  }
+
+  /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
+  async function* itemsOf(submitting: Promise<Place>, fragments: boolean): AsyncGenerator<SessionItem, void> {
+    const { turnId, after } = await submitting
+    const { log, reader } = await engine.using(key, (it) => ({
+      log: it,
+      reader: it.follow(after, { fragments, turnId }),
+    }))
+    try {
+      for await (const item of reader) {
+        yield item
+        if (!isEvent(item)) continue
+        if (isEnd(item)) return
+        if (item.type === 'turn.paused' && log.state.turn?.paused?.seq === item.seq) return
+      }
+    } finally {
+      await reader.return?.()
+    }
+  }
+
+  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
+    const { turnId, accepted } = await submitting
+    // Who only steered a turn of somebody else may leave, but not stop it.
+    const signal = accepted === 'steered' ? undefined : options.signal
+    const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
+    const events: Event[] = []
+    try {
+      for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
+    } finally {
+      stop()
+    }
+    const result = turnResult(turnId, events)
+    if (result.status === 'failed') {
+      const { code, message, reference, retryable = false } = result.error!
+      throw new OxbowError(code, message, { retryable, details: { turnId, reference } })
+    }
+    const { output } = options
+    if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
+    // The stored output is JSON; the caller's own schema may turn it into something richer.
+    const parsed = await output['~standard'].validate(result.output)
+    if (parsed.issues === undefined) return { ...result, output: parsed.value }
+    const why = parsed.issues.map((it) => it.message).join('; ')
+    throw new OxbowError('output_invalid', `The answer fits the JSON Schema, but not the schema's own checks: ${why}`)
+  }
+
+  async function interrupt(
+    options: { turnId?: string; reason?: string; principal?: Principal } = {},
+  ): Promise<string | undefined> {
+    checkOption('interrupt()', options, STOP)
+    return bring((draft) => {
+      const turnId = options.turnId ?? draft.state.turn?.turnId
+      const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
+      if (turnId === undefined || known === undefined || known.ended) return undefined
+      draft.add({
+        type: 'interrupt.requested',
+        turnId,
+        principal: self(options.principal),
+        ...(options.reason !== undefined && { reason: options.reason }),
+      })
+      return turnId
+    })
+  }
+
+  const decisions = decisionsIn(engine, key, {
+    current,
+    bring,
+    child: (session) => {
+      const { decideAll, checkDecision } = openSession(engine, { ...key, session }, agentName)
+      return {
+        decide: (all, principal) => decideAll(all, { principal }),
+        check: ({ approvalId, decision }, principal) => checkDecision(approvalId, decision, { principal }),
+      }
+    },
+  })
+
+  return {
+    key,
+    agent: agentName,
+    run: ((input: Input, options: RunOptions = {}) => resultOf(submit(input, options), options)) as Session['run'],
+    stream(input, options = {}) {
+      const turnId = options.turnId ?? newId()
+      const submitting = submit(input, { ...options, turnId })
+      const result = resultOf(submitting, options)
+      // Who only reads the items is told of the failure there.
+      result.catch(() => {})
+      return { turnId, result, [Symbol.asyncIterator]: () => itemsOf(submitting, true) }
+    },
+    submit: (input, options = {}) => submit(input, options),
+    result: (turnId) =>
+      current(async (log) => {
+        const known = findTurn(log.state, turnId)
+        if (known === undefined) return undefined
+        const events: Event[] = []
+        for (let seq = known.startedSeq - 1; seq < known.endedSeq; seq = events.at(-1)!.seq)
+          events.push(...(await log.read(seq)))
+        return turnResult(turnId, events)
+      }),
+    wait: (turnId) =>
+      resultOf(
+        current((log) => {
+          const known = findTurn(log.state, turnId)
+          if (known !== undefined) return { turnId, after: known.startedSeq - 1 }
+          throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+        }),
+        {},
+      ),
+    interrupt,
+    async resolve(callId, result, options = {}) {
+      checkOption('resolve()', result, RESULT)
+      checkOption('resolve()', options, BY)
+      const { status = 'success', content } = result
+      const blocks = toInput(content)
+      const principal = self(options.principal)
+      return bring((draft): Submitted => {
+        const { turn, seq } = draft.state
+        const call = turn?.calls.find((it) => it.callId === callId)
+        if (turn === undefined || call?.external === undefined)
+          throw new OxbowError('unknown_call', `No external call ${JSON.stringify(callId)} is waiting in this session.`)
+        if (call.resolved !== undefined || call.finished !== undefined)
+          throw new OxbowError('call_resolved', `The result of call ${callId} has been brought already.`)
+        if (!mayActFor(principal, turn.principal))
+          throw new OxbowError(
+            'result_forbidden',
+            `Only ${turn.principal.user}, for whom this turn runs, may bring the result of its calls.`,
+          )
+        const { turnId } = turn
+        draft.add({ type: 'external.resolved', turnId, callId, principal, status, content: blocks })
+        return { turnId, accepted: 'started', after: seq }
+      })
+    },
+    async decide(approvalId, decision, options = {}) {
+      checkOption('decide()', options, BY)
+      return decisions.decide([{ approvalId, decision }], self(options.principal))
+    },
+    async decideAll(all, options = {}) {
+      checkOption('decideAll()', options, BY)
+      return decisions.decide(all, self(options.principal))
+    },
+    async checkDecision(approvalId, decision, options = {}) {
+      checkOption('checkDecision()', options, BY)
+      return decisions.check({ approvalId, decision }, self(options.principal))
+    },
+    fail: (turnId, error) =>
+      bring((draft) => {
+        const { turn } = draft.state
+        if (turn?.turnId !== turnId) return false
+        draft.add(...consequence(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
+        return true
+      }),
+    async pause(options = {}) {
+      checkOption('pause()', options, STOP)
+      return bring((draft) => {
+        const { turn } = draft.state
+        if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
+        if (turn.pauseRequested) return turn.turnId
+        const { turnId } = turn
+        const { reason } = options
+        draft.add({
+          type: 'pause.requested',
+          turnId,
+          principal: self(options.principal),
+          ...(reason !== undefined && { reason }),
+        })
+        return turnId
+      })
+    },
+    async release(options = {}) {
+      checkOption('release()', options, BY)
+      return bring((draft) => {
+        const { turn } = draft.state
+        if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
+          throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
+        draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
+      })
+    },
+    async compact(options = {}) {
+      checkOption('compact()', options, COMPACT)
+      return current((log) =>
+        compactBetweenTurns(log, engine.agent(log.state.agent || agentName), self(undefined), options),
+      )
+    },
+    follow(options = {}) {
+      checkOption('follow()', options, FOLLOW)
+      return follow(options.after, options.signal)
+    },
+    events: (after = 0) => current((log) => log.read(after)),
+    state: () => current((log) => log.state),
+  }
+}
+
+const opened = (key: SessionKey, agent: Agent, delegation: Delegation | undefined): EventBody => ({
+  type: 'session.opened',
+  schemaVersion: SCHEMA_VERSION,
+  key: { ...key },
+  agent: { name: agent.name, version: agent.version },
+  ...(delegation && { parent: parentOf(delegation) }),
+})
+
+function parentOf({ ancestors, callId }: Delegation): { session: string; turnId: string; callId: string } {
+  const { session, turnId } = ancestors.at(-1)!
+  return { session, turnId, callId }
+}
+
+/** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
+function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
+  if (signal === undefined) return () => {}
+  const listener = (): void => void react()
+  if (signal.aborted) listener()
+  else signal.addEventListener('abort', listener, { once: true })
+  return () => signal.removeEventListener('abort', listener)
+}

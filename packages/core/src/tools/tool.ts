@@ -1,0 +1,343 @@
+import {
+  anything,
+  type Check,
+  callable,
+  checkFields,
+  countOrNone,
+  type Fields,
+  fieldsOf,
+  flag,
+  isObject,
+  listOf,
+  object,
+  oneOf,
+  permissionId,
+  positive,
+  text,
+} from '../checks/fields.ts'
+import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from '../checks/json-schema.ts'
+import { OxbowError } from '../errors.ts'
+import type { InputBlock, Principal } from '../events/types.ts'
+import type { SlotAccess } from '../journal/slots.ts'
+import type { SessionKey } from '../ports.ts'
+import type { Children } from './child-sessions.ts'
+import { EFFECTS, type Effect } from './effect.ts'
+import type { ToolDecision } from './needs-approval.ts'
+
+export interface ToolContext {
+  /** For whom the tool works. Which rows they may see: `rowFilter(context, columns)`. */
+  readonly principal: Principal
+  /** The tool's own permission id. */
+  readonly permission?: string
+  /** What came with the input, for tools and middleware only: the model sees nothing of it. */
+  readonly attributes: Readonly<Record<string, unknown>>
+  /** Rules that deny in this turn: an agent that the tool starts must keep to them, too. */
+  readonly denyRules: readonly string[]
+  /** What a person said to what this call had asked with `needsApproval`. */
+  readonly decision?: ToolDecision
+  readonly session: SessionKey
+  readonly turnId: string
+  readonly callId: string
+  /** Stable over retries and restarts: give it to business systems as the idempotency key. */
+  readonly operationId: string
+  /** 1 for the first run. */
+  readonly attempt: number
+  /** Agents that work below this turn. */
+  readonly children: Children
+  /** What this session remembers beside the conversation. */
+  readonly state: SlotAccess
+  /** Fires on time-out and interruption. A tool that ignores it is left behind and its result thrown away. */
+  readonly signal: AbortSignal
+  /** Shows a line of progress to whoever watches; never stored. */
+  progress(text: string): void
+  /** The full text of a long result of this session, by the id in its reference. */
+  artifact(id: string): Promise<string | undefined>
+}
+
+/** Text, data blocks, any JSON value (shown to the model as JSON), or what `needsApproval` returns. */
+export type ToolResult = unknown
+
+/** What became of an operation whose process stopped in the middle. */
+export type Reconciliation =
+  | { readonly status: 'done'; readonly result: ToolResult }
+  | { readonly status: 'not_done' }
+  | { readonly status: 'unknown' }
+
+export interface ToolSelfTest {
+  readonly name: string
+  readonly input: Readonly<Record<string, unknown>>
+  readonly expect: unknown
+}
+
+export interface ToolDefinition<S extends Schema = Schema> {
+  /** 1 to 64 of `A-Z a-z 0-9 _ -`. */
+  readonly name: string
+  /** For the model: what it does and when to use it. */
+  readonly description: string
+  readonly input: S
+  /** When given, a result that does not satisfy it is an error. */
+  readonly output?: Schema
+  readonly effects: readonly Effect[]
+  /** Default 30,000. */
+  readonly timeoutMs?: number
+  /** May run twice with the same operation id. Default: true for tools that only read. */
+  readonly idempotent?: boolean
+  /** How often a call that failed or timed out is tried again, with the same operation id. Only for idempotent tools. */
+  readonly retries?: number
+  /** Asked after a crash in the middle of a call, instead of running it again. */
+  readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
+  /** Told when a turn ends while a call waits for what it had asked with `needsApproval`: nobody will take it up. */
+  readonly withdraw?: (operationId: string, context: ToolContext) => void | Promise<void>
+  readonly tests?: readonly ToolSelfTest[]
+  /** A permission id such as `biz:order:query`; whoever lacks it is refused, in every mode. */
+  readonly permission?: string
+  /** `always`: each call needs an approval, in every mode. */
+  readonly approval?: 'always'
+  /** The permission id that a person needs to decide on its approvals. Default: the user decides. */
+  readonly approver?: string
+  /** The tool edits files of the workspace: the mode `accept-edits` lets it run. */
+  readonly edits?: boolean
+  /** Its results are never long: an agent that has no other tools needs no `read_artifact`. */
+  readonly shortResults?: boolean
+  /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
+  readonly check?: (
+    input: Readonly<Record<string, unknown>>,
+  ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
+  /**
+   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches, and
+   * `unknown` (it cannot be told) asks; for `allow` all of it must.
+   */
+  readonly matches?: (
+    pattern: string,
+    input: Readonly<Record<string, unknown>>,
+    kind: RuleKind,
+  ) => boolean | 'unknown' | Promise<boolean | 'unknown'>
+  /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
+  readonly checkPattern?: (pattern: string) => string | undefined
+  /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
+  readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[] | Promise<readonly string[]>
+  /** Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin only. */
+  readonly origin?: string
+  /** Other names of it that `deny` and `ask` rules mean as well. */
+  readonly aliases?: readonly string[]
+  /** Names of arguments, at any depth, whose values the audit log must not hold. What `check` gives as a reason is kept as it is. */
+  readonly secrets?: readonly string[]
+  readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
+}
+
+export type RuleKind = 'allow' | 'ask' | 'deny'
+
+export interface ToolVerdict {
+  readonly decision: RuleKind
+  readonly reason: string
+}
+
+/** A tool as the engine uses it: checked, with its JSON Schema at hand. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  readonly input: Schema
+  readonly jsonSchema: JsonSchema
+  readonly output: Schema | undefined
+  readonly effects: readonly Effect[]
+  readonly timeoutMs: number
+  readonly idempotent: boolean
+  readonly retries: number
+  readonly reconcile: ToolDefinition['reconcile']
+  readonly withdraw: ToolDefinition['withdraw']
+  readonly tests: readonly ToolSelfTest[]
+  readonly permission: string | undefined
+  readonly approval: 'always' | undefined
+  readonly approver: string | undefined
+  readonly edits: boolean
+  readonly shortResults: boolean
+  readonly check: ToolDefinition['check']
+  readonly matches: ToolDefinition['matches']
+  readonly checkPattern: ToolDefinition['checkPattern']
+  readonly suggest: ToolDefinition['suggest']
+  readonly origin: string | undefined
+  readonly aliases: readonly string[]
+  readonly secrets: readonly string[]
+  /** Missing for external tools: the caller runs them. */
+  readonly run: ((input: never, context: ToolContext) => ToolResult | Promise<ToolResult>) | undefined
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/
+export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
+
+/**
+ * Defines a tool that runs in this process.
+ *
+ * @example
+ * const add = tool({
+ *   name: 'add', description: 'Adds two numbers.', effects: ['read'],
+ *   input: z.object({ a: z.number(), b: z.number() }),
+ *   run: ({ a, b }) => a + b,
+ * })
+ * @throws OxbowError `tool_invalid` or `schema_unsupported`
+ */
+export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
+  const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
+  const shared = common(definition as Common, TOOL_FIELDS)
+  const { effects } = shared
+  if (typeof definition.run !== 'function')
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: run must be a function; a tool that runs elsewhere is an externalTool()`,
+    )
+  const { idempotent = effects.every((it) => it === 'read'), retries = 0 } = definition
+  if (retries > 0 && !idempotent)
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: only an idempotent tool may be tried again; drop retries or set idempotent`,
+    )
+  return {
+    ...shared,
+    timeoutMs,
+    idempotent,
+    retries,
+    reconcile: definition.reconcile as ToolDefinition['reconcile'],
+    withdraw: definition.withdraw,
+    tests: definition.tests ?? [],
+    run: definition.run as Tool['run'],
+  }
+}
+
+/** Defines a tool that the caller runs: the turn pauses, and the result comes back by call id. */
+export function externalTool(definition: Common): Tool {
+  return {
+    ...common(definition, COMMON_FIELDS),
+    timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
+    idempotent: false,
+    retries: 0,
+    reconcile: undefined,
+    withdraw: undefined,
+    tests: [],
+    run: undefined,
+  }
+}
+
+type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'reconcile' | 'withdraw' | 'tests' | 'run'>
+
+/** Some libraries' schemas are functions. */
+const isSchema = (it: unknown): boolean =>
+  (typeof it === 'object' && it !== null && !Array.isArray(it)) || (typeof it === 'function' && '~standard' in it)
+
+const schema: Check = (it, path) => (isSchema(it) ? undefined : `${path} must be a schema`)
+
+const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
+  // A tool may be made from another: this is made anew from its input.
+  jsonSchema: anything,
+  name: anything,
+  description: anything,
+  input: anything,
+  output: schema,
+  effects: anything,
+  permission: permissionId,
+  approval: oneOf('always'),
+  approver: permissionId,
+  edits: flag,
+  shortResults: flag,
+  check: callable,
+  matches: callable,
+  checkPattern: callable,
+  suggest: callable,
+  origin: text,
+  aliases: listOf(text),
+  secrets: listOf(text),
+}
+
+const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
+  ...COMMON_FIELDS,
+  timeoutMs: positive,
+  idempotent: flag,
+  retries: countOrNone,
+  reconcile: callable,
+  withdraw: callable,
+  tests: listOf(fieldsOf({ name: text, input: object, expect: anything })),
+  run: anything,
+}
+
+function common(definition: Common, fields: Fields<Common>) {
+  const { name, description, input, output, effects } = definition
+  if (typeof name !== 'string' || !NAME.test(name))
+    throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
+  const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
+  checkFields(definition, fields, fault)
+  if (typeof description !== 'string' || description.trim() === '')
+    throw fault('describe for the model what it does and when to use it')
+  if (!isSchema(input)) throw fault('input must be a schema; {} for a tool without parameters')
+  if (!Array.isArray(effects) || effects.length === 0)
+    throw fault("effects must be a list with at least one effect (a tool that only looks has ['read'])")
+  for (const it of effects)
+    if (!EFFECTS.includes(it)) throw fault(`${JSON.stringify(it)} is no effect; there are ${EFFECTS.join(', ')}`)
+  const given = toJsonSchema(input, `tool ${name}, input`)
+  if (given.type !== undefined && given.type !== 'object')
+    throw new OxbowError('tool_invalid', `tool ${name}: the input schema must describe an object`)
+  // Providers insist on the type; authors of a tool without parameters write `{}`.
+  const jsonSchema = given.type === undefined ? { type: 'object', ...given } : given
+  const {
+    permission,
+    approval,
+    approver,
+    edits = false,
+    shortResults = false,
+    check,
+    matches,
+    checkPattern,
+    suggest,
+    origin,
+    aliases = [],
+    secrets = [],
+  } = definition
+  const leak = secrets.find((it) => !mayHave(jsonSchema, it))
+  if (leak !== undefined)
+    throw fault(
+      `secrets names ${leak}, which is none of its arguments (${Object.keys(jsonSchema.properties!).join(', ')})`,
+    )
+  const judged = {
+    permission,
+    approval,
+    approver,
+    edits,
+    shortResults,
+    check,
+    matches,
+    checkPattern,
+    suggest,
+    origin,
+    aliases,
+    secrets,
+  }
+  return { name, description, input, output, effects, jsonSchema, ...judged }
+}
+
+/** Whether arguments of this schema may have a field of that name. */
+function mayHave({ properties, additionalProperties, ...rest }: JsonSchema, name: string): boolean {
+  const closed = isObject(properties) && additionalProperties !== true && !isObject(additionalProperties)
+  return !closed || Object.hasOwn(properties, name) || ['allOf', 'anyOf', 'oneOf', '$ref'].some((it) => it in rest)
+}
+
+export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')
+
+/** A tool's result as blocks for the model. */
+export function toBlocks(result: ToolResult): InputBlock[] {
+  if (result === undefined) return [{ type: 'text', text: 'Done.' }]
+  if (typeof result === 'string') return [{ type: 'text', text: result }]
+  if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result.map(cleanBlock)
+  return [{ type: 'text', text: JSON.stringify(result) ?? String(result) }]
+}
+
+/** The fields that a block has, and nothing else that a tool may have hung onto it. */
+function cleanBlock(block: InputBlock): InputBlock {
+  if (block.type === 'text') return { type: 'text', text: block.text }
+  const { mediaType, data, url, name } = block
+  const texts = Object.entries({ data, url, name }).filter(([, it]) => typeof it === 'string')
+  return { type: 'data', mediaType, ...Object.fromEntries(texts) }
+}
+
+function isInputBlock(value: unknown): value is InputBlock {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return false
+  if (value.type === 'text') return 'text' in value && typeof value.text === 'string'
+  return value.type === 'data' && 'mediaType' in value && typeof value.mediaType === 'string'
+}

@@ -1,0 +1,176 @@
+// What to do next, as a pure function of the turn's state.
+
+import type { Finding } from '../agents/reviewer.ts'
+import type { Event, EventBody, Failure } from '../events/types.ts'
+import type { CallState, TurnState } from '../journal/state.ts'
+import { type Budget, overBudget } from './budget.ts'
+
+export interface Limits {
+  /** Model calls per turn; after them one more without tools ends the turn. */
+  readonly maxSteps: number
+  /** How often an answer may fail its schema before the turn fails. */
+  readonly outputAttempts: number
+  /** Claims of one turn without any progress between them, after which it is parked. */
+  readonly maxRecoveries: number
+  /** When every call of a step was refused by a person: `tell` the model, or `stop` the turn. */
+  readonly whenDenied: 'tell' | 'stop'
+  readonly budget: Budget
+}
+
+export type CompactionReason = Event<'context.compacted'>['reason']
+export type PauseReason = Event<'turn.paused'>['reason']
+
+export type Ending =
+  | { readonly type: 'turn.finished'; readonly reason: 'completed' | 'max_steps' | 'length' | 'refusal' | 'filtered' }
+  | { readonly type: 'turn.failed'; readonly error: Failure }
+  | { readonly type: 'turn.cancelled'; readonly reason: string }
+
+export type Action =
+  /** Call the model. `begun`: `step.started` is stored already (a crash came between). */
+  | { readonly type: 'think'; readonly step: number; readonly toolsOffered: boolean; readonly begun: boolean }
+  /** Judge and run these calls. */
+  | { readonly type: 'act'; readonly calls: readonly CallState[] }
+  /** Validate the structured answer. */
+  | { readonly type: 'check' }
+  /** Store what is wrong with the answer; `again`: the model answers once more. */
+  | { readonly type: 'review'; readonly step: number; readonly finding: Finding; readonly again: boolean }
+  /** Make the conversation shorter before the model is called. */
+  | { readonly type: 'compact'; readonly step: number; readonly reason: CompactionReason }
+  | { readonly type: 'wait'; readonly reason: PauseReason }
+  | { readonly type: 'finish'; readonly ending: Ending }
+
+/** What an agent can do that not every agent can. */
+export interface Judges {
+  /** Whether the conversation is to be compacted. */
+  readonly due?: (() => CompactionReason | undefined) | undefined
+  /** What is wrong with the last answer. */
+  readonly review?: ((text: string) => Finding | undefined) | undefined
+}
+
+export function decide(turn: TurnState, limits: Limits, { due, review }: Judges = {}): Action {
+  if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
+  if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
+    return { type: 'wait', reason: 'recovery_limit' }
+
+  if (turn.pauseRequested) return { type: 'wait', reason: 'manual' }
+
+  const open = turn.calls.filter((call) => call.finished === undefined)
+  if (open.length > 0) {
+    const ready = open.filter((call) => !awaitsApproval(call) && !awaitsResult(call))
+    if (ready.length > 0) return { type: 'act', calls: ready }
+    return { type: 'wait', reason: open.some(awaitsApproval) ? 'approval' : 'external' }
+  }
+  if (limits.whenDenied === 'stop' && turn.calls.length > 0 && turn.calls.every(deniedByPerson))
+    return finish({ type: 'turn.cancelled', reason: 'every call was refused' })
+
+  const maxSteps = turn.options.maxSteps ?? limits.maxSteps
+  const { reply } = turn
+  if (reply === undefined && turn.step > 0) {
+    const reason = turn.compactedStep === turn.step ? undefined : due?.()
+    if (reason !== undefined) return { type: 'compact', step: turn.step, reason }
+    return { type: 'think', step: turn.step, toolsOffered: turn.toolsOffered, begun: true }
+  }
+  const next = (toolsOffered = turn.step < maxSteps): Action => {
+    const spent = overBudget(turn, limits.budget)
+    if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
+    return { type: 'think', step: turn.step + 1, toolsOffered, begun: false }
+  }
+  if (reply === undefined) return next()
+
+  if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
+    return finish({ type: 'turn.finished', reason: reply.finishReason })
+  // What was shown cannot be taken back: such an answer is not made again.
+  if (reply.error?.code === 'context_overflow' && reply.empty && due !== undefined) {
+    const { step, overflow } = turn
+    if (overflow?.step === step) return next(turn.toolsOffered)
+    if (overflow?.step === step - 1)
+      return finish({ type: 'turn.failed', error: stillTooLong(reply.error, overflow.parts) })
+    return { type: 'compact', step, reason: 'overflow' }
+  }
+  if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
+  if (turn.calls.length > 0 && turn.toolsOffered) return next()
+  if (turn.steers.length > 0) return next()
+  if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
+    return turn.emptyReplies < 2 ? next() : finish({ type: 'turn.failed', error: emptyReply })
+  if (turn.options.output !== undefined) {
+    if (reply.rejected === undefined) return { type: 'check' }
+    return turn.rejections < limits.outputAttempts
+      ? next()
+      : finish({ type: 'turn.failed', error: outputInvalid(turn) })
+  }
+  if (reply.reviewed === 'again') return next()
+  const finding = reply.reviewed === undefined ? review?.(reply.text) : undefined
+  if (finding !== undefined) {
+    const mayMend = turn.toolsOffered && turn.corrected === undefined && reply.finishReason === 'stop'
+    const again = mayMend && overBudget(turn, limits.budget) === undefined
+    return { type: 'review', step: turn.step, finding, again }
+  }
+  if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
+  return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
+}
+
+export const awaitsApproval = ({ approval }: CallState): boolean =>
+  approval !== undefined && approval.resolved === undefined
+
+const awaitsResult = ({ external, resolved }: CallState): boolean => external === true && resolved === undefined
+
+const deniedByPerson = ({ approval }: CallState): boolean => approval?.resolved?.verdict === 'denied'
+
+/** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
+export function consequence(turn: TurnState, action: Action): EventBody[] {
+  const { turnId } = turn
+  if (action.type === 'think' && !action.begun)
+    return [{ type: 'step.started', turnId, step: action.step, toolsOffered: action.toolsOffered }]
+  if (action.type === 'wait' && turn.paused === undefined)
+    return [{ type: 'turn.paused', turnId, reason: action.reason }]
+  if (action.type === 'review') {
+    const { step, finding, again } = action
+    const { correction, items, ...told } = finding
+    return [{ type: 'reply.reviewed', turnId, step, ...told, items: [...items], ...(again && { correction }) }]
+  }
+  if (action.type === 'finish') return [...closeCalls(turn), { ...action.ending, turnId }]
+  return []
+}
+
+/** Ends the calls that a turn leaves open. What had started and was not seen to end is honestly unknown. */
+function closeCalls(turn: TurnState): EventBody[] {
+  return turn.calls
+    .filter((call) => call.finished === undefined)
+    .map((call) => {
+      const status = call.started === undefined ? 'cancelled' : 'unknown'
+      const text = status === 'cancelled' ? 'Cancelled before it ran.' : UNKNOWN_OUTCOME
+      return {
+        type: 'call.finished',
+        turnId: turn.turnId,
+        callId: call.callId,
+        status,
+        content: [{ type: 'text', text }],
+        durationMs: 0,
+      }
+    })
+}
+
+export const UNKNOWN_OUTCOME =
+  'The outcome of this call is unknown: it had started when its process stopped. It may have taken effect. ' +
+  'Do not repeat it before checking, and tell the user.'
+
+const finish = (ending: Ending): Action => ({ type: 'finish', ending })
+
+const emptyReply: Failure = {
+  code: 'empty_reply',
+  message: 'The model gave an empty answer twice. Try again, or choose another model.',
+}
+
+const outputInvalid = (turn: TurnState): Failure => ({
+  code: 'output_invalid',
+  message: `The model's answer did not satisfy the requested schema after ${turn.rejections} attempts: ${turn.reply?.rejected ?? ''}`,
+})
+
+const stillTooLong = (error: Failure, parts: Readonly<Record<string, number>>): Failure => ({
+  ...error,
+  message:
+    'The conversation does not fit into the window of the model, also after it was compacted. In tokens, about: ' +
+    `${Object.entries(parts)
+      .map(([part, tokens]) => `${part} ${tokens}`)
+      .join(', ')}. Use a model with a larger window, or begin a new session.`,
+})

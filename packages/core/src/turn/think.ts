@@ -1,0 +1,178 @@
+// One call of the model.
+
+import { OxbowError } from '../errors.ts'
+import type { Block, EventBody, Message } from '../events/types.ts'
+import { callIds } from '../journal/ids.ts'
+import { type LiveStep, liveStep } from '../journal/live-step.ts'
+import { failuresOf, type TurnState } from '../journal/state.ts'
+import {
+  clippedName,
+  type FailedAttempt,
+  type ModelCallOptions,
+  ModelError,
+  type ModelReply,
+  type ModelRequest,
+  noUsage,
+  soundUsage,
+} from '../model.ts'
+import { MAX_FAILURES } from './act.ts'
+import { overBudget } from './budget.ts'
+import { sharedBudget } from './shared-budget.ts'
+import type { TurnRun } from './turn-run.ts'
+
+export async function think(run: TurnRun): Promise<void> {
+  const turn = run.turn()
+  const tree = await sharedBudget(run)
+  // What compaction has used since the step began counts, too.
+  const spent = overBudget(turn, run.agent.limits.budget) ?? (tree && overBudget(tree.turn, tree.budget))
+  if (spent !== undefined) return run.stop('failure', spent)
+  const { step } = turn
+  const { log, agent } = run
+  const context = { ...run.context, step }
+  const startedAt = performance.now()
+  let firstOutputMs: number | undefined
+
+  const live = liveStep(log.key, run.turnId, step)
+  log.live = live
+  const onDelta: ModelCallOptions['onDelta'] = (delta) => {
+    firstOutputMs ??= performance.now() - startedAt
+    run.touch()
+    if (log.live === live) log.publish(live.push(delta))
+  }
+
+  const attempts: FailedAttempt[] = []
+  const onFailedAttempt = (attempt: FailedAttempt) => {
+    attempts.push(attempt)
+    run.touch()
+  }
+
+  let reply: ModelReply | undefined
+  let error: unknown
+  try {
+    run.faultPoint?.('model.before')
+    const request = requestFor(run, turn, await systemPrompt(run, step))
+    reply = await agent.hooks.reasoning(context, () =>
+      agent.hooks.modelCall(request, context, (it) => generate(run, live, it, { onDelta, onFailedAttempt })),
+    )
+    run.faultPoint?.('model.after')
+  } catch (caught) {
+    if (!(caught instanceof ModelError)) throw caught
+    error = caught
+    reply = caught.partial
+  }
+  // The next start calls the model again; nothing of this answer has been stored.
+  if (run.stopped === 'shutdown' && error !== undefined) return
+
+  const timing = {
+    totalMs: Math.round(performance.now() - startedAt),
+    ...(firstOutputMs !== undefined && { firstOutputMs: Math.round(firstOutputMs) }),
+  }
+  // Tried again after a failed append that was stored all the same.
+  const event = finished(run, step, reply, error, { timing, ...(attempts.length > 0 && { attempts }) })
+  await run.write((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
+}
+
+/** How long a model may take to notice that it was aborted. */
+const ABORT_GRACE_MS = 1_000
+
+/** The model's answer; whatever a model does wrong is a ModelError that holds what had been shown. */
+async function generate(
+  run: TurnRun,
+  live: LiveStep,
+  request: ModelRequest,
+  listeners: Pick<ModelCallOptions, 'onDelta' | 'onFailedAttempt'>,
+): Promise<ModelReply> {
+  const { model } = run.agent
+  const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
+  let timer: NodeJS.Timeout | undefined
+  let leave = (): void => {}
+  const deaf = new Promise<never>((_, reject) => {
+    leave = () => {
+      timer = setTimeout(() => {
+        reject(new ModelError('cancelled', 'The model did not stop when asked to.', { partial: shown() }))
+      }, ABORT_GRACE_MS)
+    }
+    run.signal.addEventListener('abort', leave, { once: true })
+  })
+  try {
+    return await Promise.race([
+      model.generate(request, { signal: run.signal, session: sessionOf(run), ...listeners }),
+      deaf,
+    ])
+  } catch (error) {
+    if (error instanceof ModelError) throw error
+    const message = `The model ${model.id} failed.`
+    throw new ModelError('provider_error', message, { partial: shown(), cause: error })
+  } finally {
+    clearTimeout(timer)
+    run.signal.removeEventListener('abort', leave)
+  }
+}
+
+export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
+  const context = { ...turn, step }
+  const prompt = await agent.prompt({ ...context, slots: log.state.slots })
+  return agent.hooks.systemPrompt(prompt, context)
+}
+
+export const sessionOf = ({ log: { key } }: Pick<TurnRun, 'log'>): string =>
+  JSON.stringify([key.tenant, key.user, key.session])
+
+function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
+  const { agent, log } = run
+  const usable = turn.toolsOffered ? agent.specs.filter((it) => failuresOf(turn, it.name) < MAX_FAILURES) : []
+  const { output } = turn.options
+  return {
+    system,
+    messages: log.state.messages,
+    tools: usable,
+    ...agent.sampling,
+    ...(output !== undefined && { output }),
+  }
+}
+
+function finished(
+  run: TurnRun,
+  step: number,
+  reply: ModelReply | undefined,
+  error: unknown,
+  facts: Pick<Extract<EventBody, { type: 'model.finished' }>, 'timing' | 'attempts'>,
+): EventBody {
+  const cancelled = error !== undefined && run.stopped !== undefined
+  const blocks: Block[] = reply?.blocks ?? []
+  const message: Message = {
+    id: `${run.turnId}.${step}`,
+    role: 'assistant',
+    // Half a call never runs, and a provider would refuse it in the history.
+    blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),
+    ...(error !== undefined && { partial: true }),
+    model: clippedName(reply?.source ?? run.agent.model.id),
+  }
+  return {
+    type: 'model.finished',
+    turnId: run.turnId,
+    step,
+    message,
+    finishReason: error === undefined ? reply!.finishReason : cancelled ? 'cancelled' : 'error',
+    usage: soundUsage(reply?.usage),
+    model: clippedName(reply?.model ?? run.agent.model.id),
+    ...facts,
+    ...(error instanceof OxbowError && !cancelled && { error: failureOf(error, run) }),
+  }
+}
+
+const failureOf = (error: OxbowError, run: TurnRun) => ({
+  code: error.code,
+  message: error.message,
+  reference: run.report(error),
+  ...(error.retryable && { retryable: true }),
+})
+
+function withCallIds(run: TurnRun, step: number, blocks: readonly Block[]): Block[] {
+  let position = 0
+  return blocks.map((it) =>
+    it.type === 'call'
+      ? { ...it, tool: clippedName(it.tool), callId: callIds(run.log.key, run.turnId, step, position++).callId }
+      : it,
+  )
+}

@@ -1,0 +1,295 @@
+// One worker's right to write one turn, and what its steps share.
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Agent } from '../agents/agent.ts'
+import type { TurnContext } from '../agents/middleware.ts'
+import { reviewed } from '../agents/reviewer.ts'
+import type { EngineInside } from '../engine-internals.ts'
+import { OxbowError } from '../errors.ts'
+import type { EventBody, Failure, Principal } from '../events/types.ts'
+import type { Draft, FaultPoint, SessionLog } from '../journal/session-log.ts'
+import type { SessionState, TurnState } from '../journal/state.ts'
+import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
+import type { Files } from '../ports.ts'
+import { type Action, consequence, decide } from './decide.ts'
+
+/** Thrown by a write when another worker has claimed the turn, or the turn has ended: this worker stops. */
+export class ClaimLost extends Error {}
+
+/** Why work stops early. `shutdown` leaves the turn open for the next start. */
+export type StopReason = 'interrupt' | 'claim_lost' | 'shutdown' | 'failure'
+
+export interface TurnRun {
+  readonly log: SessionLog
+  readonly agent: Agent
+  readonly files: Files
+  readonly turnId: string
+  /** For what concerns other sessions: those above and below this turn. */
+  readonly engine: EngineInside
+  readonly context: TurnContext
+  readonly signal: AbortSignal
+  readonly faultPoint: FaultPoint | undefined
+  readonly stopped: StopReason | undefined
+  /** The turn as folded now. Throws ClaimLost when it is no longer this worker's. */
+  turn(): TurnState
+  /** What to do next: what the state says, or the failure with which this worker stops. */
+  next(): Action
+  /**
+   * Appends what `build` returns for the newest state, followed by what comes of it without any effect in between.
+   */
+  write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void>
+  /** Something came: an event or a fragment. Resets the idle clock. */
+  touch(): void
+  /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
+  suspendIdle(): () => void
+  /** Work that did not stop when it was told to, and may still act: until it ends this worker must look alive. */
+  leaveBehind(work: Promise<unknown>): void
+  stop(reason: StopReason, failure?: Failure): void
+  /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
+  readonly inFlight: Set<string>
+  /**
+   * Who the principal is now, according to the host; undefined when they may not act any more. While the host cannot tell it
+   * is asked again, and the turn's clocks stand still.
+   */
+  currentPrincipal(principal: Principal): Promise<Principal | undefined>
+  /** For whom the turn runs: as they were when this worker took it up, or as an approval found them since. */
+  readonly principal: Principal
+  /**
+   * Asks who they are now, and stops the turn with `principal_revoked` when they may not act any more. Resolves with whether
+   * they may.
+   */
+  refreshPrincipal(): Promise<boolean>
+  /**
+   * Whether more time may have passed since the input than a turn may run: it has waited, or nobody took it up for long.
+   */
+  readonly waited: boolean
+  /** The host cannot tell at the moment who the principal is. */
+  readonly waitsForIdentity: boolean
+  /** Allow rules that people accepted for this session, this user or everybody. */
+  rememberedRules(principal: Principal): Promise<RememberedRules>
+  /** Logs the full error and returns the reference under which a person finds it. */
+  report(error: unknown): string
+  close(): void
+}
+
+export function turnRun(options: {
+  log: SessionLog
+  agent: Agent
+  files: Files
+  engine: EngineInside
+  turnId: string
+  worker: string
+  epoch: number
+  faultPoint: FaultPoint | undefined
+  report: (error: unknown) => string
+  currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
+  leaveBehind: (work: Promise<unknown>) => void
+}): TurnRun {
+  const { log, agent, files, engine, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } =
+    options
+  const controller = new AbortController()
+  let stopped: StopReason | undefined
+  let failure: Failure | undefined
+  const inFlight = new Set<string>()
+  let identityWaits = 0
+
+  const mine = (turn: TurnState | undefined): TurnState => {
+    if (turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker) return turn
+    throw new ClaimLost(`turn ${turnId} is no longer this worker's`)
+  }
+  const first = mine(log.state.turn)
+  const totalMs = first.options.totalTimeoutMs ?? agent.limits.totalTimeoutMs
+  const idleMs = first.options.idleTimeoutMs ?? agent.limits.idleTimeoutMs
+
+  const { compactor, review } = agent
+  const next = (turn: TurnState, state: SessionState): Action =>
+    failure === undefined || turn.interrupt !== undefined
+      ? decide(turn, agent.limits, {
+          due: compactor && (() => compactor.due(state)),
+          review: review && ((text) => review(reviewed(text, state))),
+        })
+      : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
+
+  const stop = (reason: StopReason, why?: Failure): void => {
+    if (stopped !== undefined) return
+    stopped = reason
+    failure = why
+    controller.abort(new OxbowError(reason, `The turn was stopped: ${reason}.`))
+  }
+  const clock = clocks(totalMs, idleMs, (code, ms) => {
+    const message = `The turn was stopped after ${ms} ms${code === 'idle_timeout' ? ' without progress' : ''}.`
+    stop('failure', { code, message, reference: report(new OxbowError(code, message)) })
+  })
+
+  let { principal } = first
+  const askHost = async (about: Principal): Promise<Principal | undefined> => {
+    try {
+      return await currentPrincipal(about)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      report(error)
+    }
+    identityWaits += 1
+    const goOn = clock.pause()
+    try {
+      return await askAgain(() => currentPrincipal(about), controller.signal)
+    } finally {
+      identityWaits -= 1
+      goOn()
+    }
+  }
+
+  return {
+    log,
+    agent,
+    files,
+    engine,
+    turnId,
+    faultPoint,
+    signal: controller.signal,
+    context: {
+      session: log.key,
+      turnId,
+      agent: agent.name,
+      get principal() {
+        return principal
+      },
+      attributes: first.options.attributes ?? {},
+      signal: controller.signal,
+    },
+    get stopped() {
+      return stopped
+    },
+    inFlight,
+    report,
+    currentPrincipal: askHost,
+    get principal() {
+      return principal
+    },
+    waited: first.waited === true || Date.now() - first.task.since > totalMs,
+    async refreshPrincipal() {
+      const now = await askHost(first.principal)
+      if (now !== undefined) principal = now
+      else stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
+      return now !== undefined
+    },
+    get waitsForIdentity() {
+      return identityWaits > 0
+    },
+    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
+    turn: () => mine(log.state.turn),
+    next: () => next(mine(log.state.turn), log.state),
+    async write(build) {
+      await persistently(
+        () => stopped === 'shutdown',
+        () =>
+          log.append((draft: Draft) => {
+            draft.add(...build(mine(draft.state.turn), draft.state))
+            for (;;) {
+              const after = draft.state.turn
+              if (after?.turnId !== turnId) return
+              if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
+              const action = next(after, draft.state)
+              draft.add(...consequence(after, action))
+              // With what is wrong with an answer stands what comes of it.
+              if (action.type !== 'review') return
+            }
+          }),
+      )
+      clock.touch()
+    },
+    touch: clock.touch,
+    suspendIdle: clock.suspend,
+    leaveBehind,
+    stop,
+    close: clock.close,
+  }
+}
+
+const isUnavailable = (error: unknown): boolean => error instanceof OxbowError && error.retryable
+
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 30_000
+
+/** Asks until there is an answer, at longer and longer intervals. Rejects with the signal's reason when it fires. */
+async function askAgain<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    await delay(wait, undefined, { signal, ref: false }).catch(() => {})
+    signal.throwIfAborted()
+    try {
+      return await ask()
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    }
+  }
+}
+
+/** How long a result is held on to while the store cannot take it: locked by somebody, or full. */
+const STORE_PATIENCE_MS = 30_000
+
+async function persistently(givenUp: () => boolean, append: () => Promise<void>): Promise<void> {
+  const until = performance.now() + STORE_PATIENCE_MS
+  for (let wait = 100; ; wait = Math.min(wait * 2, 2_000)) {
+    try {
+      return await append()
+    } catch (error) {
+      const hopeless = !(error instanceof OxbowError && error.retryable && error.code.startsWith('storage_'))
+      if (hopeless || givenUp() || performance.now() > until) throw error
+      await delay(wait)
+    }
+  }
+}
+
+/** Node's timers fire at once beyond 24.8 days, also for Infinity. */
+export const timerMs = (ms: number): number => Math.min(ms, 2 ** 31 - 1)
+
+/** Two limits with two timers; `touch` is cheap enough to be called per fragment. */
+function clocks(totalMs: number, idleMs: number, expire: (code: 'total_timeout' | 'idle_timeout', ms: number) => void) {
+  let touched = performance.now()
+  let suspended = 0
+  let closed = false
+  let left = totalMs
+  let runningSince = performance.now()
+  let pauses = 0
+  const totalIsOver = (): void => expire('total_timeout', totalMs)
+  let total = setTimeout(totalIsOver, timerMs(totalMs))
+  let idle = setTimeout(checkIdle, timerMs(idleMs))
+  function checkIdle(): void {
+    const left = suspended > 0 ? idleMs : idleMs - (performance.now() - touched)
+    if (left > 0) idle = setTimeout(checkIdle, timerMs(left))
+    else expire('idle_timeout', idleMs)
+  }
+  return {
+    touch(): void {
+      touched = performance.now()
+    },
+    suspend(): () => void {
+      suspended += 1
+      return () => {
+        suspended -= 1
+        touched = performance.now()
+      }
+    },
+    /** Both clocks stand still until the result is called. */
+    pause(): () => void {
+      suspended += 1
+      pauses += 1
+      if (pauses === 1) {
+        clearTimeout(total)
+        left -= performance.now() - runningSince
+      }
+      return () => {
+        suspended -= 1
+        pauses -= 1
+        touched = performance.now()
+        if (pauses > 0 || closed) return
+        runningSince = performance.now()
+        total = setTimeout(totalIsOver, timerMs(left))
+      }
+    },
+    close(): void {
+      closed = true
+      clearTimeout(total)
+      clearTimeout(idle)
+    },
+  }
+}

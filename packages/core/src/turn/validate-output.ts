@@ -1,0 +1,52 @@
+// The structured answer: accepted only when it satisfies the schema that the caller gave.
+
+import { reviewed } from '../agents/reviewer.ts'
+import { describeErrors, validatorFor } from '../checks/json-schema.ts'
+import type { TurnRun } from './turn-run.ts'
+
+export async function check(run: TurnRun): Promise<void> {
+  const turn = run.turn()
+  const { schema } = turn.options.output!
+  const { text } = turn.reply!
+  const verdict = await judge(text, schema)
+  // What another program or agent takes for true must not be wrong: it is refused like an answer of the wrong form.
+  const finding = 'value' in verdict ? run.agent.review?.(reviewed(text, run.log.state)) : undefined
+  const { turnId } = run
+  await run.write((now) => {
+    // A steering input came in between: the answer is not the last word any more.
+    if (now.steers.length > 0 || now.interrupt !== undefined) return []
+    if (finding !== undefined)
+      return [{ type: 'output.rejected', turnId, step: now.step, message: `${finding.correction} ${AGAIN}` }]
+    if ('value' in verdict) return [{ type: 'turn.finished', turnId, reason: 'completed', output: verdict.value }]
+    return [{ type: 'output.rejected', turnId, step: now.step, message: verdict.message }]
+  })
+}
+
+const AGAIN = 'Answer again with one JSON value and nothing else.'
+
+async function judge(text: string, schema: Record<string, unknown>): Promise<{ value: unknown } | { message: string }> {
+  let value: unknown
+  try {
+    value = JSON.parse(unfenced(text))
+  } catch (error) {
+    return {
+      message:
+        `Your answer is not valid JSON (${(error as Error).message}). ` +
+        `${AGAIN} It must fit this JSON Schema: ${JSON.stringify(schema)}`,
+    }
+  }
+  const validate = await validatorFor(schema, 'the requested output')
+  if (validate(value)) return { value }
+  return {
+    message:
+      `Your answer does not fit the requested schema: ${describeErrors(validate)}. ` +
+      `${AGAIN} JSON Schema: ${JSON.stringify(schema)}`,
+  }
+}
+
+/** Many models put their JSON into a Markdown fence. */
+function unfenced(text: string): string {
+  const trimmed = text.trim()
+  const start = /^```(?:json)?[ \t]*\n/.exec(trimmed)?.[0]
+  return start !== undefined && trimmed.endsWith('```') ? trimmed.slice(start.length, -3) : text
+}

@@ -1,0 +1,106 @@
+// The loop: decide, perform, until the turn ends, waits, or is no longer ours.
+import type { Agent } from '../agents/agent.ts'
+import { OxbowError } from '../errors.ts'
+import { act, withdrawQuestions } from './act.ts'
+import { compact } from './compact.ts'
+import type { Action } from './decide.ts'
+import { think } from './think.ts'
+import { ClaimLost, type TurnRun } from './turn-run.ts'
+import { check } from './validate-output.ts'
+
+/** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
+export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
+  run.log.onStored = () => watchOver(run)
+  watchOver(run)
+  try {
+    // What they may do is not what they could do when they asked, however long ago that was.
+    if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
+      await withdrawQuestions(run)
+      return await run.write(() => [])
+    }
+    let worked = false
+    const work = agent.hooks.agent(run.context, async () => {
+      worked = true
+      for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
+        if (run.stopped === 'shutdown') return
+        await perform(run, action)
+        if (run.log.state.turn?.turnId !== run.turnId) return
+      }
+      // Pauses that did not follow from another event, for example after too many recoveries.
+      await run.write(() => [])
+    })
+    await Promise.race([work, deafness(run)])
+    if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
+    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.write(() => [])
+  } catch (error) {
+    if (error instanceof ClaimLost || run.stopped === 'shutdown') return
+    if (isStorageError(error)) throw error
+    await failTurn(run, error)
+  } finally {
+    run.log.onStored = undefined
+    run.close()
+  }
+}
+
+/** How long hooks and tools may take to come back once the turn is to stop. */
+const STOP_GRACE_MS = 5_000
+
+/** Resolves when the turn was told to stop and a hook still has not come back: it is left behind. */
+function deafness(run: TurnRun): Promise<void> {
+  return new Promise((resolve) => {
+    const wait = (): void => {
+      const timer = setTimeout(resolve, STOP_GRACE_MS)
+      timer.unref()
+    }
+    if (run.signal.aborted) wait()
+    else run.signal.addEventListener('abort', wait, { once: true })
+  })
+}
+
+function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
+  switch (action.type) {
+    case 'think':
+      // Writing nothing stores what follows from the state: that the step has begun.
+      return action.begun ? think(run) : run.write(() => [])
+    case 'compact':
+      return compact(run, action)
+    case 'review':
+      return run.write(() => [])
+    case 'act':
+      return act(run, action.calls)
+    case 'check':
+      return check(run)
+    case 'finish':
+      return withdrawQuestions(run).then(() => run.write(() => []))
+  }
+}
+
+/** Reacts to what others have appended: an interrupt, or another worker's claim. */
+function watchOver(run: TurnRun): void {
+  try {
+    if (run.turn().interrupt !== undefined) run.stop('interrupt')
+  } catch {
+    run.stop('claim_lost')
+  }
+}
+
+const STORAGE = /^(storage|journal)_/
+const isStorageError = (error: unknown): boolean => error instanceof OxbowError && STORAGE.test(error.code)
+
+/** Something of ours or of a middleware threw: the turn ends, visibly, and the full error is in the log. */
+async function failTurn(run: TurnRun, error: unknown): Promise<void> {
+  // The turn was stopped, and what waited was told so: there is nothing new to say about it.
+  if (error !== run.signal.reason) failWith(run, error)
+  try {
+    await run.write(() => [])
+  } catch (again) {
+    if (!(again instanceof ClaimLost)) throw again
+  }
+}
+
+function failWith(run: TurnRun, error: unknown): void {
+  const reference = run.report(error)
+  const message = error instanceof OxbowError ? error.message : 'Something went wrong inside the agent.'
+  const code = error instanceof OxbowError ? error.code : 'internal_error'
+  run.stop('failure', { code, message, reference })
+}

@@ -1,0 +1,281 @@
+// Judges one simple command: its variables, its redirections, its options and the files that it opens.
+import { existsSync } from 'node:fs'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import { checkPath, type PathOptions } from '../paths/check-path.ts'
+import { isSafeAssignment } from '../programs/environment.ts'
+import { readGit } from '../programs/git.ts'
+import { secretIn, shows } from '../programs/names.ts'
+import { type OptionList, optionList, readOptions } from '../programs/options.ts'
+import { READ_ONLY, type ReadOnlyCommand, VERSIONS } from '../programs/read-only.ts'
+import { chosenToolchain, riskyRepository } from '../programs/repository.ts'
+import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
+import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from '../words/types.ts'
+import { problemInTree } from './tree.ts'
+
+export interface SimpleOptions extends AnalyseOptions {
+  /** The folders in which programs are looked up, as in `PATH`. */
+  readonly searchPath: string
+  /** Writing files inside the roots needs no question, as long as they are not dangerous. */
+  readonly allowEdits: boolean
+}
+
+interface Row extends ReadOnlyCommand {
+  readonly list: OptionList
+}
+
+let table: ReadonlyMap<string, Row> | undefined
+
+function row(name: string): Row | undefined {
+  if (table === undefined) {
+    const rows = new Map<string, Row>()
+    for (const it of READ_ONLY) {
+      const list = optionList(it.options ?? '')
+      for (const each of it.names.split(' ')) rows.set(each, { ...it, list })
+    }
+    table = rows
+  }
+  return table.get(name)
+}
+
+const BUILTINS = new Set(
+  'cd echo printf test [ [[ : true false pwd dirs times jobs wait umask ulimit exit return break continue set read unset type command'.split(
+    ' ',
+  ),
+)
+
+const reason = (code: Reason['code'], message: string, text: string): Reason => ({
+  decision: 'ask',
+  code,
+  message,
+  text,
+})
+
+/** What is against the assignments and redirections of a command; they count whatever the command is. */
+export function judgeSurroundings(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
+  const reasons: Reason[] = []
+  for (const it of command.assignments) {
+    // `IFS= read` splits the one line that it reads.
+    if (it.name === 'IFS' && it.value?.value !== undefined && nameOf(command.words) === 'read') continue
+    if (!isSafeAssignment(it, command.words.length === 0))
+      reasons.push(reason('assignment', `Setting ${it.name} may change which programs run and what they do.`, it.text))
+  }
+  for (const it of command.redirections) {
+    const problem = redirectionProblem(it, command, options)
+    if (problem !== undefined) reasons.push(reason('redirection', problem, it.text))
+  }
+  return reasons
+}
+
+/** Why the command itself is more than reading, or nothing. */
+export function judgeProgram(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
+  const { words, text, directories } = command
+  // A test compares, and shows nothing.
+  const secret = /^(test|\[\[?)$/.test(words[0]?.value ?? '') ? undefined : secretIn(text)
+  if (secret !== undefined) return [reason('secret', shows(secret), text)]
+  if (words.length === 0) return []
+  const elsewhere = directories.find((it) => !checkPath(it, pathOptions(it, 'read', options)).inside)
+  if (elsewhere !== undefined)
+    return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
+  const name = nameOf(words)
+  if (name === undefined) return [reason('dynamic', 'Which program this is, only the shell knows.', text)]
+  const args = words.slice(1)
+
+  // Wrappers are looked up too.
+  const outer = command.written
+    .slice(0, command.start)
+    .flatMap((it) => (/^[a-z]+$/.test(it.value ?? '') ? it.value! : []))
+  for (const program of [...outer, ...(words[0]!.value === name && !BUILTINS.has(name) ? [name] : [])]) {
+    const shadow = shadowing(program, directories, options)
+    if (shadow !== undefined)
+      return [
+        reason('shadowed', `${program} would be ${shadow}, which can be changed from inside of the workspace.`, text),
+      ]
+  }
+  if (command.script !== undefined && PLAIN_SHELLS.has(name)) return []
+
+  const onlyVersion = VERSIONS.some(
+    ([names, forms]) =>
+      args.length === 1 && names.split(' ').includes(name) && forms.split(' ').includes(args[0]!.value ?? ''),
+  )
+  if (onlyVersion) {
+    const chosen = directories
+      .map((it) => chosenToolchain(it, (folder) => options.roots.includes(folder)))
+      .find((it) => it !== undefined)
+    return chosen === undefined ? [] : [reason('shadowed', chosen, text)]
+  }
+  if (name === 'git') return judgeGit(command, options)
+
+  const known = row(name)
+  if (known === undefined)
+    return [reason('not read-only', `${name} is not on the list of commands that only read.`, text)]
+  if (known.operands === 'anything' && known.raw === undefined) return []
+
+  let operands: readonly Argument[]
+  let paths: readonly Argument[] = []
+  let given: readonly string[] = []
+  if (known.raw !== undefined) {
+    const result = known.raw(args)
+    if (typeof result === 'string') return [reason('option', `${name}: ${result}`, text)]
+    operands = result
+  } else {
+    const call = readOptions(args, known.list)
+    if ('problem' in call) return [reason(call.dynamic ? 'dynamic' : 'option', `${name}: ${call.problem}`, text)]
+    given = call.options.map((it) => it.name)
+    const result = known.check?.(call)
+    if (typeof result === 'string') return [reason('option', `${name}: ${result}`, text)]
+    operands = call.operands
+    paths = call.paths
+  }
+  if (known.operands === 'none' && operands.length > 0)
+    return [reason('option', `${name} does more than read when it is given ${operands[0]!.text}.`, text)]
+  if (known.most !== undefined && operands.length > known.most)
+    return [reason('option', `${name} writes to ${operands[known.most]!.text}.`, text)]
+  if (known.operands === 'text' || known.operands === 'anything' || known.operands === 'none') {
+    const split = operands.find((it) => it.splits)
+    return split !== undefined && known.operands !== 'anything' && known.raw === undefined
+      ? [reason('dynamic', `${split.text} may become options of ${name}.`, text)]
+      : filesReasons(paths, 'names', command, options)
+  }
+
+  const has = (list: string | undefined): boolean =>
+    list === '*' || (list?.split(' ') ?? []).some((it) => given.includes(it))
+  const files = known.operands === 'pattern and files' && !has(known.pattern) ? operands.slice(1) : operands
+  const [pattern] = operands
+  if (files !== operands && pattern?.splits)
+    return [reason('dynamic', `${pattern.text} may become options or files of ${name}.`, text)]
+  const reasons = [
+    ...filesReasons(files, known.operands === 'names' ? 'names' : 'contents', command, options),
+    ...filesReasons(paths, 'contents', command, options),
+  ]
+  if (reasons.length > 0 || !(has(known.recursive) || has(known.follows))) return reasons
+  const places = files.length > 0 ? files.flatMap((it) => it.value ?? []) : ['.']
+  for (const directory of directories) {
+    for (const place of places) {
+      const problem = problemInTree(
+        resolve(directory, place),
+        pathOptions(directory, 'read', options),
+        has(known.follows),
+      )
+      if (problem !== undefined) return [reason('path', problem, text)]
+    }
+  }
+  return []
+}
+
+function judgeGit(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
+  const { text, words } = command
+  const call = readGit(words.slice(1))
+  if ('problem' in call)
+    return [reason(/^(The option|Which option)/.test(call.problem) ? 'option' : 'not read-only', call.problem, text)]
+  let { directories } = command
+  for (const folder of call.folders) {
+    const problem = fileProblem(folder, 'names', directories, options)
+    if (problem !== undefined) return [reason('path', problem, text)]
+    directories = directories.map((it) => resolve(it, folder.value!))
+  }
+  if (directories.length === 0) return [reason('directory', 'In which folder git would run is not known.', text)]
+  for (const directory of directories) {
+    if (!checkPath(directory, pathOptions(directory, 'read', options)).inside)
+      return [reason('path', `${directory} is outside of the folders that may be used.`, text)]
+    const risky = riskyRepository(directory, (it) => options.roots.includes(it))
+    if (risky !== undefined) return [reason('path', risky, text)]
+  }
+  // A revision looks like a path inside; `git diff /etc/passwd x` compares files that git does not hold.
+  for (const it of [...call.operands, ...call.paths]) {
+    const problem = fileProblem(it, 'names', directories, options)
+    if (problem !== undefined) return [reason(it.value === undefined ? 'dynamic' : 'path', problem, text)]
+    const held = /^[^:]*:(?!\/)(.+)$/.exec(it.value!)?.[1]
+    for (const path of [it.value!, held]) {
+      const secret =
+        path === undefined ? undefined : fileProblem({ ...it, value: path }, 'contents', directories, options)
+      if (secret !== undefined) return [reason('path', secret, text)]
+    }
+  }
+  return []
+}
+
+function filesReasons(
+  files: readonly Argument[],
+  use: 'contents' | 'names',
+  command: SimpleCommand,
+  options: SimpleOptions,
+): readonly Reason[] {
+  return files.flatMap((file) => {
+    const problem = fileProblem(file, use, command.directories, options)
+    if (problem === undefined) return []
+    return [reason(file.value === undefined ? 'dynamic' : 'path', problem, command.text)]
+  })
+}
+
+const STREAMS = new Set(['-', '/dev/null', '/dev/stdin', '/dev/stdout', '/dev/stderr'])
+
+function fileProblem(
+  file: Argument,
+  use: 'contents' | 'names',
+  directories: readonly string[],
+  options: SimpleOptions,
+): string | undefined {
+  if (file.found) return undefined
+  if (file.value === undefined) return `Which file ${file.text} is, only the shell knows.`
+  if (STREAMS.has(file.value)) return undefined
+  const places = file.value.startsWith('/') ? directories.slice(0, 1) : directories
+  if (directories.length === 0 && !file.value.startsWith('/'))
+    return `${file.text} depends on a folder that is not known.`
+  for (const directory of places.length > 0 ? places : ['/']) {
+    const { inside, message, dangerous, real } = checkPath(file.value, pathOptions(directory, 'read', options))
+    if (!inside) return message
+    if (dangerous !== undefined && use === 'contents') return `${real}: ${dangerous.why}`
+  }
+  return undefined
+}
+
+export const pathOptions = (cwd: string, access: 'read' | 'write', options: AnalyseOptions): PathOptions => ({
+  cwd,
+  roots: options.roots,
+  access,
+  ...(options.readOnlyRoots === undefined ? {} : { readOnlyRoots: options.readOnlyRoots }),
+  ...(options.home === undefined ? {} : { home: options.home }),
+  ...(options.caseInsensitive === undefined ? {} : { caseInsensitive: options.caseInsensitive }),
+})
+
+function redirectionProblem(
+  redirected: Redirected,
+  command: SimpleCommand,
+  options: SimpleOptions,
+): string | undefined {
+  const { operator, targets, text } = redirected
+  if (operator.startsWith('<<')) return undefined
+  if (targets.length !== 1) return `${text} does not name one file.`
+  const [target] = targets
+  if (target?.value === undefined || target.splits) return `Which file ${text} opens, only the shell knows.`
+  const { value } = target
+  if (/^\/dev\/(tcp|udp)\//.test(value)) return `${text} opens a connection to another machine.`
+  if (operator === '>&' || operator === '<&') {
+    if (/^(\d{1,3}-?|-)$/.test(value)) return undefined
+    if (operator === '<&') return `${text} is not a descriptor.`
+  }
+  if (STREAMS.has(value) && value !== '-') return undefined
+  if (operator === '<') return fileProblem(target, 'contents', command.directories, options)
+  if (!options.allowEdits) return `It writes to ${value}.`
+  if (command.directories.length === 0) return `It writes to ${value} in a folder that is not known.`
+  for (const directory of command.directories) {
+    const { inside, message, dangerous, real } = checkPath(value, pathOptions(directory, 'write', options))
+    if (!inside) return message
+    if (dangerous !== undefined) return `${real}: ${dangerous.why}`
+  }
+  return undefined
+}
+
+/** A program of that name in a folder of the search path that lies in the workspace, or that depends on where one is. */
+function shadowing(name: string, directories: readonly string[], options: SimpleOptions): string | undefined {
+  if (name.includes('/')) return undefined
+  for (const entry of options.searchPath.split(delimiter)) {
+    const places = isAbsolute(entry) ? [entry] : directories.map((it) => resolve(it, entry))
+    for (const place of places) {
+      const file = join(place, name)
+      if (!existsSync(file)) continue
+      return checkPath(place, pathOptions('/', 'write', options)).inside ? file : undefined
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,14 @@
+// What stands around the words of a command and is no concern of a rule.
+import { isSafeAssignment } from '../programs/environment.ts'
+import type { SimpleCommand } from '../words/types.ts'
+
+/** Only harmless variables, and output that goes nowhere else. */
+export const harmlessSurroundings = ({ assignments, redirections, words }: SimpleCommand): boolean =>
+  assignments.every((it) => isSafeAssignment(it, words.length === 0)) &&
+  redirections.every(({ operator, targets }) => {
+    if (operator.startsWith('<<')) return true
+    const value = targets.length === 1 ? targets[0]!.value : undefined
+    if (value === undefined) return false
+    if (operator === '>&' || operator === '<&') return /^(\d{1,3}-?|-)$/.test(value)
+    return value === '/dev/null'
+  })

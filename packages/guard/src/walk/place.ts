@@ -1,0 +1,48 @@
+// What the walk through a script carries with it, and how its words ask for it.
+import type { ParsedScript } from 'unbash'
+import type { Parser } from '../words/parser.ts'
+import type { Construct, Shell, SimpleCommand } from '../words/types.ts'
+import type { Scope, WordContext } from '../words/units.ts'
+import type { Outcome } from './scope.ts'
+
+export interface Walk {
+  readonly parser: Parser
+  readonly home: string
+  readonly interactive: boolean
+  readonly mayRead: (folder: string) => boolean
+  readonly simple: SimpleCommand[]
+  readonly unknown: Construct[]
+  /** Walks a script that was parsed with the text around it, and one that has still to be parsed. */
+  readonly enter: (place: Place, tree: ParsedScript, scope: Scope) => Outcome
+  readonly parseAndEnter: (place: Place, source: string, scope: Scope) => Outcome
+}
+
+export interface Place {
+  readonly walk: Walk
+  readonly source: string
+  readonly via: readonly string[]
+  readonly shell: Shell
+  readonly piped: boolean
+}
+
+export function onlyInBash({ walk, shell }: Place, text: string): void {
+  if (shell === 'sh')
+    walk.unknown.push({ kind: 'bash', text, why: 'Only bash reads this so; another shell may run something else.' })
+}
+
+export function contextOf(place: Place, scope: Scope): WordContext {
+  const { walk } = place
+  return {
+    scope,
+    home: walk.home,
+    interactive: walk.interactive,
+    mayRead: walk.mayRead,
+    unknown: (it) => walk.unknown.push(it),
+    bashOnly: (text) => onlyInBash(place, text),
+    script: (tree, label, text) => {
+      if (tree === undefined)
+        walk.unknown.push({ kind: 'substitution', text, why: 'The command in it was not understood.' })
+      else walk.enter({ ...place, via: [...place.via, label] }, tree, scope)
+    },
+  }
+}

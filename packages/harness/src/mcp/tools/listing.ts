@@ -1,0 +1,54 @@
+// Which tools of a server an agent may have, and why it does not have the others. A server may list whatever it likes: what is
+// left out costs nothing, and what is taken is bounded.
+import type { Tool } from '@modelcontextprotocol/client'
+import { type JsonSchema, validatorFor } from '@oxbow/core'
+import { type McpServer, matches } from '../options.ts'
+import { modernSchema } from './schema.ts'
+
+const MAX_TOOLS = 512
+/** Of all tools of a server together: descriptions and schemas, in characters. Each request to a model carries them. */
+const MAX_TOTAL = 1_000_000
+const MAX_NAME = 128
+export const MAX_DESCRIPTION = 4_000
+
+/** Why most tools are skipped: it is no fault of theirs. */
+export const NOT_MARKED = 'it is not marked as read-only; name it in "tools" or "allow"'
+
+/** A tool of the server, with its input as a schema that can be used, or why the agent does not have it. */
+export type Listed =
+  | { readonly tool: Tool; readonly input: JsonSchema }
+  | { readonly tool: Pick<Tool, 'name'>; readonly skip: string }
+
+export async function listed(tools: readonly Tool[], server: McpServer): Promise<Listed[]> {
+  const result: Listed[] = []
+  const seen = new Set<string>()
+  let taken = 0
+  let total = 0
+  for (const tool of tools) {
+    const { name } = tool
+    const skip = (why: string): void => void result.push({ tool: { name: name.slice(0, MAX_NAME) }, skip: why })
+    const isFirst = !seen.has(name)
+    seen.add(name)
+    const wanted = tool.annotations?.readOnlyHint === true || matches(server.allow, name) || matches(server.tools, name)
+    if (!isFirst) skip('the server lists it twice')
+    else if (name.length > MAX_NAME) skip(`its name is longer than ${MAX_NAME} characters`)
+    else if (!wanted) skip(NOT_MARKED)
+    else if (taken >= MAX_TOOLS) skip(`an agent has at most ${MAX_TOOLS} tools of one server`)
+    else
+      try {
+        const input = modernSchema(tool.inputSchema)
+        const length = Math.min(tool.description?.length ?? 0, MAX_DESCRIPTION) + JSON.stringify(input).length
+        if (total + length > MAX_TOTAL) {
+          skip(`the tools of the server are longer than ${MAX_TOTAL} characters together`)
+          continue
+        }
+        await validatorFor(input, name)
+        taken++
+        total += length
+        result.push({ tool, input })
+      } catch (error) {
+        skip(`its input schema cannot be used: ${(error as Error).message}`)
+      }
+  }
+  return result
+}

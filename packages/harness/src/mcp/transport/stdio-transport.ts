@@ -1,0 +1,131 @@
+// A server that is a program: JSON-RPC, a message a line, over its standard input and output. Unlike the library's own
+// transport it gives the program nothing of our environment but PATH, and ends whatever the program has started.
+import type { ChildProcess } from 'node:child_process'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client'
+import spawn from 'cross-spawn'
+import { MAX_MESSAGE_BYTES, type McpStdioServer } from '../options.ts'
+
+/** How long a program may take to end by itself, and then after SIGTERM. */
+const PATIENCE_MS = 1_000
+const STDERR_TAIL = 500
+
+export interface StdioTransport extends Transport {
+  /** What it has written to standard error last. */
+  said(): string
+  /** The library knows a transport over pipes by these two. */
+  readonly pid: number | null
+  readonly stderr: null
+}
+
+const running = new Set<ChildProcess>()
+/** Without a chance to wait: nothing that we have started outlives us. */
+process.on('exit', () => {
+  for (const child of running) signal(child, 'SIGKILL')
+})
+
+export function stdioTransport(server: McpStdioServer): StdioTransport {
+  const buffer = new ReadBuffer({ maxBufferSize: server.maxMessageBytes ?? MAX_MESSAGE_BYTES })
+  let child: ChildProcess | undefined
+  let closing: Promise<void> | undefined
+  let tail = ''
+
+  const read = (chunk: Buffer): void => {
+    try {
+      buffer.append(chunk)
+    } catch (error) {
+      transport.onerror?.(error as Error)
+      void transport.close()
+      return
+    }
+    for (;;) {
+      try {
+        const message = buffer.readMessage()
+        if (message === null) return
+        transport.onmessage?.(message)
+      } catch (error) {
+        // A line that is no message: programs print to the wrong stream.
+        transport.onerror?.(error as Error)
+      }
+    }
+  }
+
+  const transport: StdioTransport = {
+    stderr: null,
+    get pid() {
+      return child?.pid ?? null
+    },
+    said: () => tail.trim(),
+    start: () =>
+      new Promise((resolve, reject) => {
+        const { PATH = '' } = process.env
+        const started = spawn(server.command, [...(server.args ?? [])], {
+          env: { PATH, ...server.env },
+          stdio: 'pipe',
+          // A group of its own, which can be ended as a whole: `npx` and shells start further processes.
+          detached: process.platform !== 'win32',
+          windowsHide: true,
+          ...(server.cwd !== undefined && { cwd: server.cwd }),
+        })
+        child = started
+        started.once('spawn', () => {
+          running.add(started)
+          resolve()
+        })
+        started.once('error', (error) => {
+          reject(error)
+          transport.onerror?.(error)
+        })
+        started.once('close', () => {
+          signal(started, 'SIGKILL')
+          running.delete(started)
+          child = undefined
+          transport.onclose?.()
+        })
+        started.stdout?.on('data', read)
+        started.stderr?.on('data', (chunk: Buffer) => {
+          tail = (tail + chunk.toString()).slice(-STDERR_TAIL)
+        })
+        for (const stream of [started.stdin, started.stdout, started.stderr])
+          stream?.on('error', (error) => transport.onerror?.(error))
+      }),
+    send: (message) =>
+      new Promise((resolve, reject) => {
+        const input = child?.stdin
+        if (input?.writable !== true) reject(new SdkError(SdkErrorCode.NotConnected, 'Not connected'))
+        else if (input.write(serializeMessage(message))) resolve()
+        else input.once('drain', resolve)
+      }),
+    close() {
+      closing ??= end(child)
+      return closing
+    },
+  }
+  return transport
+}
+
+/** As the specification has it: close its input, wait, SIGTERM, wait, SIGKILL. */
+async function end(child: ChildProcess | undefined): Promise<void> {
+  if (child === undefined || !running.has(child)) return
+  const gone = new Promise<true>((resolve) => child.once('close', () => resolve(true)))
+  const within = (): Promise<boolean> => Promise.race([gone, delay(PATIENCE_MS, false, { ref: false })])
+  child.stdin?.end()
+  if (await within()) return
+  signal(child, 'SIGTERM')
+  if (await within()) return
+  signal(child, 'SIGKILL')
+  // A process that has left the group may still hold the pipes.
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
+  await gone
+}
+
+/** To the whole group, where there are groups. */
+function signal(child: ChildProcess, name: NodeJS.Signals): void {
+  if (child.pid === undefined) return
+  try {
+    if (process.platform === 'win32') child.kill(name)
+    else process.kill(-child.pid, name)
+  } catch {
+    // It has ended already.
+  }
+}

@@ -1,0 +1,128 @@
+// Which files belong to what was added.
+import { constants } from 'node:fs'
+import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
+import { basename, join, relative, resolve, sep } from 'node:path'
+import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
+import { isReadable } from '../parse/parse.ts'
+
+export interface FoundFile {
+  readonly root: string
+  readonly path: string
+  /** Where it truly lies; the root may be a link, or lie below one. */
+  readonly realPath: string
+  /** The path below the root, with `/`; the file's own name when the file is the root. What would end a citation is encoded. */
+  readonly name: string
+}
+
+export interface FileProblem {
+  readonly root: string
+  readonly path: string
+  readonly code: KnowledgeErrorCode
+  readonly message: string
+}
+
+/** Files and folders that are never looked at, and what lies below them. */
+export const isHidden = (name: string): boolean => name.startsWith('.') || name === 'node_modules'
+
+/** The readable files below a root, sorted; links are not followed, so that nothing outside comes in and no ring is walked. */
+export async function filesOf(root: string): Promise<{ files: FoundFile[]; problems: FileProblem[] }> {
+  const problems: FileProblem[] = []
+  const files: FoundFile[] = []
+  const place = await stat(root).catch(() => undefined)
+  if (place === undefined) return { files, problems }
+  const realRoot = await realpath(root)
+  if (place.isFile())
+    return { files: [{ root, path: root, realPath: realRoot, name: citable(basename(root)) }], problems }
+  const found = (path: string): FoundFile => {
+    const below = relative(root, path)
+    return { root, path, realPath: join(realRoot, below), name: citable(below.split(sep).join('/')) }
+  }
+  const folders = [root]
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+    try {
+      for (const entry of await readdir(folder, { withFileTypes: true })) {
+        const path = join(folder, entry.name)
+        if (isHidden(entry.name)) continue
+        if (entry.isDirectory()) folders.push(path)
+        else if (entry.isFile() && isReadable(path)) files.push(found(path))
+      }
+    } catch (error) {
+      problems.push({ root, path: folder, code: 'unreadable', message: messageOf(error) })
+    }
+  }
+  return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), problems }
+}
+
+/** Names stand in citations, which are one line between brackets. */
+const citable = (name: string): string => name.replace(/[[\]\p{Cc}\p{Zl}\p{Zp}]/gu, encodeURIComponent)
+
+export interface ReadFile {
+  readonly bytes: Uint8Array
+  readonly modifiedMs: number
+}
+
+/**
+ * The content of a file that was found. It may have changed since: what is no file any more, or lies elsewhere because it or a
+ * folder above it has become a link, is not read. Throws a KnowledgeError: `unreadable`, `too_large`.
+ */
+export async function readFound({ realPath }: FoundFile, maxBytes: number): Promise<ReadFile> {
+  // Without waiting, for a pipe has no content until somebody writes to it.
+  const handle = await open(realPath, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
+    unreadable,
+  )
+  try {
+    const [opened, named, place] = await Promise.all([handle.stat(), lstat(realPath), realpath(realPath)])
+    if (!opened.isFile() || place !== realPath || opened.ino !== named.ino || opened.dev !== named.dev)
+      throw new KnowledgeError('unreadable', 'It was replaced by something else while it was indexed.')
+    if (opened.size > maxBytes) throw tooLarge(opened.size, maxBytes)
+    const parts: Buffer[] = []
+    let size = 0
+    // One byte more than may be, for it may grow meanwhile.
+    for await (const part of handle.createReadStream({ end: maxBytes, highWaterMark: 1024 * 1024, autoClose: false })) {
+      parts.push(part as Buffer)
+      size += (part as Buffer).length
+    }
+    if (size > maxBytes) throw tooLarge(size, maxBytes)
+    return { bytes: new Uint8Array(Buffer.concat(parts)), modifiedMs: opened.mtimeMs }
+  } catch (error) {
+    return unreadable(error)
+  } finally {
+    await handle.close()
+  }
+}
+
+export const tooLarge = (bytes: number, maxBytes: number): KnowledgeError =>
+  new KnowledgeError('too_large', `It has ${bytes} bytes; at most ${maxBytes} are read. Divide it.`)
+
+export function unreadable(cause: unknown): never {
+  if (cause instanceof KnowledgeError) throw cause
+  throw new KnowledgeError('unreadable', `It cannot be read: ${messageOf(cause)}`, { cause })
+}
+
+/** Throws a KnowledgeError `not_found` unless there is a file or a folder. */
+export async function mustExist(path: string): Promise<void> {
+  await stat(path).catch((cause: unknown) => {
+    throw new KnowledgeError('not_found', `There is no file or folder ${path}.`, { cause })
+  })
+}
+
+/**
+ * Looks at the names of all documents below these files and folders, without reading them. Throws a KnowledgeError:
+ * `not_found`, or `duplicate_document` when two have one name, so that a citation would not mean one of them.
+ */
+export async function uniqueNames(paths: readonly string[]): Promise<string[]> {
+  const found = new Map<string, string>()
+  for (const root of new Set(paths.map((it) => resolve(it)))) {
+    await mustExist(root)
+    for (const { name, path } of (await filesOf(root)).files) {
+      const other = found.get(name) ?? path
+      if (other !== path)
+        throw new KnowledgeError(
+          'duplicate_document',
+          `Two documents are called ${name}: ${other} and ${path}. Rename one, so that a citation means one of them.`,
+        )
+      found.set(name, path)
+    }
+  }
+  return [...found.keys()]
+}

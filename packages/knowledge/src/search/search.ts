@@ -1,0 +1,194 @@
+// One question to all channels, and their answers as one list. A channel that fails leaves the others to answer.
+
+import { type Embedder, vectorsProblem } from '../embedder.ts'
+import { KnowledgeError, messageOf } from '../errors.ts'
+import type { ChannelAnswer, Filter, StoredPassage } from '../indexing/reading.ts'
+import { queryOf } from '../text/analyser.ts'
+import type { ThreadClient } from '../thread/thread-client.ts'
+import { fuse } from './fusion.ts'
+
+/** Judges how well texts answer a question, better and slower than any index can. Those of `@oxbow/models` are such. */
+export interface Reranker {
+  readonly id: string
+  /** A score for each text, in any order; `index` is the text's place, and a larger score is better. */
+  rerank(
+    query: string,
+    texts: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): Promise<{ readonly results: readonly { readonly index: number; readonly score: number }[] }>
+}
+
+export interface SearchOptions {
+  /** How many hits at most. Default 8, at most 400. */
+  readonly k?: number
+  readonly filter?: Filter
+  readonly signal?: AbortSignal
+}
+
+export interface Hit extends Omit<StoredPassage, 'key' | 'score'> {
+  /** `document#digest of its text`; what citations name. */
+  readonly id: string
+  /** From reciprocal rank fusion; comparable within one result only. */
+  readonly score: number
+  /** It contains a number or a code of the question as it was asked. */
+  readonly exact: boolean
+  /** The score of each channel that found it: BM25, the cosine, the reranker's own. */
+  readonly scores: { readonly keyword?: number; readonly vector?: number; readonly rerank?: number }
+}
+
+/** `off`: there was nothing to ask it, or it is not configured. */
+export interface ChannelReport {
+  readonly channel: 'exact' | 'keyword' | 'vector' | 'rerank'
+  readonly status: 'answered' | 'failed' | 'off'
+  readonly hits: number
+  /** Why it failed or is off, or what its answer lacks. */
+  readonly reason?: string
+}
+
+export interface SearchResult {
+  readonly hits: readonly Hit[]
+  readonly channels: readonly ChannelReport[]
+}
+
+export interface Channels {
+  readonly thread: ThreadClient
+  readonly embedder: Embedder | undefined
+  readonly reranker: Reranker | undefined
+  /** For the embedder and for the reranker, each. */
+  readonly timeoutMs: number
+}
+
+const MAX_HITS = 400
+/** How many each channel contributes, and how many the reranker sees. */
+const CANDIDATES = 100
+const RERANKED = 30
+
+export async function search(
+  channels: Channels,
+  question: string,
+  { k = 8, filter = {}, signal }: SearchOptions = {},
+): Promise<SearchResult> {
+  signal?.throwIfAborted()
+  if (!(Number.isInteger(k) && k >= 1 && k <= MAX_HITS))
+    throw new KnowledgeError('options_invalid', `k is a whole number from 1 to ${MAX_HITS}; got ${k}.`)
+  const { any, exact } = queryOf(question)
+  const embedded = await until(signal, embed(channels, question, signal))
+  const vector = 'vector' in embedded ? embedded : undefined
+  const query = { exact, any, vector, limit: Math.max(CANDIDATES, k), filter }
+  const found = await until(signal, channels.thread.ask('channels', query))
+  const answers = [found.exact, found.keyword, found.vector].map((it) => it?.passages ?? [])
+  const reports = [
+    reportOf('exact', found.exact, { off: 'nothing in the question is a number or a code' }),
+    reportOf('keyword', found.keyword, { off: 'nothing in the question is a word' }),
+    reportOf('vector', found.vector, 'vector' in embedded ? {} : embedded),
+  ]
+
+  const idOf = ({ document, key }: StoredPassage): string => `${document}#${key}`
+  const passages = new Map(answers.flat().map((it) => [idOf(it), it]))
+  const [exactScores, keywordScores, vectorScores] = answers.map(
+    (list) => new Map(list.map((it) => [idOf(it), it.score])),
+  )
+  const hits = fuse(answers.map((list) => list.map(idOf))).map(({ id, score }): Hit => {
+    const { key: _, ...passage } = passages.get(id)!
+    const keyword = keywordScores!.get(id)
+    const vector = vectorScores!.get(id)
+    const scores = { ...(keyword === undefined ? {} : { keyword }), ...(vector === undefined ? {} : { vector }) }
+    return { ...passage, id, score, exact: exactScores!.has(id), scores }
+  })
+  // A number is meant exactly: what contains it comes first, whatever is near to it otherwise.
+  const ordered = [...hits.filter((it) => it.exact), ...hits.filter((it) => !it.exact)]
+  const { hits: judged, report } = await until(signal, reranked(channels, question, ordered, signal))
+  return { hits: judged.slice(0, k), channels: [...reports, report] }
+}
+
+/** Why there is no answer: nothing to ask, or a failure before the index was asked. */
+interface Unasked {
+  readonly off?: string
+  readonly failed?: string
+}
+
+function reportOf(
+  channel: ChannelReport['channel'],
+  answer: ChannelAnswer | undefined,
+  unasked: Unasked,
+): ChannelReport {
+  if (answer === undefined && unasked.failed !== undefined)
+    return { channel, status: 'failed', hits: 0, reason: unasked.failed }
+  if (answer === undefined)
+    return { channel, status: 'off', hits: 0, ...(unasked.off === undefined ? {} : { reason: unasked.off }) }
+  const { passages, reason, failed } = answer
+  const report = { channel, status: failed ? ('failed' as const) : ('answered' as const), hits: passages.length }
+  return reason === undefined ? report : { ...report, reason }
+}
+
+async function embed(
+  { embedder, timeoutMs }: Channels,
+  question: string,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly embedder: string; readonly vector: Float32Array } | Unasked> {
+  if (embedder === undefined) return { off: 'no embedder is configured' }
+  if (question.trim() === '') return { off: 'the question is empty' }
+  try {
+    const { vectors } = await inTime(timeoutMs, signal, (it) =>
+      embedder.embed([question], { kind: 'query', signal: it }),
+    )
+    const problem = vectorsProblem(vectors, 1)
+    return problem === undefined ? { embedder: embedder.id, vector: vectors[0]! } : { failed: problem }
+  } catch (error) {
+    return { failed: messageOf(error) }
+  }
+}
+
+async function reranked(
+  { reranker, timeoutMs }: Channels,
+  question: string,
+  hits: readonly Hit[],
+  signal: AbortSignal | undefined,
+): Promise<{ hits: readonly Hit[]; report: ChannelReport }> {
+  const off =
+    reranker === undefined ? 'no reranker is configured' : hits.length === 0 ? 'there is nothing to judge' : undefined
+  if (off !== undefined) return { hits, report: { channel: 'rerank', status: 'off', hits: 0, reason: off } }
+  const first = hits.slice(0, RERANKED)
+  try {
+    const texts = first.map((it) => [...it.headings, it.text].join('\n'))
+    const { results } = await inTime(timeoutMs, signal, (it) => reranker!.rerank(question, texts, { signal: it }))
+    const scores = new Map(results.map((it) => [it.index, it.score]))
+    if (!first.every((_, n) => Number.isFinite(scores.get(n))))
+      throw new Error(`the reranker gave ${scores.size} scores for ${first.length} texts, or one that is no number`)
+    const judged = first
+      .map((it, n) => ({ ...it, scores: { ...it.scores, rerank: scores.get(n)! } }))
+      .sort((a, b) => Number(b.exact) - Number(a.exact) || b.scores.rerank - a.scores.rerank)
+    return {
+      hits: [...judged, ...hits.slice(RERANKED)],
+      report: { channel: 'rerank', status: 'answered', hits: first.length },
+    }
+  } catch (error) {
+    return { hits, report: { channel: 'rerank', status: 'failed', hits: 0, reason: messageOf(error) } }
+  }
+}
+
+/** Ends after the time even when the work does not listen to its signal. */
+function inTime<T>(
+  timeoutMs: number,
+  signal: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const clock = AbortSignal.timeout(timeoutMs)
+  const both = signal === undefined ? clock : AbortSignal.any([signal, clock])
+  return until(both, work(both)).catch((error: unknown) => {
+    throw clock.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error
+  })
+}
+
+async function until<T>(signal: AbortSignal | undefined, work: Promise<T>): Promise<T> {
+  if (signal === undefined) return work
+  const aborted = Promise.withResolvers<never>()
+  const abort = (): void => aborted.reject(signal.reason)
+  if (signal.aborted) abort()
+  signal.addEventListener('abort', abort)
+  try {
+    return await Promise.race([work, aborted.promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
+}

@@ -1,0 +1,17 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { place } from '../helpers.fixture.ts'
+
+test('who closes while a question is answered is told when it is closed, also when nothing else holds the process', async () => {
+  const index = new URL('../index.ts', import.meta.url).href
+  const script = `
+    import { openKnowledge } from ${JSON.stringify(index)}
+    const knowledge = openKnowledge({ path: ${JSON.stringify(place().index)} })
+    knowledge.roots().catch(() => {})
+    await knowledge.close()
+    console.log('closed')`
+  const run = promisify(execFile)
+  const { stdout } = await run(process.execPath, ['--conditions=oxbow-source', '--input-type=module', '-e', script])
+  expect(stdout).toBe('closed\n')
+})

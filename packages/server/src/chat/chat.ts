@@ -1,0 +1,121 @@
+// POST /api/chat: one message in, one answer out.
+import { hash, randomUUID } from 'node:crypto'
+import { type Engine, type Event, isId } from '@oxbow/core'
+import { z } from 'zod'
+import { openApprovals, openFound } from '../approvals/find.ts'
+import { approvalView, viewOf } from '../approvals/view.ts'
+import { failureOf, failureOfStop } from '../failures.ts'
+import { failureResponse, HttpError } from '../http/errors.ts'
+import { type Route, route } from '../http/route.ts'
+import { errorAnswer, given, messageText, only, optionalId, whose } from '../http/schemas.ts'
+import type { TurnSlots } from '../identity/limits/turn-slots.ts'
+import { callerOf } from '../principal.ts'
+import type { Audience } from '../stream/audience.ts'
+import { findTurn } from '../stream/turn-stream.ts'
+
+type PauseReason = Event<'turn.paused'>['reason']
+
+export function chatRoute(
+  engine: Engine,
+  audience: Audience,
+  limits: { maxMessageLength: number },
+  slots: TurnSlots,
+): Route {
+  return route({
+    method: 'post',
+    path: '/api/chat',
+    id: 'chat',
+    summary: 'Sends a message and waits for the answer.',
+    headers: z.object({
+      'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key is the same turn.'),
+    }),
+    body: only({
+      ...whose,
+      userId: optionalId.describe('With identity on your own; else by default `default`.'),
+      sessionId: optionalId.describe('Default: a new session.'),
+      message: messageText(limits.maxMessageLength),
+      turnId: optionalId.describe('Makes a retry safe: the same id is the same turn.'),
+    }),
+    answers: {
+      200: { description: 'The answer.', schema: z.object({ sessionId: z.string(), reply: z.string() }) },
+      202: {
+        description: 'The turn waits: for approvals, for results of external calls, or to be released.',
+        schema: z.object({
+          sessionId: z.string(),
+          reply: z.string(),
+          turnId: z.string(),
+          pending: z.array(
+            z.object({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
+          ),
+          approvals: z.array(approvalView).optional().describe('What waits for somebody to decide.'),
+        }),
+      },
+      409: { description: 'The turn was stopped, or an earlier one waits for something.', schema: errorAnswer },
+      422: { description: 'The model refused, or the conversation is too long.', schema: errorAnswer },
+      502: { description: 'The model failed.', schema: errorAnswer },
+      504: { description: 'The answer took too long.', schema: errorAnswer },
+    },
+    async handle({ body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      const retryKey = given(body.turnId) ?? toId(c.req.header('idempotency-key'))
+      const turnId = retryKey ?? randomUUID()
+      const sessionId =
+        given(body.sessionId) ?? (retryKey === undefined ? randomUUID() : sessionForRetry(owner.user, retryKey))
+      const session = engine.session({ ...owner, session: sessionId })
+
+      const state = await session.state()
+      if (state.turn?.paused !== undefined && findTurn(state, turnId) === undefined)
+        throw new HttpError(
+          409,
+          'session_waiting',
+          `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
+            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it.`,
+        )
+      const release = slots.take(principal, session.key, turnId)
+      const { outgoing } = c.env
+      // Who asks again for a turn that began elsewhere is not the one whose leaving ends it.
+      const leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
+      if (outgoing.destroyed) leave(false)
+      outgoing.once('close', () => leave(false))
+      // A turn that waits for an external call needs nobody who watches.
+      const running = session.run(body.message, { turnId, principal, surface: 'http' })
+      const result = await running.finally(() => {
+        leave(true)
+        release?.()
+      })
+
+      if (result.status === 'cancelled') return failureResponse(failureOfStop(result.reason))
+      if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
+      const reply = result.text
+      if (result.status === 'paused') {
+        const state = await session.state()
+        const approvals = openApprovals(state).map((it) =>
+          viewOf(session.key, openFound(session.key, state, it), principal),
+        )
+        const { pending } = result
+        return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)
+      }
+      if (reply.trim() === '' && result.reason !== 'completed')
+        throw new HttpError(422, result.reason, 'The language model gave no answer to this message.')
+      return c.json({ sessionId, reply })
+    },
+  })
+}
+
+/** How a turn that waits can go on. */
+export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
+  external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
+  approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
+  manual: 'Release it (POST /api/sessions/{sessionId}/release)',
+  recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
+}
+
+/** A retry that names no session must find the one that the first attempt opened. */
+export const sessionForRetry = (user: string, retryKey: string): string =>
+  `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
+
+/** Any text as an id: itself where it is one. */
+export function toId(text: string | undefined): string | undefined {
+  if (text === undefined || text.trim() === '') return undefined
+  return isId(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
+}

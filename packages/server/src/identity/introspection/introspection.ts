@@ -1,0 +1,137 @@
+// Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Principal } from '@oxbow/core'
+import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
+import type { IntrospectionConfig } from '../../config/identity-config.ts'
+import {
+  type Authentication,
+  type Credentials,
+  type Identity,
+  type KnownPrincipal,
+  type OnProblem,
+  refused,
+  unavailable,
+} from '../contract.ts'
+import { cookiesOf, invalid, valuesOf } from '../credentials.ts'
+import { HostUnavailable, host } from '../host.ts'
+import { boundedMap } from '../limits/bounded-map.ts'
+import { narrowed } from '../narrowing.ts'
+import { nameOf, orUnavailable, refreshEndpoint, samePerson } from '../refresh.ts'
+import { principalOfAnswer } from './verdict.ts'
+
+type PassedOn = Readonly<Record<string, string>>
+
+/** Sessions whose headers are kept to ask about them again when an approval is used. */
+const MAX_KNOWN = 10_000
+
+/** Questions at a time about credentials that nobody knows, from addresses that have sent many wrong ones; others wait, or are refused. */
+const SPARING = { atOnce: 2, waiting: 50 }
+
+export function introspectionIdentity(config: IntrospectionConfig, onProblem: OnProblem): Identity {
+  const { url, method, cookies, cacheMs, cacheSize } = config
+  const asked = host(config.timeoutMs)
+  const cache = boundedMap<{ principal: KnownPrincipal; until: number }>(cacheSize)
+  const few = bulkhead(SPARING.atOnce, SPARING.waiting)
+  const flights = new Map<string, Promise<KnownPrincipal | undefined>>()
+  const sessions = boundedMap<PassedOn>(MAX_KNOWN)
+  /** By person: the session that they have shown last. */
+  const latest = boundedMap<string>(MAX_KNOWN)
+  // Names of sessions are stored with turns: nobody may find the session by its name.
+  const secret = randomBytes(32)
+  const naming = (headers: PassedOn): string =>
+    createHmac('sha256', secret).update(JSON.stringify(headers)).digest('base64url')
+  const endpoint = refreshEndpoint(config.refresh, config, onProblem)
+
+  async function askHost(headers: PassedOn, name: string): Promise<KnownPrincipal | undefined> {
+    const answer = await asked.ask(url, { method, headers: { accept: 'application/json', ...headers } })
+    const known = principalOfAnswer(answer, config)
+    if (known === undefined) {
+      cache.delete(name)
+      sessions.delete(name)
+      return undefined
+    }
+    const principal = { ...known, credential: name }
+    cache.set(name, { principal, until: performance.now() + cacheMs })
+    sessions.set(name, headers)
+    return principal
+  }
+
+  /** What the principal may do in this session of theirs. */
+  async function asIn(name: string | undefined, principal: Principal): Promise<Principal | undefined> {
+    const headers = name === undefined ? undefined : sessions.get(name)
+    if (headers === undefined) return undefined
+    const now = await askHost(headers, name!)
+    return now !== undefined && samePerson(now, principal) ? narrowed(principal, now) : undefined
+  }
+
+  /** Requests that come at the same time with the same credentials are one question. */
+  function ask(headers: PassedOn, name: string): Promise<KnownPrincipal | undefined> {
+    const flying = flights.get(name)
+    if (flying !== undefined) return flying
+    const flight = askHost(headers, name).finally(() => flights.delete(name))
+    flights.set(name, flight)
+    return flight
+  }
+
+  return {
+    mode: 'introspection',
+    ambient: cookies.length > 0 || config.headers.includes('cookie'),
+    schemes: {
+      ...(config.headers.includes('authorization') && { bearer: { type: 'http', scheme: 'bearer' } }),
+      ...Object.fromEntries(cookies.map((name) => [`cookie_${name}`, { type: 'apiKey', in: 'cookie', name }])),
+    },
+    async authenticate(credentials, { sparing = false } = {}): Promise<Authentication> {
+      const headers = passedOn(credentials, config)
+      if (headers === 'ambiguous')
+        return refused(
+          'credentials_ambiguous',
+          'The request brings a header of its session more than once. Send it once.',
+        )
+      if (headers === undefined)
+        return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
+      const name = naming(headers)
+      const hit = cache.get(name)
+      const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
+      // A session that was right once is asked about like any other: nobody can make such names up.
+      const held = sparing && sessions.get(name) === undefined
+      try {
+        const question = () => ask(headers, name)
+        const principal = remembered ?? (await (held ? few.execute(question) : question()))
+        if (principal === undefined) return invalid()
+        latest.set(nameOf(principal), name)
+        return { accepted: true, principal }
+      } catch (cause) {
+        if (isBulkheadRejectedError(cause)) return invalid()
+        if (!(cause instanceof HostUnavailable)) throw cause
+        onProblem({ message: `identity.introspection.url: ${cause.message}`, cause })
+        return unavailable(cause.retryAfterMs)
+      }
+    },
+    refresh(principal, { reading = false } = {}) {
+      if (endpoint !== undefined && !reading) return endpoint(principal)
+      const { credential } = principal
+      return orUnavailable('identity.introspection.url', onProblem, async () => {
+        const now = await asIn(credential, principal)
+        if (now !== undefined || reading) return now
+        // Sessions end by themselves, often before the answer of a person comes.
+        const last = latest.get(nameOf(principal))
+        return last === credential ? undefined : asIn(last, principal)
+      })
+    },
+  }
+}
+
+/** The headers of the caller's session; undefined when they bring none. */
+function passedOn(credentials: Credentials, config: IntrospectionConfig): PassedOn | 'ambiguous' | undefined {
+  const headers: Record<string, string> = {}
+  for (const name of config.headers) {
+    const values = valuesOf(credentials, name)
+    if (values.length > 1 && name !== 'cookie') return 'ambiguous'
+    if (values.length > 0 && values[0] !== '') headers[name] = values.join('; ')
+  }
+  const cookies = cookiesOf(credentials, config.cookies)
+  if (cookies !== '') headers.cookie = cookies
+  // A header that only accompanies the session, such as a client id, is no credential by itself.
+  const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined
+  return proves ? headers : undefined
+}
