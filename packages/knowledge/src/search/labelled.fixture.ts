@@ -10,7 +10,7 @@ export interface LabelledSet {
 }
 
 export function labelledSet(set: (typeof sets)[number]): LabelledSet {
-  const read = (name: string): string => readFileSync(new URL(`../test-data/${name}`, import.meta.url), 'utf8')
+  const read = (name: string): string => readFileSync(new URL(`../../test-data/${name}`, import.meta.url), 'utf8')
   const documents = read(`${set}.md`)
     .split(/^## /m)
     .slice(1)
