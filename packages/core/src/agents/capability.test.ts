@@ -49,7 +49,7 @@ describe('a capability', () => {
 
   test('is named where its parts are inspected, and where they clash', async () => {
     const { agent: helper } = await bench([], { tools: [echo], capabilities: [todoList] })
-    expect(helper.parts.tools.map(({ from, it }) => [it.name, from])).toEqual([
+    expect(helper.parts.tools.map(({ from, value }) => [value.name, from])).toEqual([
       ['echo', undefined],
       ['add_todo', 'todo-list'],
       ['read_artifact', undefined],
