@@ -54,7 +54,7 @@ describe('a capability', () => {
       ['add_todo', 'todo-list'],
       ['read_artifact', undefined],
     ])
-    expect(helper.parts.allow).toEqual([{ from: 'todo-list', it: 'add_todo' }])
+    expect(helper.parts.allow).toEqual([{ from: 'todo-list', value: 'add_todo' }])
     const twice = () =>
       agent({ name: 'x', model: helper.model, instructions: '', tools: [addTodo], capabilities: [todoList] })
     expect(twice).toThrow(/two tools are named add_todo: one of the agent, one of todo-list/)
