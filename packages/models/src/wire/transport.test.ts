@@ -100,7 +100,9 @@ describe('B1: connections', () => {
       response.end(body)
     })
     const before = http.globalAgent
-    onTestFinished(() => void (http.globalAgent = before))
+    onTestFinished(() => {
+      http.globalAgent = before
+    })
     http.globalAgent = new http.Agent({ proxyEnv: { HTTP_PROXY: url } })
     expect(text((await ask(modelAt({ url: 'http://model.invalid/v1' }))).reply)).toBe('hello 天气')
     expect(asked).toEqual(['http://model.invalid/v1/chat/completions'])
