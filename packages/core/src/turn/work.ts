@@ -10,7 +10,7 @@ import { check } from './validate-output.ts'
 
 /** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
 export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
-  run.log.onStored = () => watchOver(run)
+  run.log.onChanged = () => watchOver(run)
   watchOver(run)
   try {
     // What they may do is not what they could do when they asked, however long ago that was.
@@ -37,7 +37,7 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
     if (isStorageError(error)) throw error
     await failTurn(run, error)
   } finally {
-    run.log.onStored = undefined
+    run.log.onChanged = undefined
     run.close()
   }
 }
