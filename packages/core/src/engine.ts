@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type { Agent } from './agents/agent.ts'
 import { checkFields, type Fields } from './checks/fields.ts'
 import { validatorFor } from './checks/json-schema.ts'
-import { isWanted, settleAbove, tend, userOf } from './children/debts.ts'
+import { isWanted, settleAbove, settleDebts, userOf } from './children/debts.ts'
 import { withChildren } from './children/known.ts'
-import type { EngineInside } from './engine-internals.ts'
+import type { EngineInternals } from './engine-internals.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
 import type { SecretsOf } from './journal/audit.ts'
@@ -76,7 +76,7 @@ interface Entry {
   users: number
 }
 
-interface Work {
+interface TurnWork {
   run: TurnRun | undefined
   done: Promise<void>
   /** Something came while this work was going on. */
@@ -110,7 +110,7 @@ export function createEngine(options: EngineOptions): Engine {
   const strangers = new Set<string>()
   /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
   const passedOver = new Map<string, number>()
-  const working = new Map<SessionLog, Work>()
+  const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
   /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
@@ -126,7 +126,8 @@ export function createEngine(options: EngineOptions): Engine {
       throw error
     })
     lookAround ??= setInterval(() => {
-      for (const { log } of entries.values()) if (log.watched && !working.has(log) && needsWork(log.state)) attend(log)
+      for (const { log } of entries.values())
+        if (log.watched && !working.has(log) && needsWork(log.state)) ensureWorker(log)
     }, SWEEP_MS).unref()
     return announced
   }
@@ -182,13 +183,13 @@ export function createEngine(options: EngineOptions): Engine {
     return reference
   }
 
-  function attend(log: SessionLog, claimed?: { epoch: number }): void {
+  function ensureWorker(log: SessionLog, claimed?: { epoch: number }): void {
     const busy = working.get(log)
     // What has come may be too late for the work that is ending: look once more after it.
     if (busy !== undefined) busy.again = true
     if (stopping || busy !== undefined) return
     log.retain()
-    const entry: Work = { again: false, run: undefined, done: Promise.resolve() }
+    const entry: TurnWork = { again: false, run: undefined, done: Promise.resolve() }
     working.set(log, entry)
     entry.done = work(log, entry, claimed?.epoch)
       .catch((error: unknown) => {
@@ -198,12 +199,12 @@ export function createEngine(options: EngineOptions): Engine {
       .finally(() => {
         working.delete(log)
         log.release()
-        if (entry.again) attend(log)
+        if (entry.again) ensureWorker(log)
       })
   }
 
   /** Works through the open turns of a session. */
-  async function work(log: SessionLog, entry: Work, claimed: number | undefined): Promise<void> {
+  async function work(log: SessionLog, entry: TurnWork, claimed: number | undefined): Promise<void> {
     let epoch = claimed
     for (;;) {
       entry.again = false
@@ -219,15 +220,15 @@ export function createEngine(options: EngineOptions): Engine {
       }
       epoch ??= await claim(log)
       if (epoch === undefined) return
-      if (!(await isWanted(inside, log.key, turn))) await giveUp(log, turn.turnId)
-      else await settleAbove(inside, log.key, turn)
+      if (!(await isWanted(internals, log.key, turn))) await interruptUnwanted(log, turn.turnId)
+      else await settleAbove(internals, log.key, turn)
       let run: TurnRun
       try {
         run = turnRun({
           log,
           agent,
           files: backend.files,
-          engine: inside,
+          engine: internals,
           turnId: turn.turnId,
           worker,
           epoch,
@@ -246,13 +247,13 @@ export function createEngine(options: EngineOptions): Engine {
       entry.run = run
       await workOnTurn(run, agent)
       epoch = undefined
-      await tend(inside, log).catch((error: unknown) => report(log)(error))
+      await settleDebts(internals, log).catch((error: unknown) => report(log)(error))
       await log.snapshotIfDue().catch((error: unknown) => report(log)(error))
     }
   }
 
   /** Its parent has stopped, or never asked for it: nobody waits for what comes of it. */
-  const giveUp = (log: SessionLog, turnId: string): Promise<void> =>
+  const interruptUnwanted = (log: SessionLog, turnId: string): Promise<void> =>
     log.append((draft) => {
       const { turn } = draft.state
       if (turn?.turnId !== turnId || turn.interrupt !== undefined) return
@@ -274,16 +275,16 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
-  const inside: EngineInside = {
+  const internals: EngineInternals = {
     worker,
     announce,
     files: backend.files,
     faultPoint,
     shown: new Set(),
     give: ({ key, agent, delegation, task, ...options }) =>
-      openSession(inside, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
+      openSession(internals, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
     using,
-    attend,
+    ensureWorker: ensureWorker,
     agent(name) {
       const found = known.get(name)
       if (found === undefined) throw unknownAgent(name)
@@ -331,8 +332,8 @@ export function createEngine(options: EngineOptions): Engine {
         const limits = limitsOf(log.state.agent)
         if (limits !== undefined) await endIfStuck(watch, log, limits, now)
         else if (!log.state.turn?.calls.some(awaitsApproval)) passedOver.set(name, updatedAt)
-        await tend(inside, log)
-        attend(log)
+        await settleDebts(internals, log)
+        ensureWorker(log)
       }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
     }
   }
@@ -348,7 +349,7 @@ export function createEngine(options: EngineOptions): Engine {
         taken += await using(key, async (log) => {
           await log.catchUp()
           if (working.has(log) || !needsWork(log.state)) return 0
-          attend(log)
+          ensureWorker(log)
           return 1
         })
       } catch (error) {
@@ -365,9 +366,9 @@ export function createEngine(options: EngineOptions): Engine {
     session(key, { agent, ...others } = {}) {
       checkOption('session()', { ...key, ...others }, SESSION)
       const name = agent ?? options.agents[0]!.name
-      inside.agent(name)
+      internals.agent(name)
       const { tenant, user, session = randomUUID() } = key
-      return openSession(inside, sessionKey({ tenant, user, session }), name)
+      return openSession(internals, sessionKey({ tenant, user, session }), name)
     },
     sessions(query) {
       checkOption('sessions()', query, QUERY)

@@ -75,7 +75,7 @@ export function agent(definition: AgentDefinition): Agent {
   const tools = new Map<string, Tool>()
   for (const { it: tool, from } of parts.tools) {
     if (tool?.jsonSchema === undefined)
-      throw invalid(name, `${of(from)}tools must be made with tool() or externalTool()`)
+      throw invalid(name, `${ofCapability(from)}tools must be made with tool() or externalTool()`)
     if (tools.has(tool.name)) {
       const first = parts.tools.find((it) => it.it.name === tool.name)?.from ?? 'the agent'
       throw invalid(name, `two tools are named ${tool.name}: one of ${first}, one of ${from ?? 'the agent'}`)
@@ -144,6 +144,6 @@ function reviewerOf(capabilities: readonly Capability[]): Reviewer | undefined {
   }
 }
 
-const of = (capability: string | undefined): string => (capability === undefined ? '' : `${capability}: `)
+const ofCapability = (capability: string | undefined): string => (capability === undefined ? '' : `${capability}: `)
 
 const invalid = (name: string, what: string) => new OxbowError('agent_invalid', `agent ${name}: ${what}`)

@@ -75,7 +75,7 @@ function readRule({ rule, scope, expiresAt }: NonNullable<ApprovalDecision['reme
   return { rule, scope, expiresAt: at }
 }
 
-export interface Deciding {
+export interface DecisionAttempt {
   readonly approvalId: string
   readonly decision: ReadDecision
   readonly principal: Principal
@@ -86,7 +86,7 @@ export interface Deciding {
 /** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
 function openApproval(
   state: SessionState,
-  { approvalId, decision, principal }: Deciding,
+  { approvalId, decision, principal }: DecisionAttempt,
 ): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
   const { turn } = state
   const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
@@ -125,7 +125,7 @@ function openApproval(
  */
 export async function checkDecision(
   state: SessionState,
-  deciding: Deciding,
+  deciding: DecisionAttempt,
 ): Promise<{ decision: ReadDecision; late: boolean }> {
   const { turn, requested, late } = openApproval(state, deciding)
   const { decision } = deciding
@@ -169,7 +169,7 @@ async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool
  *
  * @throws OxbowError when somebody was quicker
  */
-export function resolveApproval(draft: Draft, deciding: Deciding): string | undefined {
+export function resolveApproval(draft: Draft, deciding: DecisionAttempt): string | undefined {
   const { turn, late } = openApproval(draft.state, deciding)
   const { approvalId, decision, principal } = deciding
   const { turnId } = turn
@@ -191,7 +191,7 @@ export function resolveApproval(draft: Draft, deciding: Deciding): string | unde
   return turnId
 }
 
-export const expired = (): OxbowError =>
+export const approvalExpired = (): OxbowError =>
   new OxbowError('approval_expired', 'The time to decide on this has run out.', { details: { verdict: 'expired' } })
 
 /** A rule may be accepted only if it covers what is approved, no more tools than its own, and will let such calls run. */
@@ -202,9 +202,12 @@ async function checkRemembered({ rule: text, scope }: Remember, call: GateReques
   const rule = parseRule(text)
   if (rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, call.arguments)))
     throw invalid(`it does not cover this call of ${tool.name}`)
-  const { decision, rule: stronger } = await authorise({ ...call, policy: withRemembered(policy, ...as(scope, rule)) })
+  const { decision, rule: stronger } = await authorise({
+    ...call,
+    policy: withRemembered(policy, ...forScope(scope, rule)),
+  })
   if (decision !== 'allow') throw invalid(`it could not let such a call run, because ${stronger} is stronger`)
 }
 
-const as = (scope: Remember['scope'], rule: Rule): [Rule[], Rule[]] =>
+const forScope = (scope: Remember['scope'], rule: Rule): [Rule[], Rule[]] =>
   scope === 'session' ? [[rule], []] : [[], [rule]]

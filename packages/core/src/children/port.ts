@@ -1,6 +1,6 @@
 // The one way in which a tool reaches other sessions: the children of its own, and nothing else.
 import type { Agent } from '../agents/agent-type.ts'
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delegation, EventBody, Principal } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -27,7 +27,7 @@ export interface Caller {
 
 const MAX_TASK = 200
 
-export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking): Children {
+export function childrenOf(engine: EngineInternals, caller: Caller, asking: Asking): Children {
   const { log, agent, turnId } = caller
   const { callId, operationId, step, principal } = asking
   const keyOf = (session: string) => ({ ...log.key, session })
@@ -250,7 +250,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
           if (turn === undefined || asks === undefined || asks.approval?.resolved || asks.finished) return
           draft.add({ type: 'approval.resolved', turnId: turn.turnId, approvalId: origin.approvalId, ...answer })
         })
-        engine.attend(child)
+        engine.ensureWorker(child)
         return from
       })
       await answerAbove(engine, log.key, delegation, origin, answer)

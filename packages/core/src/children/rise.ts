@@ -1,6 +1,6 @@
 // A child's approval on its way up: each call above that waits for the child asks for it, and one decision answers all.
 
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import type { Delegation, Event } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { TurnState } from '../journal/state.ts'
@@ -36,7 +36,7 @@ export function questionOf(agent: string, session: string, turn: TurnState): App
 
 /** Answers what calls above have asked on behalf of `origin`, the nearest first: those above may ask again at once. */
 export async function answerAbove(
-  engine: EngineInside,
+  engine: EngineInternals,
   key: SessionKey,
   delegation: Delegation | undefined,
   origin: Pick<Origin, 'session' | 'approvalId'>,
@@ -53,7 +53,7 @@ export async function answerAbove(
           draft.add({ type: 'approval.resolved', turnId, approvalId, ...answer })
         }
       })
-      engine.attend(log)
+      engine.ensureWorker(log)
     })
 }
 
@@ -61,7 +61,7 @@ export async function answerAbove(
  * A call may ask on behalf of a child just after that was decided, and a process may die between the two: what is open here
  * and answered there is answered here, too.
  */
-export async function answerLate(engine: EngineInside, log: SessionLog): Promise<void> {
+export async function answerLate(engine: EngineInternals, log: SessionLog): Promise<void> {
   for (const { approval, finished } of log.state.turn?.calls ?? []) {
     const asked = approval?.requested.origin
     if (asked === undefined || approval?.resolved !== undefined || finished !== undefined) continue
@@ -73,12 +73,12 @@ export async function answerLate(engine: EngineInside, log: SessionLog): Promise
       if (call === undefined || call.approval?.resolved !== undefined || call.finished !== undefined) return
       draft.add({ type: 'approval.resolved', turnId, approvalId, ...answer })
     })
-    engine.attend(log)
+    engine.ensureWorker(log)
   }
 }
 
 /** Undefined while it is open. What has ended without an answer gets none. */
-const answerIn = (engine: EngineInside, key: SessionKey, approvalId: string): Promise<Answer | undefined> =>
+const answerIn = (engine: EngineInternals, key: SessionKey, approvalId: string): Promise<Answer | undefined> =>
   engine.using(key, async (log) => {
     await log.catchUp()
     const call = log.state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)

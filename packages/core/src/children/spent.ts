@@ -1,12 +1,12 @@
 // What a whole tree has used up, for the limits that its members share.
 
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import type { Spent } from '../events/types.ts'
 import { addSpent, type ChildRecord, nothingSpent, spentBy, type TurnState } from '../journal/state.ts'
 import type { SessionKey } from '../ports.ts'
 
 /** Of a turn, its children that have ended, and those that have not. */
-async function spentIn(engine: EngineInside, key: SessionKey, turnId: string, except?: string): Promise<Spent> {
+async function spentIn(engine: EngineInternals, key: SessionKey, turnId: string, except?: string): Promise<Spent> {
   const { spent, open } = await engine.using(key, async (log) => {
     await log.catchUp()
     const { turn, outlived, undelivered, children } = log.state
@@ -22,7 +22,7 @@ async function spentIn(engine: EngineInside, key: SessionKey, turnId: string, ex
 
 /** What everybody else in the turn's tree has used up. Undefined for a turn that is no tree. */
 export async function spentElsewhere(
-  engine: EngineInside,
+  engine: EngineInternals,
   key: SessionKey,
   { turnId, delegation, childCount }: TurnState,
 ): Promise<Spent | undefined> {

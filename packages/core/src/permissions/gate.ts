@@ -79,7 +79,7 @@ function beyond({ effects }: PolicyAbove, tool: Tool): Verdict | undefined {
 const DONT_ASK = 'mode:dont-ask'
 
 async function authoriseUnder(request: GateRequest): Promise<Verdict> {
-  const verdict = await judge(request)
+  const verdict = await verdictOf(request)
   const { tool, policy } = request
   if (verdict.decision !== 'ask') return verdict
   if (policy.mode === 'explore' && !onlyReads(tool)) return unexplored(tool)
@@ -139,7 +139,7 @@ export const withRemembered = (policy: Policy, session: readonly Rule[], shared:
   ...(policy.above && { above: policy.above.map((it) => ({ ...it, allow: [...it.allow, ...shared] })) }),
 })
 
-async function judge({ tool, arguments: input, principal, policy }: GateRequest): Promise<Verdict> {
+async function verdictOf({ tool, arguments: input, principal, policy }: GateRequest): Promise<Verdict> {
   const { permission } = tool
   if (permission !== undefined && !grants(principal.permissions ?? [], permission))
     return deny(`permission:${permission}`, `${principal.user} lacks the permission ${permission}.`)

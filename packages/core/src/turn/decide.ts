@@ -40,14 +40,14 @@ export type Action =
   | { readonly type: 'finish'; readonly ending: Ending }
 
 /** What an agent can do that not every agent can. */
-export interface Judges {
+export interface TurnChecks {
   /** Whether the conversation is to be compacted. */
   readonly due?: (() => CompactionReason | undefined) | undefined
   /** What is wrong with the last answer. */
   readonly review?: ((text: string) => Finding | undefined) | undefined
 }
 
-export function decide(turn: TurnState, limits: Limits, { due, review }: Judges = {}): Action {
+export function decide(turn: TurnState, limits: Limits, { due, review }: TurnChecks = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -117,7 +117,7 @@ const awaitsResult = ({ external, resolved }: CallState): boolean => external ==
 const deniedByPerson = ({ approval }: CallState): boolean => approval?.resolved?.verdict === 'denied'
 
 /** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
-export function consequence(turn: TurnState, action: Action): EventBody[] {
+export function whatFollows(turn: TurnState, action: Action): EventBody[] {
   const { turnId } = turn
   if (action.type === 'think' && !action.begun)
     return [{ type: 'step.started', turnId, step: action.step, toolsOffered: action.toolsOffered }]

@@ -86,7 +86,7 @@ async function generate(
   const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
   let timer: NodeJS.Timeout | undefined
   let leave = (): void => {}
-  const deaf = new Promise<never>((_, reject) => {
+  const abortGrace = new Promise<never>((_, reject) => {
     leave = () => {
       timer = setTimeout(() => {
         reject(new ModelError('cancelled', 'The model did not stop when asked to.', { partial: shown() }))
@@ -97,7 +97,7 @@ async function generate(
   try {
     return await Promise.race([
       model.generate(request, { signal: run.signal, session: sessionOf(run), ...listeners }),
-      deaf,
+      abortGrace,
     ])
   } catch (error) {
     if (error instanceof ModelError) throw error

@@ -2,15 +2,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Agent } from '../agents/agent.ts'
 import type { TurnContext } from '../agents/middleware.ts'
-import { reviewed } from '../agents/reviewer.ts'
-import type { EngineInside } from '../engine-internals.ts'
+import { reviewInput } from '../agents/reviewer.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
 import type { Draft, FaultPoint, SessionLog } from '../journal/session-log.ts'
 import type { SessionState, TurnState } from '../journal/state.ts'
 import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
 import type { Files } from '../ports.ts'
-import { type Action, consequence, decide } from './decide.ts'
+import { type Action, decide, whatFollows } from './decide.ts'
 
 /** Thrown by a write when another worker has claimed the turn, or the turn has ended: this worker stops. */
 export class ClaimLost extends Error {}
@@ -24,7 +24,7 @@ export interface TurnRun {
   readonly files: Files
   readonly turnId: string
   /** For what concerns other sessions: those above and below this turn. */
-  readonly engine: EngineInside
+  readonly engine: EngineInternals
   readonly context: TurnContext
   readonly signal: AbortSignal
   readonly faultPoint: FaultPoint | undefined
@@ -75,7 +75,7 @@ export function turnRun(options: {
   log: SessionLog
   agent: Agent
   files: Files
-  engine: EngineInside
+  engine: EngineInternals
   turnId: string
   worker: string
   epoch: number
@@ -105,7 +105,7 @@ export function turnRun(options: {
     failure === undefined || turn.interrupt !== undefined
       ? decide(turn, agent.limits, {
           due: compactor && (() => compactor.due(state)),
-          review: review && ((text) => review(reviewed(text, state))),
+          review: review && ((text) => review(reviewInput(text, state))),
         })
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 
@@ -189,7 +189,7 @@ export function turnRun(options: {
               if (after?.turnId !== turnId) return
               if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
               const action = next(after, draft.state)
-              draft.add(...consequence(after, action))
+              draft.add(...whatFollows(after, action))
               // With what is wrong with an answer stands what comes of it.
               if (action.type !== 'review') return
             }

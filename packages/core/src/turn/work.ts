@@ -6,7 +6,7 @@ import { compact } from './compact.ts'
 import type { Action } from './decide.ts'
 import { think } from './think.ts'
 import { ClaimLost, type TurnRun } from './turn-run.ts'
-import { check } from './validate-output.ts'
+import { checkOutput } from './validate-output.ts'
 
 /** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
 export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
@@ -23,13 +23,13 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
       worked = true
       for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
         if (run.stopped === 'shutdown') return
-        await perform(run, action)
+        await performAction(run, action)
         if (run.log.state.turn?.turnId !== run.turnId) return
       }
       // Pauses that did not follow from another event, for example after too many recoveries.
       await run.write(() => [])
     })
-    await Promise.race([work, deafness(run)])
+    await Promise.race([work, stopGrace(run)])
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
     if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.write(() => [])
   } catch (error) {
@@ -46,7 +46,7 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
 const STOP_GRACE_MS = 5_000
 
 /** Resolves when the turn was told to stop and a hook still has not come back: it is left behind. */
-function deafness(run: TurnRun): Promise<void> {
+function stopGrace(run: TurnRun): Promise<void> {
   return new Promise((resolve) => {
     const wait = (): void => {
       const timer = setTimeout(resolve, STOP_GRACE_MS)
@@ -57,7 +57,7 @@ function deafness(run: TurnRun): Promise<void> {
   })
 }
 
-function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
+function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
   switch (action.type) {
     case 'think':
       // Writing nothing stores what follows from the state: that the step has begun.
@@ -69,7 +69,7 @@ function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promi
     case 'act':
       return act(run, action.calls)
     case 'check':
-      return check(run)
+      return checkOutput(run)
     case 'finish':
       return withdrawQuestions(run).then(() => run.write(() => []))
   }
