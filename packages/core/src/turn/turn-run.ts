@@ -6,7 +6,7 @@ import { reviewInput } from '../agents/reviewer.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
-import type { Draft, FaultPoint, SessionLog } from '../journal/session-log.ts'
+import type { FaultPoint, SessionLog } from '../journal/session-log.ts'
 import type { SessionState, TurnState } from '../journal/state.ts'
 import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
 import type { Files } from '../ports.ts'
@@ -17,6 +17,8 @@ export class ClaimLost extends Error {}
 
 /** Why work stops early. `shutdown` leaves the turn open for the next start. */
 export type StopReason = 'interrupt' | 'claim_lost' | 'shutdown' | 'failure'
+
+export type TurnBuild = (turn: TurnState, state: SessionState) => readonly EventBody[]
 
 export interface TurnRun {
   readonly log: SessionLog
@@ -35,8 +37,15 @@ export interface TurnRun {
   next(): Action
   /**
    * Appends what `build` returns for the newest state, followed by what comes of it without any effect in between.
+   * Resolves when it is durable: what must be known after a crash before anything else happens.
    */
-  write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void>
+  write(build: TurnBuild): Promise<void>
+  /** Like `write`, but only folds it now: it is stored in order, and a failure stops this worker. See `durable`. */
+  writeAhead(build: TurnBuild): void
+  /** Appends only what follows from the state without any effect. */
+  settle(): void
+  /** Resolves when everything written so far is stored. Rejects if that has failed. */
+  durable(): Promise<void>
   /** Something came: an event or a fragment. Resets the idle clock. */
   touch(): void
   /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
@@ -96,7 +105,7 @@ export function turnRun(options: {
     if (turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker) return turn
     throw new ClaimLost(`turn ${turnId} is no longer this worker's`)
   }
-  const first = mine(log.state.turn)
+  const first = mine(log.ahead.turn)
   const totalMs = first.options.totalTimeoutMs ?? agent.limits.totalTimeoutMs
   const idleMs = first.options.idleTimeoutMs ?? agent.limits.idleTimeoutMs
 
@@ -138,6 +147,31 @@ export function turnRun(options: {
     }
   }
 
+  let lost: { readonly error: unknown } | undefined
+  const givenUp = (): boolean => stopped === 'shutdown'
+  const append = (build: TurnBuild): Promise<void> => {
+    if (lost !== undefined) throw lost.error
+    return log.appendAhead((draft) => {
+      draft.add(...build(mine(draft.state.turn), draft.state))
+      for (;;) {
+        const after = draft.state.turn
+        if (after?.turnId !== turnId) return
+        if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
+        const action = next(after, draft.state)
+        draft.add(...whatFollows(after, action))
+        // With what is wrong with an answer stands what comes of it.
+        if (action.type !== 'review') return
+      }
+    }, givenUp)
+  }
+  const writeAhead = (build: TurnBuild): void => {
+    append(build).catch((error: unknown) => {
+      lost ??= { error }
+      stop('claim_lost')
+    })
+    clock.touch()
+  }
+
   return {
     log,
     agent,
@@ -175,27 +209,18 @@ export function turnRun(options: {
     get waitsForIdentity() {
       return identityWaits > 0
     },
-    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
-    turn: () => mine(log.state.turn),
-    next: () => next(mine(log.state.turn), log.state),
+    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.ahead.rules),
+    turn: () => mine(log.ahead.turn),
+    next: () => next(mine(log.ahead.turn), log.ahead),
     async write(build) {
-      await persistently(
-        () => stopped === 'shutdown',
-        () =>
-          log.append((draft: Draft) => {
-            draft.add(...build(mine(draft.state.turn), draft.state))
-            for (;;) {
-              const after = draft.state.turn
-              if (after?.turnId !== turnId) return
-              if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
-              const action = next(after, draft.state)
-              draft.add(...whatFollows(after, action))
-              // With what is wrong with an answer stands what comes of it.
-              if (action.type !== 'review') return
-            }
-          }),
-      )
+      await append(build)
       clock.touch()
+    },
+    writeAhead,
+    settle: () => writeAhead(() => []),
+    async durable() {
+      await log.appendAhead(() => {}, givenUp)
+      if (lost !== undefined) throw lost.error
     },
     touch: clock.touch,
     suspendIdle: clock.suspend,
@@ -219,22 +244,6 @@ async function askAgain<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<
       return await ask()
     } catch (error) {
       if (!isUnavailable(error)) throw error
-    }
-  }
-}
-
-/** How long a result is held on to while the store cannot take it: locked by somebody, or full. */
-const STORE_PATIENCE_MS = 30_000
-
-async function persistently(givenUp: () => boolean, append: () => Promise<void>): Promise<void> {
-  const until = performance.now() + STORE_PATIENCE_MS
-  for (let wait = 100; ; wait = Math.min(wait * 2, 2_000)) {
-    try {
-      return await append()
-    } catch (error) {
-      const hopeless = !(error instanceof OxbowError && error.retryable && error.code.startsWith('storage_'))
-      if (hopeless || givenUp() || performance.now() > until) throw error
-      await delay(wait)
     }
   }
 }
