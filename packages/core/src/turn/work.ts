@@ -1,5 +1,5 @@
 // The loop: decide, perform, until the turn ends, waits, or is no longer ours.
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import { act, withdrawQuestions } from './act.ts'
 import { compact } from './compact.ts'
@@ -70,18 +70,18 @@ function stopGrace(run: TurnRun): Promise<void> {
 
 async function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
   switch (action.type) {
-    case 'think':
-      return action.begun ? think(run) : run.settle()
     case 'compact':
       return compact(run, action)
-    case 'review':
-      return run.settle()
     case 'act':
       return act(run, action.calls)
     case 'check':
       return checkOutput(run)
+    case 'think':
+      return action.begun ? think(run) : run.settle()
     case 'finish':
       await withdrawQuestions(run)
+      return run.settle()
+    case 'review':
       return run.settle()
   }
 }
