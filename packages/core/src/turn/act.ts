@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallOutcome } from '../agents/middleware.ts'
 import { childrenOf } from '../children/port.ts'
+import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock, Principal } from '../events/types.ts'
 import { approvalNote, approvedWith } from '../journal/approval-note.ts'
@@ -18,7 +19,6 @@ import { overBudgetForCall } from './budget.ts'
 import { UNKNOWN_OUTCOME } from './decide.ts'
 import { asksMeanwhile, lostApprover, mayRun, mayRunAgain, refusal } from './may-run.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
-import { sharedBudget } from './shared-budget.ts'
 import type { TurnRun } from './turn-run.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -164,7 +164,7 @@ async function outcomeOf(
   if (spent !== undefined) {
     // Reads beside it may come to their end: after this step the turn is over in any case.
     if (!onlyReads(tool)) run.stop('failure', spent)
-    return refusal(spent.code, spent.message)
+    return refusal('budget_exceeded', spent.message)
   }
 
   const judgement = await mayRun(run, call, tool)

@@ -1,5 +1,5 @@
 // The loop: decide, perform, until the turn ends, waits, or is no longer ours.
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import { act, withdrawQuestions } from './act.ts'
 import { compact } from './compact.ts'
@@ -16,7 +16,7 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
     // What they may do is not what they could do when they asked, however long ago that was.
     if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
       await withdrawQuestions(run)
-      return await run.write(() => [])
+      return await run.settle()
     }
     let worked = false
     const work = agent.hooks.agent(run.context, async () => {
@@ -27,11 +27,11 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
         if (run.log.state.turn?.turnId !== run.turnId) return
       }
       // Pauses that did not follow from another event, for example after too many recoveries.
-      await run.write(() => [])
+      await run.settle()
     })
     await Promise.race([work, stopGrace(run)])
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
-    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.write(() => [])
+    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.settle()
   } catch (error) {
     if (error instanceof ClaimLost || run.stopped === 'shutdown') return
     if (isStorageError(error)) throw error
@@ -57,21 +57,21 @@ function stopGrace(run: TurnRun): Promise<void> {
   })
 }
 
-function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
+async function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
   switch (action.type) {
-    case 'think':
-      // Writing nothing stores what follows from the state: that the step has begun.
-      return action.begun ? think(run) : run.write(() => [])
     case 'compact':
       return compact(run, action)
-    case 'review':
-      return run.write(() => [])
     case 'act':
       return act(run, action.calls)
     case 'check':
       return checkOutput(run)
+    case 'think':
+      return action.begun ? think(run) : run.settle()
     case 'finish':
-      return withdrawQuestions(run).then(() => run.write(() => []))
+      await withdrawQuestions(run)
+      return run.settle()
+    case 'review':
+      return run.settle()
   }
 }
 
@@ -92,7 +92,7 @@ async function failTurn(run: TurnRun, error: unknown): Promise<void> {
   // The turn was stopped, and what waited was told so: there is nothing new to say about it.
   if (error !== run.signal.reason) failWith(run, error)
   try {
-    await run.write(() => [])
+    await run.settle()
   } catch (again) {
     if (!(again instanceof ClaimLost)) throw again
   }
