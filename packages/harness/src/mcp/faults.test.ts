@@ -111,12 +111,26 @@ describe('Y12: a server that is a program', () => {
   test('that need not be there is tried again, and its tools are there at the next build', async () => {
     const server = await rawServer()
     await server.stop()
-    const { servers } = await connected({ raw: { url: server.url, required: false } })
+    const { servers, notices } = await connected({ raw: { url: server.url, required: false } })
     expect(servers.tools).toEqual([])
+    expect(notices).toEqual([
+      {
+        level: 'warn',
+        server: 'raw',
+        message: expect.stringMatching(
+          /^unreachable: .*ECONNREFUSED.*\. Continuing without its tools\. Retrying in [01]\.\d s\.$/,
+        ),
+      },
+    ])
+    expect(servers.health()).toEqual([
+      { name: 'mcp:raw', required: false, ok: false, detail: servers.status()[0]!.problem!.message },
+    ])
     expect(servers.status()[0]).toMatchObject({ state: 'reconnecting', problem: { code: 'mcp_unreachable' } })
     await server.start()
     await until(() => servers.status()[0]!.state === 'connected', { deadlineMs: 10_000 })
     expect(servers.status()[0]!.added).toEqual(['look'])
+    expect(servers.health()[0]).toMatchObject({ ok: true, detail: 'connected' })
+    await until(() => notices.some((it) => it.message.startsWith('Connected.')))
     expect(servers.tools.map((it) => it.name)).toEqual(['look'])
   })
 

@@ -12,8 +12,17 @@ export interface McpCapability extends Capability {
   readonly tools: readonly Tool[]
   readonly allow: readonly string[]
   status(): readonly McpStatus[]
+  /** For the health of a service: each server as `mcp:NAME`, and what is wrong with it. */
+  health(): readonly McpHealth[]
   /** Closes the connections and ends the programs. Calls in flight are aborted. */
   close(): Promise<void>
+}
+
+export interface McpHealth {
+  readonly name: string
+  readonly required: boolean
+  readonly ok: boolean
+  readonly detail: string
 }
 
 /** How many skipped tools a notice names; `status()` has all. */
@@ -110,6 +119,12 @@ export async function mcp(
         }
       })
     },
+    health: () =>
+      all.map(({ name, server, connection }) => {
+        const { state, problem } = connection.health()
+        const required = server.required !== false
+        return { name: `mcp:${name}`, required, ok: state === 'connected', detail: problem?.message ?? state }
+      }),
     close,
   }
 }

@@ -189,14 +189,19 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     notice('warn', `${wordsOf(ended)}. Retrying in ${retryLater()} s.`)
   }
 
-  /** How many seconds from now. */
+  /** @returns the wait in seconds, as text */
   function retryLater(): string {
+    const isFirst = lastVerified === undefined
     const waitMs = Math.min(FIRST_WAIT_MS * 2 ** failures, MAX_WAIT_MS) * (0.75 + Math.random() / 2)
     clearTimeout(timer)
     if (!isClosed())
       timer = setTimeout(() => {
         ensure().then(
-          () => notice('info', 'Connected again.'),
+          () =>
+            notice(
+              'info',
+              isFirst ? 'Connected. Agents that are built from now on have its tools.' : 'Connected again.',
+            ),
           () => {},
         )
       }, waitMs).unref()
