@@ -132,7 +132,7 @@ describe('results', () => {
 
 describe('a tool', () => {
   test('types the arguments of check, matches and suggest, and the attributes of its context', () => {
-    tool({
+    const typed = tool({
       name: 'typed',
       description: 'Typed.',
       effects: ['write'],
@@ -150,6 +150,7 @@ describe('a tool', () => {
         return attributes.company
       },
     })
+    expect(typed.name).toBe('typed')
   })
 
   test.each([
