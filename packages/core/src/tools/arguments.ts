@@ -1,5 +1,6 @@
 // From the raw text that a model wrote to arguments that may run: strict parse, safe coercion, validation.
 import { isDeepStrictEqual } from 'node:util'
+import { isObject } from '../checks/fields.ts'
 import {
   describeErrors,
   isStandardSchema,
@@ -127,9 +128,6 @@ function readObject(raw: string, schema: JsonSchema): Arguments | string {
   if (isObject(value)) return value
   return `the arguments must be one JSON object, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
 }
-
-const isObject = (value: unknown): value is Arguments =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const refuse = (problem: string, schema: JsonSchema): ParsedArguments => ({
   ok: false,
