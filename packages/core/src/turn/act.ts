@@ -164,7 +164,7 @@ async function outcomeOf(
   if (spent !== undefined) {
     // Reads beside it may come to their end: after this step the turn is over in any case.
     if (!onlyReads(tool)) run.stop('failure', spent)
-    return refusal(spent.code, spent.message)
+    return refusal('budget_exceeded', spent.message)
   }
 
   const judgement = await mayRun(run, call, tool)
