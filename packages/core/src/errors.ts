@@ -155,6 +155,7 @@ export const CODES = {
   no_index: 'There is no knowledge index at this path.',
   no_store: 'There is no store at this path.',
   options_invalid: 'The options of a command contradict each other or are not valid.',
+  package_missing: 'An optional package is not installed; the message names the command.',
   paused: 'The turn was paused by a person. Release it to resume.',
 } as const
 
