@@ -14,13 +14,8 @@ import {
 } from '@oxbow/core'
 import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
-<<<<<<< HEAD
-import type { ObservedRequest, RouteInfo } from '../http/route-info.ts'
-=======
 import type { Dependency } from '../health.ts'
-import type { ObservedRequest } from '../http/request-log.ts'
-import { type Route, route } from '../http/route.ts'
->>>>>>> main
+import type { ObservedRequest, RouteInfo } from '../http/route-info.ts'
 
 interface MetricsSource {
   readonly engine: Engine
