@@ -22,6 +22,7 @@ import type { SlotAccess } from '../journal/slots.ts'
 import type { SessionKey } from '../ports.ts'
 import type { Children } from './child-sessions.ts'
 import { EFFECTS, type Effect } from './effect.ts'
+import type { Mode } from './mode.ts'
 import type { ToolDecision } from './needs-approval.ts'
 
 export interface ToolContext {
@@ -99,9 +100,10 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly edits?: boolean
   /** Its results are never long: an agent that has no other tools needs no `read_artifact`. */
   readonly shortResults?: boolean
-  /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
+  /** The tool's own decision about a call; undefined leaves it to mode and rules. */
   readonly check?: (
     input: Readonly<Record<string, unknown>>,
+    context: DecisionContext,
   ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
   /**
    * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches, and
@@ -111,9 +113,10 @@ export interface ToolDefinition<S extends Schema = Schema> {
     pattern: string,
     input: Readonly<Record<string, unknown>>,
     kind: RuleKind,
+    context: DecisionContext,
   ) => boolean | 'unknown' | Promise<boolean | 'unknown'>
   /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
-  readonly checkPattern?: (pattern: string) => string | undefined
+  readonly checkPattern?: (pattern: string, kind: RuleKind) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
   readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[] | Promise<readonly string[]>
   /** Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin only. */
@@ -126,6 +129,14 @@ export interface ToolDefinition<S extends Schema = Schema> {
 }
 
 export type RuleKind = 'allow' | 'ask' | 'deny'
+
+/**
+ * What the gate decides in. The same object comes with every `check` and `matches` of one decision: what a tool works out
+ * for it can be kept in a `WeakMap` under it, and ends with the decision.
+ */
+export interface DecisionContext {
+  readonly mode: Mode
+}
 
 export interface ToolVerdict {
   readonly decision: RuleKind
