@@ -120,7 +120,10 @@ export function hasOption(
   if (found) return true
   if (option.startsWith('--')) return among(longOption(option.slice(2), table, written), perhaps && 'unknown')
   if (!CLUSTER.test(option) || ONE_DASH.has(program)) return perhaps && 'unknown'
-  const answers = [...option.slice(1)].map((it) => among(letterOption(it, table, written), perhaps && 'unknown'))
+  const answers = option
+    .slice(1)
+    .split('')
+    .map((it) => among(letterOption(it, table, written), perhaps && 'unknown'))
   return answers.every((it) => it === true) ? true : answers.every((it) => it !== false) && 'unknown'
 }
 
