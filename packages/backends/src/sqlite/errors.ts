@@ -1,5 +1,6 @@
 // What went wrong with the file, in words for the person who has to mend it.
 import { OxbowError } from '@oxbow/core'
+import { markPath } from './file/mark.ts'
 import type { WriteFailure } from './writer/protocol.ts'
 
 const SQLITE_BUSY = 5
@@ -8,6 +9,7 @@ const SQLITE_READONLY = 8
 const SQLITE_IOERR = 10
 const SQLITE_CORRUPT = 11
 const SQLITE_FULL = 13
+const SQLITE_CANTOPEN = 14
 const SQLITE_NOTADB = 26
 
 /** The journal cannot be trusted: `what` says where. */
@@ -16,6 +18,16 @@ export const corrupt = (path: string, what: string, cause?: unknown): OxbowError
     'journal_corrupt',
     `${path} is damaged: ${what}. Stop every Oxbow that uses it, keep a copy, and restore a backup.`,
     { details: { path, what }, cause },
+  )
+
+/** Events that were acknowledged are missing: `count` of them, or all that there were. */
+export const incomplete = (path: string, count: number | undefined): OxbowError =>
+  new OxbowError(
+    'journal_incomplete',
+    `${count === undefined ? `${path} is missing, with every event` : `${count} events at the end of ${path} are missing`} ` +
+      'that had been acknowledged: the file was replaced by an older one, or its log (-wal) was lost or damaged. ' +
+      `Stop every Oxbow that uses it and restore a newer copy, or delete ${markPath(path)} to accept the loss.`,
+    { details: { path, missing: count } },
   )
 
 /** The files that are open are not those at the path any more. */

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { storageError } from '../errors.ts'
 import { freshPath, open } from '../helpers.fixture.ts'
 import { type Answer, type Append, stored } from './protocol.ts'
-import { connect } from './schema.ts'
+import { connect } from '../file/schema.ts'
 import { openStore } from './store.ts'
 
 function storeOn(path: string, settings: string) {
