@@ -1,21 +1,19 @@
 // The engine of one process: which sessions live here, who works on them, and what is picked up after a crash.
 import { randomUUID } from 'node:crypto'
-import type { Agent } from './agents/agent.ts'
+import type { Agent } from './agents/agent-type.ts'
 import { checkFields, type Fields } from './checks/fields.ts'
 import { validatorFor } from './checks/json-schema.ts'
 import { isWanted, settleAbove, settleDebts, userOf } from './children/debts.ts'
-import { withChildren } from './children/known.ts'
 import type { EngineInternals } from './engine-internals.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
 import type { SecretsOf } from './journal/audit.ts'
-import { sessionKey } from './journal/ids.ts'
+import { nameOfKey, sessionKey } from './journal/ids.ts'
 import { type FaultPoint, SessionLog } from './journal/session-log.ts'
-import type { SessionState } from './journal/state.ts'
+import { openApprovals, type SessionState } from './journal/state.ts'
 import type { Backend, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './session/option-fields.ts'
 import { openSession, type Session } from './session/session.ts'
-import { awaitsApproval } from './turn/decide.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn/turn-run.ts'
 import { endIfStuck, type Watch } from './turn/watchdog.ts'
 import { workOnTurn } from './turn/work.ts'
@@ -145,7 +143,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
-    const name = JSON.stringify([key.tenant, key.user, key.session])
+    const name = nameOfKey(key)
     let entry = entries.get(name)
     if (entry === undefined) {
       const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
@@ -169,6 +167,12 @@ export function createEngine(options: EngineOptions): Engine {
       if (entries.size > maxIdleSessions) evict()
     }
   }
+
+  const withCurrentLog: EngineInternals['withCurrentLog'] = (key, work) =>
+    using(key, async (log) => {
+      await log.catchUp()
+      return work(log)
+    })
 
   function evict(): void {
     for (const [name, { log, users }] of entries) {
@@ -284,6 +288,7 @@ export function createEngine(options: EngineOptions): Engine {
     give: ({ key, agent, delegation, task, ...options }) =>
       openSession(internals, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
     using,
+    withCurrentLog,
     ensureWorker: ensureWorker,
     agent(name) {
       const found = known.get(name)
@@ -315,23 +320,17 @@ export function createEngine(options: EngineOptions): Engine {
   async function expire(): Promise<void> {
     const now = Date.now()
     for await (const { key, updatedAt } of sessionsWhere({ dueBy: now })) {
-      const name = JSON.stringify([key.tenant, key.user, key.session])
+      const name = nameOfKey(key)
       if (stopping) return
       if (passedOver.get(name) === updatedAt) continue
-      await using(key, async (log) => {
-        await log.catchUp()
+      await withCurrentLog(key, async (log) => {
         await log.append((draft) => {
-          const { turn } = draft.state
-          for (const { approval } of turn?.calls ?? []) {
-            if (approval === undefined || approval.resolved !== undefined || approval.requested.expiresAt > now)
-              continue
-            const { turnId, approvalId } = approval.requested
-            draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
-          }
+          for (const { turnId, approvalId, expiresAt } of openApprovals(draft.state.turn))
+            if (expiresAt <= now) draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
         })
         const limits = limitsOf(log.state.agent)
         if (limits !== undefined) await endIfStuck(watch, log, limits, now)
-        else if (!log.state.turn?.calls.some(awaitsApproval)) passedOver.set(name, updatedAt)
+        else if (openApprovals(log.state.turn).length === 0) passedOver.set(name, updatedAt)
         await settleDebts(internals, log)
         ensureWorker(log)
       }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
@@ -346,8 +345,7 @@ export function createEngine(options: EngineOptions): Engine {
       // The rest is taken up by the next sweep: a crash must not be followed by a storm.
       if (working.size >= MAX_RECOVERING) break
       try {
-        taken += await using(key, async (log) => {
-          await log.catchUp()
+        taken += await withCurrentLog(key, async (log) => {
           if (working.has(log) || !needsWork(log.state)) return 0
           ensureWorker(log)
           return 1
@@ -422,6 +420,21 @@ export function createEngine(options: EngineOptions): Engine {
       return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
+}
+
+/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
+function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+  const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
+  const add = (agent: Agent, from: string): void => {
+    const other = known.get(agent.name)
+    if (other?.agent === agent) return
+    if (other !== undefined)
+      throw new OxbowError('agent_invalid', `two agents are named ${agent.name}: one of ${other.from}, one of ${from}`)
+    known.set(agent.name, { agent, from })
+    for (const it of agent.agents) add(it, `agent ${agent.name}`)
+  }
+  for (const it of agents) add(it, 'the engine')
+  return new Map([...known].map(([name, it]) => [name, it.agent]))
 }
 
 /** A schema that cannot be compiled fails the start, not the first call. */

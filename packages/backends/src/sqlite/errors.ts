@@ -1,5 +1,7 @@
-// What went wrong with the file, in words for the person who has to mend it.
-import { OxbowError } from '@oxbow/core'
+// What went wrong with the file, in words for the person who has to repair it.
+import { accessSync, constants } from 'node:fs'
+import { dirname } from 'node:path'
+import { type ErrorCode, OxbowError } from '@oxbow/core'
 import { markPath } from './file/mark.ts'
 import type { WriteFailure } from './writer/protocol.ts'
 
@@ -46,13 +48,30 @@ export function storageError(path: string, error: unknown): OxbowError {
   if (displaced) return displacedError(path)
   // The low byte is the kind, the rest tells variants of it apart.
   const kind = errcode === undefined ? undefined : errcode & 0xff
-  const failure = (code: string, text: string, retryable: boolean) =>
+  const failure = (code: ErrorCode, text: string, retryable: boolean) =>
     new OxbowError(code, text, { retryable, details: { path, errcode, reason: message }, cause: error })
+  const readonly = () =>
+    failure(
+      'storage_readonly',
+      `${path} cannot be written: the file, its directory or the file system is read-only for this user. ` +
+        'Make both writable, or use a store in another directory.',
+      false,
+    )
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return readonly()
   switch (kind) {
     case SQLITE_FULL:
       return failure('storage_full', `The disk of ${path} is full; nothing was stored. Free some space.`, true)
     case SQLITE_READONLY:
-      return failure('storage_readonly', `${path} cannot be written. Check its permissions and its disk.`, false)
+      return readonly()
+    case SQLITE_CANTOPEN:
+      // SQLite says no more than this also where it could not create its log.
+      if (!isWritable(path)) return readonly()
+      return failure(
+        'storage_error',
+        `${path} cannot be opened: ${message}. Check the path and its permissions.`,
+        false,
+      )
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return failure(
@@ -67,5 +86,16 @@ export function storageError(path: string, error: unknown): OxbowError {
       return failure('storage_error', `Reading or writing ${path} failed: ${message}. Check the disk.`, true)
     default:
       return failure('storage_error', `${path} cannot be used: ${message}.`, false)
+  }
+}
+
+/** A store writes the file, and its log in the same directory. */
+function isWritable(path: string): boolean {
+  try {
+    for (const it of [path, dirname(path)]) accessSync(it, constants.W_OK)
+    return true
+  } catch (error) {
+    // What is missing is not read-only.
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
   }
 }

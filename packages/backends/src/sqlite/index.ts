@@ -26,7 +26,7 @@ export interface SqliteOptions {
 /**
  * A back end in one SQLite file. Several processes of one machine may share it.
  *
- * Throws an OxbowError when the options are wrong (`option_invalid`) or the file cannot be trusted or used:
+ * Throws an OxbowError when the options are wrong (`invalid_option`) or the file cannot be trusted or used:
  * `journal_corrupt`, `storage_newer` (written by a newer Oxbow), `storage_foreign` (another program's database),
  * `storage_readonly`, `storage_error`. Damage of single sessions, and events that were acknowledged and are missing, do not
  * keep it from opening: `check()` rejects with `journal_corrupt` or `journal_incomplete`. Writes reject with
@@ -90,7 +90,7 @@ export function sqlite(options: SqliteOptions): Backend {
 const shortestLeaseMs = 1_000
 
 function checked(options: SqliteOptions): { leaseMs: number } {
-  const invalid = (what: string) => new OxbowError('option_invalid', `sqlite(): ${what}`)
+  const invalid = (what: string) => new OxbowError('invalid_option', `sqlite(): ${what}`)
   const example = "for example sqlite({ path: '.oxbow/oxbow.db' })"
   if (typeof options !== 'object' || options === null)
     throw invalid(`The options must be an object: ${JSON.stringify(options)} was given. Write ${example}.`)

@@ -4,7 +4,7 @@ import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Build, SessionLog } from '../journal/session-log.ts'
-import type { SessionState } from '../journal/state.ts'
+import { callOfApproval, type SessionState } from '../journal/state.ts'
 import { remember } from '../permissions/remembered.ts'
 import type { SessionKey } from '../ports.ts'
 import {
@@ -68,7 +68,7 @@ export function approvalDecisions(
   })
 
   const originOf = ({ turn }: SessionState, approvalId: string): Event<'approval.requested'>['origin'] =>
-    turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested.origin
+    callOfApproval(turn, approvalId)?.approval?.requested.origin
 
   /** As it would be stored. `late`: its time is over, which is stored instead. */
   const checked = (read: Read, principal: Principal): Promise<Read & { readonly late: boolean }> =>

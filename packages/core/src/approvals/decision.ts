@@ -1,14 +1,13 @@
 // A person decides on an approval: what they may say, and what is stored of it.
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
-import { checkFields, type Fields } from '../checks/fields.ts'
+import { anyText, anything, checkFields, type Fields, fieldsOf, object, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Draft } from '../journal/session-log.ts'
-import type { SessionState, TurnState } from '../journal/state.ts'
+import { callOfApproval, type SessionState, type TurnState } from '../journal/state.ts'
 import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from '../permissions/gate.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
-import { DECISION } from '../session/option-fields.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -38,13 +37,21 @@ export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
   readonly remember?: Remember
 }
 
+/** The verdict, the rule and its expiry are read below, where each has a message of its own. */
+const FIELDS: Fields<ApprovalDecision> = {
+  verdict: anything,
+  reason: anyText,
+  arguments: object,
+  remember: fieldsOf({ rule: text, scope: oneOf('session', 'user', 'project'), expiresAt: anything }),
+}
+
 /**
  * What somebody has decided. Whatever cannot be understood decides nothing: it must never count as a yes.
  *
  * @throws OxbowError `decision_invalid`, `rule_invalid`
  */
 export function readDecision(given: ApprovalDecision): ReadDecision {
-  checkFields(given, DECISION satisfies Fields<ApprovalDecision>, unclear)
+  checkFields(given, FIELDS, unclear)
   const { verdict, reason, arguments: edited, remember } = given
   if (verdict !== 'approved' && verdict !== 'denied')
     throw unclear(`verdict must be "approved" or "denied"; got ${JSON.stringify(verdict) ?? 'nothing'}`)
@@ -89,7 +96,7 @@ function openApproval(
   { approvalId, decision, principal }: DecisionAttempt,
 ): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
   const { turn } = state
-  const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+  const call = callOfApproval(turn, approvalId)
   const approval = call?.approval
   if (turn === undefined || approval === undefined)
     throw new OxbowError('unknown_approval', `No approval ${JSON.stringify(approvalId)} is waiting in this session.`)

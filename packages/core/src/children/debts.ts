@@ -14,6 +14,7 @@ import {
   type TurnState,
   type Undelivered,
 } from '../journal/state.ts'
+import { turnEvents } from '../journal/turn-events.ts'
 import type { SessionKey } from '../ports.ts'
 import { endOf } from './hand-off.ts'
 import { answerLate } from './rise.ts'
@@ -29,10 +30,9 @@ export async function settleDebts(engine: EngineInternals, log: SessionLog): Pro
 
 async function deliver(engine: EngineInternals, log: SessionLog, { turnId, delegation }: Undelivered): Promise<void> {
   const parent = delegation.ancestors.at(-1)!
-  const events = await turnEvents(log, turnId)
+  const events = await eventsOfChild(log, turnId)
   const { session } = log.key
-  await engine.using({ ...log.key, session: parent.session }, async (above) => {
-    await above.catchUp()
+  await engine.withCurrentLog({ ...log.key, session: parent.session }, async (above) => {
     await above.append((draft) => {
       const record = draft.state.children.find((it) => it.childTurnId === turnId)
       const left = log.state.undelivered.find((it) => it.turnId === turnId)
@@ -71,8 +71,7 @@ function handedUp({ slots, handsUp, below }: SessionState): Slots[] {
 
 export async function stopChild(engine: EngineInternals, log: SessionLog, record: ChildRecord): Promise<void> {
   const { session, childTurnId } = record
-  const known = await engine.using({ ...log.key, session }, async (child) => {
-    await child.catchUp()
+  const known = await engine.withCurrentLog({ ...log.key, session }, async (child) => {
     const found = findTurn(child.state, childTurnId)
     if (found === undefined || found.ended) return found !== undefined
     await child.append((draft) => {
@@ -102,8 +101,7 @@ const closeUnborn = (log: SessionLog, { childTurnId }: ChildRecord): Promise<voi
 /** Answers questions of those above that came just when what they ask for was answered. */
 export async function settleAbove(engine: EngineInternals, key: SessionKey, turn: TurnState): Promise<void> {
   for (const { session } of (turn.delegation?.ancestors ?? []).toReversed())
-    await engine.using({ ...key, session }, async (log) => {
-      await log.catchUp()
+    await engine.withCurrentLog({ ...key, session }, async (log) => {
       await answerLate(engine, log)
     })
 }
@@ -112,25 +110,14 @@ export async function settleAbove(engine: EngineInternals, key: SessionKey, turn
 export async function isWanted(engine: EngineInternals, key: SessionKey, turn: TurnState): Promise<boolean> {
   const parent = turn.delegation?.ancestors.at(-1)
   if (parent === undefined) return true
-  return engine.using({ ...key, session: parent.session }, async (log) => {
-    await log.catchUp()
+  return engine.withCurrentLog({ ...key, session: parent.session }, async (log) => {
     const record = log.state.children.find((it) => it.childTurnId === turn.turnId)
     return record !== undefined && record.stopped === undefined && record.closed === undefined
   })
 }
 
-export async function turnEvents(log: SessionLog, turnId: string): Promise<Event[]> {
-  const known = findTurn(log.state, turnId)
-  if (known === undefined) return []
-  const events: Event[] = []
-  // Children may end after the turn that has started them.
-  for (let seq = known.startedSeq - 1; seq < log.state.seq; ) {
-    const page = await log.read(seq)
-    if (page.length === 0) break
-    events.push(...page)
-    seq = page.at(-1)!.seq
-  }
-  return events.filter((it) => it.type !== 'session.opened' && it.turnId === turnId)
-}
+/** The events of a child's turn. Children of its own may end after it. */
+export const eventsOfChild = (log: SessionLog, turnId: string): Promise<Event[]> =>
+  Array.fromAsync(turnEvents((after) => log.read(after), log.state, turnId, log.state.seq))
 
 export const userOf = ({ tenant, user }: SessionKey) => ({ tenant, user })

@@ -1,13 +1,13 @@
 // The public face of one session.
 
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import type { CompactedBody } from '../agents/compactor.ts'
 import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
-import { OxbowError } from '../errors.ts'
+import { errorFrom, OxbowError } from '../errors.ts'
 import {
   type Delegation,
   type Event,
@@ -20,6 +20,7 @@ import {
 import { assertId, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
+import { turnEvents } from '../journal/turn-events.ts'
 import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
 import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
@@ -125,10 +126,7 @@ export function openSession(
   async function withCurrentLog<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     if (engine.stopping)
       throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
-    return engine.using(key, async (log) => {
-      await log.catchUp()
-      return work(log)
-    })
+    return engine.withCurrentLog(key, work)
   }
 
   /** Appends an input, and sees to it that somebody works on it. */
@@ -241,8 +239,8 @@ export function openSession(
     }
     const result = turnResult(turnId, events)
     if (result.status === 'failed') {
-      const { code, message, reference, retryable = false } = result.error!
-      throw new OxbowError(code, message, { retryable, details: { turnId, reference } })
+      const { reference } = result.error!
+      throw errorFrom(result.error!, { turnId, reference })
     }
     const { output } = options
     if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
@@ -272,8 +270,8 @@ export function openSession(
   }
 
   const decisions = approvalDecisions(engine, key, {
-    withCurrentLog: withCurrentLog,
-    appendAndWake: appendAndWake,
+    withCurrentLog,
+    appendAndWake,
     child: (session) => {
       const { decideAll, checkDecision } = openSession(engine, { ...key, session }, agentName)
       return {
@@ -300,10 +298,8 @@ export function openSession(
       withCurrentLog(async (log) => {
         const known = findTurn(log.state, turnId)
         if (known === undefined) return undefined
-        const events: Event[] = []
-        for (let seq = known.startedSeq - 1; seq < known.endedSeq; seq = events.at(-1)!.seq)
-          events.push(...(await log.read(seq)))
-        return turnResult(turnId, events)
+        const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
+        return turnResult(known.turnId, events)
       }),
     wait: (turnId) =>
       resultOf(

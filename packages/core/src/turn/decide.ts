@@ -1,23 +1,12 @@
 // What to do next, as a pure function of the turn's state.
 
+import type { CompactionReason } from '../agents/compactor.ts'
+import type { TurnLimits } from '../agents/limits.ts'
 import type { Finding } from '../agents/reviewer.ts'
 import type { Event, EventBody, Failure } from '../events/types.ts'
-import type { CallState, TurnState } from '../journal/state.ts'
-import { type Budget, overBudget } from './budget.ts'
+import { awaitsApproval, type CallState, type TurnState } from '../journal/state.ts'
+import { overBudget } from './budget.ts'
 
-export interface Limits {
-  /** Model calls per turn; after them one more without tools ends the turn. */
-  readonly maxSteps: number
-  /** How often an answer may fail its schema before the turn fails. */
-  readonly outputAttempts: number
-  /** Claims of one turn without any progress between them, after which it is parked. */
-  readonly maxRecoveries: number
-  /** When every call of a step was refused by a person: `tell` the model, or `stop` the turn. */
-  readonly whenDenied: 'tell' | 'stop'
-  readonly budget: Budget
-}
-
-export type CompactionReason = Event<'context.compacted'>['reason']
 export type PauseReason = Event<'turn.paused'>['reason']
 
 export type Ending =
@@ -47,7 +36,7 @@ export interface TurnChecks {
   readonly review?: ((text: string) => Finding | undefined) | undefined
 }
 
-export function decide(turn: TurnState, limits: Limits, { due, review }: TurnChecks = {}): Action {
+export function decide(turn: TurnState, limits: TurnLimits, { due, review }: TurnChecks = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -108,9 +97,6 @@ export function decide(turn: TurnState, limits: Limits, { due, review }: TurnChe
   if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
 }
-
-export const awaitsApproval = ({ approval }: CallState): boolean =>
-  approval !== undefined && approval.resolved === undefined
 
 const awaitsResult = ({ external, resolved }: CallState): boolean => external === true && resolved === undefined
 

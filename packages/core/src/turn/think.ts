@@ -1,8 +1,9 @@
 // One call of the model.
 
+import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, Message } from '../events/types.ts'
-import { callIds } from '../journal/ids.ts'
+import { callIds, nameOfKey } from '../journal/ids.ts'
 import { type LiveStep, liveStep } from '../journal/live-step.ts'
 import { failuresOf, type TurnState } from '../journal/state.ts'
 import {
@@ -17,7 +18,6 @@ import {
 } from '../model.ts'
 import { MAX_FAILURES } from './act.ts'
 import { overBudget } from './budget.ts'
-import { sharedBudget } from './shared-budget.ts'
 import type { TurnRun } from './turn-run.ts'
 
 export async function think(run: TurnRun): Promise<void> {
@@ -69,7 +69,7 @@ export async function think(run: TurnRun): Promise<void> {
   }
   // Tried again after a failed append that was stored all the same.
   const event = finished(run, step, reply, error, { timing, ...(attempts.length > 0 && { attempts }) })
-  await run.write((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
+  run.writeAhead((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
 }
 
 /** How long a model may take to notice that it was aborted. */
@@ -96,7 +96,7 @@ async function generate(
   })
   try {
     return await Promise.race([
-      model.generate(request, { signal: run.signal, session: sessionOf(run), ...listeners }),
+      model.generate(request, { signal: run.signal, session: nameOfKey(run.log.key), ...listeners }),
       abortGrace,
     ])
   } catch (error) {
@@ -111,12 +111,9 @@ async function generate(
 
 export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
   const context = { ...turn, step }
-  const prompt = await agent.prompt({ ...context, slots: log.state.slots })
+  const prompt = await agent.prompt({ ...context, slots: log.ahead.slots })
   return agent.hooks.systemPrompt(prompt, context)
 }
-
-export const sessionOf = ({ log: { key } }: Pick<TurnRun, 'log'>): string =>
-  JSON.stringify([key.tenant, key.user, key.session])
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run
@@ -124,7 +121,7 @@ function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest
   const { output } = turn.options
   return {
     system,
-    messages: log.state.messages,
+    messages: log.ahead.messages,
     tools: usable,
     ...agent.sampling,
     ...(output !== undefined && { output }),

@@ -1,5 +1,5 @@
 // The loop: decide, perform, until the turn ends, waits, or is no longer ours.
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import { act, withdrawQuestions } from './act.ts'
 import { compact } from './compact.ts'
@@ -10,35 +10,46 @@ import { checkOutput } from './validate-output.ts'
 
 /** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
 export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
-  run.log.onStored = () => watchOver(run)
+  run.log.onChanged = () => watchOver(run)
   watchOver(run)
   try {
     // What they may do is not what they could do when they asked, however long ago that was.
     if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
       await withdrawQuestions(run)
-      return await run.write(() => [])
+      run.settle()
+      return await run.durable()
     }
     let worked = false
     const work = agent.hooks.agent(run.context, async () => {
       worked = true
       for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
-        if (run.stopped === 'shutdown') return
+        if (run.stopped === 'shutdown' || run.stopped === 'claim_lost') return
         await performAction(run, action)
-        if (run.log.state.turn?.turnId !== run.turnId) return
+        if (run.log.ahead.turn?.turnId !== run.turnId) return
       }
       // Pauses that did not follow from another event, for example after too many recoveries.
-      await run.write(() => [])
+      run.settle()
     })
     await Promise.race([work, stopGrace(run)])
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
-    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.write(() => [])
+    if (run.stopped === 'interrupt' || run.stopped === 'failure') run.settle()
+    await run.durable()
   } catch (error) {
-    if (error instanceof ClaimLost || run.stopped === 'shutdown') return
+    if (error instanceof ClaimLost || run.stopped === 'shutdown') return await drain(run)
     if (isStorageError(error)) throw error
     await failTurn(run, error)
   } finally {
-    run.log.onStored = undefined
+    run.log.onChanged = undefined
     run.close()
+  }
+}
+
+/** Waits until what this worker wrote before it stopped is stored. */
+async function drain(run: TurnRun): Promise<void> {
+  try {
+    await run.durable()
+  } catch (error) {
+    if (isStorageError(error) && run.stopped !== 'shutdown') throw error
   }
 }
 
@@ -57,21 +68,21 @@ function stopGrace(run: TurnRun): Promise<void> {
   })
 }
 
-function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
+async function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
   switch (action.type) {
-    case 'think':
-      // Writing nothing stores what follows from the state: that the step has begun.
-      return action.begun ? think(run) : run.write(() => [])
     case 'compact':
       return compact(run, action)
-    case 'review':
-      return run.write(() => [])
     case 'act':
       return act(run, action.calls)
     case 'check':
       return checkOutput(run)
+    case 'think':
+      return action.begun ? think(run) : run.settle()
     case 'finish':
-      return withdrawQuestions(run).then(() => run.write(() => []))
+      await withdrawQuestions(run)
+      return run.settle()
+    case 'review':
+      return run.settle()
   }
 }
 
@@ -92,7 +103,8 @@ async function failTurn(run: TurnRun, error: unknown): Promise<void> {
   // The turn was stopped, and what waited was told so: there is nothing new to say about it.
   if (error !== run.signal.reason) failWith(run, error)
   try {
-    await run.write(() => [])
+    run.settle()
+    await run.durable()
   } catch (again) {
     if (!(again instanceof ClaimLost)) throw again
   }

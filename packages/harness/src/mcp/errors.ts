@@ -1,6 +1,6 @@
 // What went wrong with a server, in words that hold no secret, and whether a call may have taken effect.
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
-import { OxbowError } from '@oxbow/core'
+import { type ErrorCode, OxbowError } from '@oxbow/core'
 
 /** The code of an answer that we put in place of one that never came: its stream ended before. */
 export const NO_ANSWER = -32_099
@@ -59,7 +59,7 @@ function wordsOf(error: unknown): string {
 }
 
 /** For people and models. The cause is not kept: it may hold headers. */
-export function mcpError(code: string, message: string, options: { retryable?: boolean } = {}): OxbowError {
+export function mcpError(code: ErrorCode, message: string, options: { retryable?: boolean } = {}): OxbowError {
   return new OxbowError(code, message, options)
 }
 

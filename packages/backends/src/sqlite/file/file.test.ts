@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, runModule } from '../helpers.fixture.ts'
-import { connect, logLimitBytes } from './schema.ts'
 import { shrinkWhenIdle } from '../writer/shrink.ts'
+import { connect, logLimitBytes } from './schema.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 

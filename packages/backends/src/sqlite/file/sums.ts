@@ -9,8 +9,7 @@ export interface SummedEvent {
 }
 
 /** What the first event of a session is chained to: an event that turns up in another session does not fit there. */
-export const seedOf = (tenant: string, user: string, session: string): number =>
-  crc32(`${tenant}\0${user}\0${session}`)
+export const seedOf = (tenant: string, user: string, session: string): number => crc32(`${tenant}\0${user}\0${session}`)
 
 /** The checksum of an event, chained to the one before it. The body holds its number, time and type. */
 export const eventSum = (before: number, { audit, body }: SummedEvent): number =>

@@ -60,9 +60,7 @@ test('X13: what 0.1.0 stored is reported as unchecked, what is stored since is c
     problems: [],
   })
   tamper(path, 'UPDATE events SET sum = NULL WHERE session = 1 AND seq = 22')
-  expect((await backend.verify()).problems).toEqual([
-    'session first of ada: event 23 has a wrong checksum',
-  ])
+  expect((await backend.verify()).problems).toEqual(['session first of ada: event 23 has a wrong checksum'])
 })
 
 test('a file of schema 1 is upgraded when it is opened, and keeps its sessions', async () => {

@@ -87,7 +87,9 @@ describe('X13: acknowledged events that are missing fail the check of readiness,
       await expect(backend.check()).rejects.toMatchObject({
         code: 'journal_incomplete',
         retryable: false,
-        message: expect.stringMatching(/\d+ events at the end of .* are missing .*restore a newer copy, or delete .*-mark/),
+        message: expect.stringMatching(
+          /\d+ events at the end of .* are missing .*restore a newer copy, or delete .*-mark/,
+        ),
       })
       expect((await backend.verify()).problems).toEqual([expect.stringContaining('are missing')])
     })
@@ -148,14 +150,14 @@ describe('X13: no flipped bit is silent: it is reported, or nothing that is read
       expect(sound).toMatchObject({ events: Array(sessions).fill(expect.objectContaining({ length: 6 })) })
       const size = statSync(path + end).size
       const seen = new Set<string>()
-      const flips = end === '-mark' ? 64 : 100
+      const flips = end === '-mark' ? 24 : 60
       for (let number = 0; number < flips; number += 1) {
         const damaged = copyOf(path)
         // Spread evenly, over all bits of a byte.
         flip(damaged + end, Math.floor(((number + 0.5) / flips) * size), number % 8)
         const now = await outcome(damaged)
         if (typeof now === 'string') seen.add(now)
-        else expect(now, `bit ${number % 8} of byte ${number} of ${flips}`).toEqual(sound)
+        else expect(now, `flip ${number} of ${flips}`).toEqual(sound)
       }
       expect(seen.size).toBeGreaterThan(0)
     })
@@ -165,7 +167,10 @@ describe('X13: no flipped bit is silent: it is reported, or nothing that is read
 test('X13: damage of the newest events fails the check of readiness, damage of older ones the full check', async () => {
   const path = await crashed()
   tamper(path, `UPDATE events SET body = replace(body, 'event 6', 'event 7') WHERE session = 1 AND seq = 6`)
-  await expect(open(path).check()).rejects.toMatchObject({ code: 'journal_corrupt', message: expect.stringMatching(/session s0 of ada: event 6/) })
+  await expect(open(path).check()).rejects.toMatchObject({
+    code: 'journal_corrupt',
+    message: expect.stringMatching(/session s0 of ada: event 6/),
+  })
   const other = await crashed()
   const filler = open(other)
   await filler.journal.append({ ...someKey, session: 'filler' }, 0, eventsAfter(0, 300), summary)

@@ -21,8 +21,7 @@ export function eventReader(
   const sumAt = db.prepare('SELECT sum FROM events WHERE session = ? AND seq = ?')
   return (row, after, end, limit) => {
     const page = readEvents.all(row.id, after, end, limit) as unknown as EventRow[]
-    if (page.length !== Math.min(limit, end - after))
-      throw new Damage(`${nameOf(row)} has a gap after event ${after}`)
+    if (page.length !== Math.min(limit, end - after)) throw new Damage(`${nameOf(row)} has a gap after event ${after}`)
     let before = after === 0 ? null : (sumAt.get(row.id, after)?.sum as number | null)
     const seed = seedOf(row.tenant, row.user, row.session)
     for (const [index, it] of page.entries()) {

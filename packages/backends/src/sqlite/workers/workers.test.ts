@@ -18,7 +18,10 @@ async function announced(path: string) {
 }
 
 const addWorker = (path: string, host: string, pid: number, started: string, heartbeat: number, worker = 'other') =>
-  tamper(path, `INSERT INTO workers (worker, host, pid, started, heartbeat) VALUES ('${worker}', '${host}', ${pid}, '${started}', ${heartbeat})`)
+  tamper(
+    path,
+    `INSERT INTO workers (worker, host, pid, started, heartbeat) VALUES ('${worker}', '${host}', ${pid}, '${started}', ${heartbeat})`,
+  )
 
 describe.runIf(onLinux)('on the same host the operating system knows', () => {
   test('a process that was killed is dead at once, also before its parent has collected it', async () => {
@@ -113,26 +116,29 @@ test('a lease ends when a heartbeat has not changed for its time, whatever the w
   expect(await workers.alive('me')).toBe(true)
 })
 
-test.skipIf(process.platform === 'win32')('a stopped process loses its lease, and has it again when it continues', async () => {
-  const path = freshPath()
-  const { workers } = open(path, { leaseMs: 1_000 })
-  await workers.announce('me')
-  const source = `import { sqlite } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
+test.skipIf(process.platform === 'win32')(
+  'a stopped process loses its lease, and has it again when it continues',
+  async () => {
+    const path = freshPath()
+    const { workers } = open(path, { leaseMs: 1_000 })
+    await workers.announce('me')
+    const source = `import { sqlite } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
     await sqlite({ path: ${JSON.stringify(path)}, leaseMs: 1_000 }).workers.announce('other')
     console.log('ready')
     setInterval(() => {}, 1000)`
-  const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', source])
-  try {
-    await once(child.stdout, 'data')
-    expect(await workers.alive('other')).toBe(true)
-    child.kill('SIGSTOP')
-    await expect.poll(() => workers.alive('other'), { timeout: 10_000 }).toBe(false)
-    child.kill('SIGCONT')
-    await expect.poll(() => workers.alive('other'), { timeout: 10_000 }).toBe(true)
-  } finally {
-    child.kill('SIGKILL')
-  }
-})
+    const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', source])
+    try {
+      await once(child.stdout, 'data')
+      expect(await workers.alive('other')).toBe(true)
+      child.kill('SIGSTOP')
+      await expect.poll(() => workers.alive('other'), { timeout: 10_000 }).toBe(false)
+      child.kill('SIGCONT')
+      await expect.poll(() => workers.alive('other'), { timeout: 10_000 }).toBe(true)
+    } finally {
+      child.kill('SIGKILL')
+    }
+  },
+)
 
 test.for([{ leaseMs: 10 }, { leaseMs: Number.NaN }, { leaseMs: '5s' as unknown as number }])(
   'a lease that is too short or no number is refused: %o',

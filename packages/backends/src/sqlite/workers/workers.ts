@@ -1,6 +1,6 @@
 // The leases of workers. A worker renews its lease with heartbeats; one whose process has ended loses it at once, one that
 // is stopped or hangs when its lease runs out.
-import type { Workers, WorkerStatus } from '@oxbow/core'
+import type { WorkerStatus, Workers } from '@oxbow/core'
 import { assertName } from '../../keys.ts'
 import type { Context } from '../context.ts'
 import { hostIdentity, processExists, processStart } from './process.ts'
@@ -60,8 +60,7 @@ export function sqliteWorkers({ db, writer, guard }: Context, leaseMs: number): 
     const { pid } = row
     const silentMs = announced.has(worker) ? 0 : observed.silence(row)
     const near = row.host === host
-    const exists =
-      near && row.started !== '' ? processStart(pid) === row.started : !near || processExists(pid)
+    const exists = near && row.started !== '' ? processStart(pid) === row.started : !near || processExists(pid)
     const alive = exists && ((near && row.abandoned === 1) || silentMs < leaseMs)
     return { alive, host: row.host.split(' ')[0]!, pid, silentMs }
   }
