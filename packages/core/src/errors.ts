@@ -34,6 +34,7 @@ export const CODES = {
   shutting_down: 'The process is stopping. Open turns are kept and resumed at the next start.',
   turn_conflict: 'The turn id was used for another input in this session.',
   unknown_agent: 'There is no agent of this name.',
+  unknown_model: 'The agent has no model of this id.',
   unknown_session: 'There is no such session, or nothing has been said in it.',
   unknown_turn: 'There is no turn of this id in the session.',
 

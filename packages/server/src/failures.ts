@@ -81,6 +81,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   ],
   turn_conflict: { refused: 409 },
   unknown_agent: INTERNAL,
+  unknown_model: { refused: 400 },
   unknown_session: { refused: 404 },
   unknown_turn: { refused: 404 },
 

@@ -118,7 +118,10 @@ export const AGENT = {
   name: anything,
   version: text,
   model: anything,
-  instructions: anyText,
+  models: listOf(anything),
+  instructions: (value: unknown, path: string) =>
+    typeof value === 'function' ? undefined : anyText(value, path)?.replace('a text', 'a text or a function'),
+  stopWhen: callable,
   tools: listOf(anything),
   capabilities: listOf(capability),
   mode: oneOf(...MODES),

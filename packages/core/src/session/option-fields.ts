@@ -59,6 +59,9 @@ export const RUN: Fields<RunOptions> = {
   principal,
   surface: text,
   output: (it, path) => (['object', 'function'].includes(typeof it) ? undefined : `${path} must be a schema`),
+  model: text,
+  toolChoice: (it, path) =>
+    isObject(it) ? fieldsOf({ tool: text })(it, path) : oneOf('auto', 'none', 'required')(it, path),
   maxSteps: count,
   totalTimeoutMs: positive,
   idleTimeoutMs: positive,
