@@ -104,6 +104,7 @@ export const CODES = {
   invalid_append: 'An append has no events, or its sequence numbers have a gap.',
   invalid_key: 'A name contains NUL or lone surrogates.',
   journal_corrupt: 'A stored journal is damaged. Restore a backup.',
+  journal_incomplete: 'Events that were acknowledged are missing at the end of the store.',
   journal_newer: 'The session was written by a newer version of Oxbow.',
   storage_busy: 'The store is locked by another process, or too many writers compete. Try again.',
   storage_displaced: 'The files of the store were deleted or replaced while in use.',
