@@ -1,7 +1,6 @@
 // JSON that others wrote, made to fit a schema where nothing can be lost by it.
-import type { ErrorObject } from 'ajv/dist/2020.js'
 import { inexactInteger, parseExact, writtenAs } from './exact-json.ts'
-import { describeErrors, type JsonSchema, validatorFor } from './json-schema.ts'
+import { describeErrors, type JsonSchema, type SchemaError, validatorFor } from './json-schema.ts'
 
 /**
  * Validates `value` against the schema, after safe conversions in place: "12" → 12, "true" → true, 12 → "12" (as it was
@@ -31,7 +30,7 @@ export async function fitToSchema(
 }
 
 /** Changes one value in place where the validator found another type. */
-function coerce(root: Record<string, unknown>, { keyword, instancePath, params }: ErrorObject): void {
+function coerce(root: Record<string, unknown>, { keyword, instancePath, params }: SchemaError): void {
   if (keyword !== 'type') return
   const path = ['', ...instancePath.split('/').slice(1)].map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   const name = path.pop()!

@@ -16,6 +16,7 @@ export function toBlocks(result: unknown): InputBlock[] {
   if (result instanceof Error) throw result
   if (result === undefined) return [{ type: 'text', text: 'Done.' }]
   if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result.map(cleanBlock)
+  if (typeof result === 'bigint') return [{ type: 'text', text: String(result) }]
   const budget = { left: MAX_RESULT_LENGTH }
   const text = typeof result === 'string' ? result : JSON.stringify(jsonOf(result, 'result', 0, budget))
   if (text.length > MAX_RESULT_LENGTH) throw tooLong()
