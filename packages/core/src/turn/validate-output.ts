@@ -53,5 +53,5 @@ function unfenced(text: string): string {
   // `trim` also takes a byte order mark away.
   const trimmed = text.trim()
   const start = /^```(?:json)?[ \t]*\n/.exec(trimmed)?.[0]
-  return start !== undefined && trimmed.endsWith('```') ? trimmed.slice(start.length, -3) : text
+  return start !== undefined && trimmed.endsWith('```') ? trimmed.slice(start.length, -3) : trimmed
 }
