@@ -1,6 +1,6 @@
 // Streams one turn of a session to one reader, from anywhere in it to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import type { Event, Session, SessionState } from '@oxbow/core'
+import type { Event, Session } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
@@ -136,18 +136,4 @@ async function follow(
     }
     if (written !== undefined) await written
   }
-}
-
-/** Where a turn stands in its session: the one with this id, or the open one, or the last one. */
-export function findTurn(
-  { turn, queue, finished }: SessionState,
-  turnId: string | undefined,
-): { turnId: string; startedAfter: number } | undefined {
-  const all = [
-    ...(turn === undefined ? [] : [{ turnId: turn.turnId, startedSeq: turn.startedSeq }]),
-    ...queue.map(({ started }) => ({ turnId: started.turnId, startedSeq: started.seq })),
-    ...finished.toReversed(),
-  ]
-  const found = turnId === undefined ? all[0] : all.find((it) => it.turnId === turnId)
-  return found && { turnId: found.turnId, startedAfter: found.startedSeq - 1 }
 }

@@ -1,5 +1,5 @@
 // One reader of one task: frames from where it left off to the end, over whatever carries them.
-import { isEnd, isEvent } from '@oxbow/core'
+import { isEnd, isEvent, turnEvents } from '@oxbow/core'
 import { type Moment, type Moments, moments } from './moments.ts'
 import type { Place } from './place.ts'
 
@@ -58,15 +58,11 @@ export async function readTask(
 const untold = ({ type, source }: Moment): boolean => type === 'ended' || (type === 'other' && !isEvent(source))
 
 /** Where to begin so that only what comes from now on is told. */
-export async function fromNowOn({ session, turnId, startedAfter, state }: Place): Promise<number> {
+export async function fromNowOn({ session, turnId, state }: Place): Promise<number> {
   const fold = moments(turnId, 0)
   let at = 0
-  for (let after = startedAfter; after < state.seq; ) {
-    const page = await session.events(after)
-    if (page.length === 0) break
-    after = page.at(-1)!.seq
-    for (const it of page) for (const moment of fold.take(it)) at = Math.max(at, moment.at)
-  }
+  for await (const event of turnEvents((after) => session.events(after), state, turnId, state.seq))
+    for (const moment of fold.take(event)) at = Math.max(at, moment.at)
   return at
 }
 
