@@ -38,6 +38,8 @@ import { sessionSearch } from './sessions/search.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { sessionUsage } from './sessions/usage.ts'
 import { audience } from './stream/audience.ts'
+import { broadcasts } from './stream/broadcast.ts'
+import { pump } from './stream/pump.ts'
 import { streamRights } from './stream/rights.ts'
 import { sseStreams } from './stream/sse.ts'
 import { taskRoutes } from './tasks/routes.ts'
@@ -107,14 +109,30 @@ export function createService(options: ServiceOptions): Service {
   let closing: Promise<void> | undefined
 
   const streams = sseStreams(settings.heartbeatMs)
+  const shared = broadcasts(pump())
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
   const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
-  const deps = { streams, audience: watchers, rights, onRepair: metrics.streamRepaired, schemaOf, report }
+  const deps = {
+    streams,
+    broadcasts: shared,
+    audience: watchers,
+    rights,
+    onRepair: metrics.streamRepaired,
+    schemaOf,
+    report,
+  }
   metrics.attach({ engine, openStreams: () => streams.count, models: options.models })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns, () => engine.runningTurns)
-  const watching = { streams, rights, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
+  const watching = {
+    streams,
+    broadcasts: shared,
+    rights,
+    limitMs: config.tasks.streamLimitMs,
+    heartbeatMs: settings.heartbeatMs,
+    report,
+  }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
     chatRoute(engine, watchers, settings, slots),
@@ -144,6 +162,7 @@ export function createService(options: ServiceOptions): Service {
       slots,
       maxMessageLength: settings.maxMessageLength,
       streams,
+      broadcasts: shared,
       rights,
       report,
     }),

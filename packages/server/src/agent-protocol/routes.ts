@@ -14,7 +14,7 @@ import { detailIn } from './submission.ts'
 import { choose, principalFor, type Submitting, submitTaskRoute } from './submit.ts'
 import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
 
-export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'rights'>
+export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'broadcasts' | 'rights'>
 
 const SECONDS_RULE = 'must be a number of seconds, from 0 to 86400'
 const seconds = z.coerce.number(SECONDS_RULE).min(0, SECONDS_RULE).max(86_400, SECONDS_RULE)
@@ -99,7 +99,7 @@ function cancelRoute({ engine }: AgentProtocol): Route {
   })
 }
 
-function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol): Route {
+function eventsRoute({ engine, config, streams, broadcasts, rights, report }: AgentProtocol): Route {
   return route({
     method: 'get',
     path: '/tasks/{taskId}/events',
@@ -119,8 +119,12 @@ function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol)
       const task = await existingProtocolTask(engine, caller.owner, taskId)
       const given = lastEventId(c, query.from_seq)
       const after = given ?? (config.replay ? 0 : await fromNowOn(task))
-      const encode = protocolEvents(taskId, task.started.agent.name, detailIn(keptWith(task.started).context))
-      return streamTask({ streams, rights, limitMs: config.streamLimitMs, report }, c, caller, task, after, encode)
+      const detail = detailIn(keptWith(task.started).context)
+      return streamTask({ streams, broadcasts, rights, limitMs: config.streamLimitMs, report }, c, caller, task, {
+        after,
+        encode: protocolEvents(taskId, task.started.agent.name, detail),
+        form: `protocol ${taskId}`,
+      })
     },
   })
 }
