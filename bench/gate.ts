@@ -1,6 +1,6 @@
-// What it costs to judge one call, with as many rules as somebody may have written. A process of its own.
+// What it costs to decide about one call, with as many rules as somebody may have written. A process of its own.
 import { tool } from '@oxbow/core'
-import { commandMatches, commandMentions, judgeCommand } from '@oxbow/guard'
+import { checkCommand, commandMatches, commandMentions } from '@oxbow/guard'
 import { authorise, type Policy } from '../packages/core/src/permissions/gate.ts'
 import { parseRule } from '../packages/core/src/permissions/rules.ts'
 
@@ -23,7 +23,7 @@ const shell = tool({
   matches: (pattern, { command }, kind) =>
     kind === 'allow' ? commandMatches(pattern, String(command)) : commandMentions(pattern, String(command)),
   check: async ({ command }) => {
-    const { decision, reasons } = await judgeCommand(String(command), { cwd: '/tmp', roots: ['/tmp'] })
+    const { decision, reasons } = await checkCommand(String(command), { cwd: '/tmp', roots: ['/tmp'] })
     return decision === 'allow' ? undefined : { decision, reason: reasons.map((it) => it.message).join(' ') }
   },
   run: () => 'ran',
@@ -48,14 +48,14 @@ const COMMAND = 'cd /tmp && git log --oneline -n 20 | grep -v merge > /dev/null'
 async function measure({ calls }: GateJob): Promise<GateRow[]> {
   const principal = { user: 'ann' }
   const rows: GateRow[] = []
-  for (const [what, judged, command] of [
+  for (const [what, subject, command] of [
     ['patterns are compared', save, 'program sub'],
     ['a command is analysed', shell, COMMAND],
   ] as const)
     for (const rules of [10, 100]) {
-      const policy = policyOf(judged.name, rules, 'program sub')
-      const request = { tool: judged, arguments: { command }, principal, policy }
-      const times = judged === shell ? Math.ceil(calls / 100) : calls
+      const policy = policyOf(subject.name, rules, 'program sub')
+      const request = { tool: subject, arguments: { command }, principal, policy }
+      const times = subject === shell ? Math.ceil(calls / 100) : calls
       for (let n = 0; n < times / 2; n++) await authorise(request)
       const startedAt = performance.now()
       for (let n = 0; n < times; n++) await authorise(request)

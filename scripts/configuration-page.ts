@@ -1,4 +1,4 @@
-// docs/configuration.md, from the settings that the service checks.
+// docs/reference/configuration.md, from the settings that the service checks.
 import type { describeModels, SettingRow } from '@oxbow/server'
 
 export function configurationPage(
@@ -79,7 +79,7 @@ provider's address where \`baseUrl\` is not given. \`oxbow models list\` shows w
 
 ## MCP servers
 
-Their tools are tools of the agent: see [mcp.md](mcp.md).
+Their tools are tools of the agent: see [MCP](../guides/mcp.md).
 
 \`\`\`toml
 [mcp.issues]

@@ -1,4 +1,4 @@
-// docs/events.md, from the JSON Schema of the events.
+// docs/reference/events.md, from the JSON Schema of the events.
 
 interface Property {
   readonly type?: string | readonly string[]

@@ -8,9 +8,9 @@ import { eventsPage } from './events-page.ts'
 
 const schema = eventJsonSchema()
 const files = {
-  'docs/schema/events.json': `${JSON.stringify(schema, null, 2)}\n`,
-  'docs/events.md': eventsPage(schema),
-  'docs/configuration.md': configurationPage(describeConfig(), describeModels(), describeMcp()),
+  'docs/reference/schema/events.json': `${JSON.stringify(schema, null, 2)}\n`,
+  'docs/reference/events.md': eventsPage(schema),
+  'docs/reference/configuration.md': configurationPage(describeConfig(), describeModels(), describeMcp()),
 }
 
 const read = (path: string): string | undefined => {

@@ -36,14 +36,14 @@ function samplesOf(page: string): Sample[] {
 
 const pages = [
   'README.md',
-  ...readdirSync(join(root, 'docs'))
-    .filter((it) => it.endsWith('.md'))
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((it) => it.endsWith('.md') && !it.startsWith('decisions/') && !it.includes('node_modules'))
     .map((it) => `docs/${it}`),
 ]
 const samples = pages.flatMap(samplesOf)
 const inLanguage = (language: string) => samples.filter((it) => it.language === language)
 /** Those of the tutorial belong together, and have a test of their own beside the example. */
-const shell = inLanguage('sh').filter((it) => !it.name.startsWith('docs/tutorial-approvals.md'))
+const shell = inLanguage('sh').filter((it) => !it.name.startsWith('docs/guides/tutorial-approvals.md'))
 
 function run(command: string, args: readonly string[], cwd: string): Promise<string> {
   return new Promise((resolve, reject) => {

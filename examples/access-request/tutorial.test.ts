@@ -11,7 +11,7 @@ import { expect, onTestFinished, test } from 'vitest'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
 test('H13: the tutorial can be followed word by word', { timeout: 120_000 }, async () => {
-  const page = readFileSync(join(root, 'docs/tutorial-approvals.md'), 'utf8')
+  const page = readFileSync(join(root, 'docs/guides/tutorial-approvals.md'), 'utf8')
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((it) => it[1]!)
   const [keys, tickets, access, asks, decides, looks, ...rest] = blocks
   expect(rest).toEqual([])

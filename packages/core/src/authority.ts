@@ -1,40 +1,63 @@
-// Who may decide on an approval, and act in the turn of somebody.
+// Who may act for whom, and the permissions that it takes.
 
-import { grants } from './checks/permission-ids.ts'
 import type { Event, Principal } from './events/types.ts'
 
-/** The permission of whoever looks after the service. */
+/** The permission of an administrator: sees and acts in sessions of other users of the same tenant. */
 export const ADMIN = 'oxbow:admin'
+/** Together with `ADMIN`: the same in other tenants. */
+export const ADMIN_OF_TENANTS = 'oxbow:admin:tenants'
+/** The tenant of a principal that names none. */
+export const DEFAULT_TENANT = 'default'
 
-/** Whose turn it is: with their rights it runs, in whoever's session. */
-export type Asker = Pick<Principal, 'tenant' | 'user'>
+/** One user of one tenant. */
+export type Person = Pick<Principal, 'tenant' | 'user'>
 
-const tenantOf = ({ tenant = 'default' }: Asker): string => tenant
-
-export const isSamePerson = (one: Asker, other: Asker): boolean =>
-  one.user === other.user && tenantOf(one) === tenantOf(other)
-
-/** Whether somebody may bring a turn what it waits for: whose it is, and whoever looks after the service. */
-export const mayActFor = (principal: Principal, asker: Asker): boolean =>
-  tenantOf(principal) === tenantOf(asker) &&
-  (principal.user === asker.user || grants(principal.permissions ?? [], ADMIN))
+const tenantOf = ({ tenant = DEFAULT_TENANT }: Person): string => tenant
 
 /**
- * Who asked decides, and not whose session it is: the call runs with the rights of who asked. If the tool names a permission
- * that its approver needs, whoever holds that decides.
+ * Whether one of the granted permission ids covers the needed one. `*` matches one segment, at the end all that follow:
+ * `*:*:*`, `biz:*`, `biz:order:*`. Segments are compared whole, so `biz:order` never covers `biz:orders`.
+ */
+export function grants(granted: readonly string[], needed: string): boolean {
+  const segments = needed.split(':')
+  return granted.some((it) => covers(it.split(':'), segments))
+}
+
+function covers(granted: readonly string[], needed: readonly string[]): boolean {
+  const last = granted.length - 1
+  if (granted.length > needed.length) return false
+  if (granted.length < needed.length && granted[last] !== '*') return false
+  return granted.every((it, index) => it === '*' || it === needed[index])
+}
+
+/** Whether two principals are the same user of the same tenant. */
+export const isSamePerson = (one: Person, other: Person): boolean =>
+  one.user === other.user && tenantOf(one) === tenantOf(other)
+
+/** Whether the principal may act in this tenant: it is their own, or they administer other tenants. */
+export const mayActIn = (principal: Principal, tenant: string): boolean =>
+  tenantOf(principal) === tenant || grants(principal.permissions ?? [], ADMIN_OF_TENANTS)
+
+/** Whether the principal may see and do what belongs to `owner`: it is theirs, or they administer the owner's tenant. */
+export const mayActFor = (principal: Principal, owner: Person): boolean =>
+  isSamePerson(principal, owner) || (mayActIn(principal, tenantOf(owner)) && grants(principal.permissions ?? [], ADMIN))
+
+/**
+ * Whether the principal may decide on an approval. The user for whom the turn runs decides, whoever owns the session: the
+ * call runs with that user's rights. If the tool names a permission that its approver needs, holders of it decide.
  */
 export function mayDecide(
   { approver }: Pick<Event<'approval.requested'>, 'approver'>,
   principal: Principal,
-  asker: Asker,
+  owner: Person,
 ): boolean {
-  if (approver === undefined) return isSamePerson(principal, asker)
-  return tenantOf(principal) === tenantOf(asker) && grants(principal.permissions ?? [], approver)
+  if (approver === undefined) return isSamePerson(principal, owner)
+  return tenantOf(principal) === tenantOf(owner) && grants(principal.permissions ?? [], approver)
 }
 
 /**
- * What everybody of the tenant is allowed from now on is not for one user to say. Somebody whose permissions are not known
- * comes from a program that has none: there the program decides who may.
+ * Whether the principal may set rules for the whole tenant. A principal without `permissions` comes from a program that has
+ * none: there, the program decides who may.
  */
 export const mayShareRules = ({ permissions }: Principal): boolean =>
   permissions === undefined || grants(permissions, ADMIN)

@@ -16,12 +16,14 @@ export interface GivenTask {
   readonly delegation: Delegation
 }
 
-export interface EngineInside {
+export interface EngineInternals {
   agent(name: string): Agent
   /** Gives `work` the session's log, loaded, and keeps it in memory for that long. */
   using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
+  /** The same, with what other processes have appended. */
+  withCurrentLog<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
   /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
-  attend(log: SessionLog, claimed?: { epoch: number }): void
+  ensureWorker(log: SessionLog, claimed?: { epoch: number }): void
   /** Gives a child its task; again, it is the same task. Resolves with where in its journal that begins. */
   give(task: GivenTask): Promise<{ readonly after: number }>
   readonly worker: string

@@ -1,21 +1,19 @@
 // The engine of one process: which sessions live here, who works on them, and what is picked up after a crash.
 import { randomUUID } from 'node:crypto'
-import type { Agent } from './agents/agent.ts'
+import type { Agent } from './agents/agent-type.ts'
 import { checkFields, type Fields } from './checks/fields.ts'
 import { validatorFor } from './checks/json-schema.ts'
-import { isWanted, settleAbove, tend, userOf } from './children/debts.ts'
-import { withChildren } from './children/known.ts'
-import type { EngineInside } from './engine-internals.ts'
+import { isWanted, settleAbove, settleDebts, userOf } from './children/debts.ts'
+import type { EngineInternals } from './engine-internals.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
 import type { SecretsOf } from './journal/audit.ts'
-import { sessionKey } from './journal/ids.ts'
+import { nameOfKey, sessionKey } from './journal/ids.ts'
 import { type FaultPoint, SessionLog } from './journal/session-log.ts'
-import type { SessionState } from './journal/state.ts'
+import { openApprovals, type SessionState } from './journal/state.ts'
 import type { Backend, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './session/option-fields.ts'
 import { openSession, type Session } from './session/session.ts'
-import { awaitsApproval } from './turn/decide.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn/turn-run.ts'
 import { endIfStuck, type Watch } from './turn/watchdog.ts'
 import { workOnTurn } from './turn/work.ts'
@@ -76,7 +74,7 @@ interface Entry {
   users: number
 }
 
-interface Work {
+interface TurnWork {
   run: TurnRun | undefined
   done: Promise<void>
   /** Something came while this work was going on. */
@@ -110,7 +108,7 @@ export function createEngine(options: EngineOptions): Engine {
   const strangers = new Set<string>()
   /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
   const passedOver = new Map<string, number>()
-  const working = new Map<SessionLog, Work>()
+  const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
   /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
@@ -126,7 +124,8 @@ export function createEngine(options: EngineOptions): Engine {
       throw error
     })
     lookAround ??= setInterval(() => {
-      for (const { log } of entries.values()) if (log.watched && !working.has(log) && needsWork(log.state)) attend(log)
+      for (const { log } of entries.values())
+        if (log.watched && !working.has(log) && needsWork(log.state)) ensureWorker(log)
     }, SWEEP_MS).unref()
     return announced
   }
@@ -144,7 +143,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
-    const name = JSON.stringify([key.tenant, key.user, key.session])
+    const name = nameOfKey(key)
     let entry = entries.get(name)
     if (entry === undefined) {
       const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
@@ -169,6 +168,12 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  const withCurrentLog: EngineInternals['withCurrentLog'] = (key, work) =>
+    using(key, async (log) => {
+      await log.catchUp()
+      return work(log)
+    })
+
   function evict(): void {
     for (const [name, { log, users }] of entries) {
       if (entries.size <= maxIdleSessions) return
@@ -182,13 +187,13 @@ export function createEngine(options: EngineOptions): Engine {
     return reference
   }
 
-  function attend(log: SessionLog, claimed?: { epoch: number }): void {
+  function ensureWorker(log: SessionLog, claimed?: { epoch: number }): void {
     const busy = working.get(log)
     // What has come may be too late for the work that is ending: look once more after it.
     if (busy !== undefined) busy.again = true
     if (stopping || busy !== undefined) return
     log.retain()
-    const entry: Work = { again: false, run: undefined, done: Promise.resolve() }
+    const entry: TurnWork = { again: false, run: undefined, done: Promise.resolve() }
     working.set(log, entry)
     entry.done = work(log, entry, claimed?.epoch)
       .catch((error: unknown) => {
@@ -198,12 +203,12 @@ export function createEngine(options: EngineOptions): Engine {
       .finally(() => {
         working.delete(log)
         log.release()
-        if (entry.again) attend(log)
+        if (entry.again) ensureWorker(log)
       })
   }
 
   /** Works through the open turns of a session. */
-  async function work(log: SessionLog, entry: Work, claimed: number | undefined): Promise<void> {
+  async function work(log: SessionLog, entry: TurnWork, claimed: number | undefined): Promise<void> {
     let epoch = claimed
     for (;;) {
       entry.again = false
@@ -219,15 +224,15 @@ export function createEngine(options: EngineOptions): Engine {
       }
       epoch ??= await claim(log)
       if (epoch === undefined) return
-      if (!(await isWanted(inside, log.key, turn))) await giveUp(log, turn.turnId)
-      else await settleAbove(inside, log.key, turn)
+      if (!(await isWanted(internals, log.key, turn))) await interruptUnwanted(log, turn.turnId)
+      else await settleAbove(internals, log.key, turn)
       let run: TurnRun
       try {
         run = turnRun({
           log,
           agent,
           files: backend.files,
-          engine: inside,
+          engine: internals,
           turnId: turn.turnId,
           worker,
           epoch,
@@ -246,13 +251,13 @@ export function createEngine(options: EngineOptions): Engine {
       entry.run = run
       await workOnTurn(run, agent)
       epoch = undefined
-      await tend(inside, log).catch((error: unknown) => report(log)(error))
+      await settleDebts(internals, log).catch((error: unknown) => report(log)(error))
       await log.snapshotIfDue().catch((error: unknown) => report(log)(error))
     }
   }
 
   /** Its parent has stopped, or never asked for it: nobody waits for what comes of it. */
-  const giveUp = (log: SessionLog, turnId: string): Promise<void> =>
+  const interruptUnwanted = (log: SessionLog, turnId: string): Promise<void> =>
     log.append((draft) => {
       const { turn } = draft.state
       if (turn?.turnId !== turnId || turn.interrupt !== undefined) return
@@ -274,16 +279,17 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
-  const inside: EngineInside = {
+  const internals: EngineInternals = {
     worker,
     announce,
     files: backend.files,
     faultPoint,
     shown: new Set(),
     give: ({ key, agent, delegation, task, ...options }) =>
-      openSession(inside, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
+      openSession(internals, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
     using,
-    attend,
+    withCurrentLog,
+    ensureWorker: ensureWorker,
     agent(name) {
       const found = known.get(name)
       if (found === undefined) throw unknownAgent(name)
@@ -314,25 +320,19 @@ export function createEngine(options: EngineOptions): Engine {
   async function expire(): Promise<void> {
     const now = Date.now()
     for await (const { key, updatedAt } of sessionsWhere({ dueBy: now })) {
-      const name = JSON.stringify([key.tenant, key.user, key.session])
+      const name = nameOfKey(key)
       if (stopping) return
       if (passedOver.get(name) === updatedAt) continue
-      await using(key, async (log) => {
-        await log.catchUp()
+      await withCurrentLog(key, async (log) => {
         await log.append((draft) => {
-          const { turn } = draft.state
-          for (const { approval } of turn?.calls ?? []) {
-            if (approval === undefined || approval.resolved !== undefined || approval.requested.expiresAt > now)
-              continue
-            const { turnId, approvalId } = approval.requested
-            draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
-          }
+          for (const { turnId, approvalId, expiresAt } of openApprovals(draft.state.turn))
+            if (expiresAt <= now) draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
         })
         const limits = limitsOf(log.state.agent)
         if (limits !== undefined) await endIfStuck(watch, log, limits, now)
-        else if (!log.state.turn?.calls.some(awaitsApproval)) passedOver.set(name, updatedAt)
-        await tend(inside, log)
-        attend(log)
+        else if (openApprovals(log.state.turn).length === 0) passedOver.set(name, updatedAt)
+        await settleDebts(internals, log)
+        ensureWorker(log)
       }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
     }
   }
@@ -345,10 +345,9 @@ export function createEngine(options: EngineOptions): Engine {
       // The rest is taken up by the next sweep: a crash must not be followed by a storm.
       if (working.size >= MAX_RECOVERING) break
       try {
-        taken += await using(key, async (log) => {
-          await log.catchUp()
+        taken += await withCurrentLog(key, async (log) => {
           if (working.has(log) || !needsWork(log.state)) return 0
-          attend(log)
+          ensureWorker(log)
           return 1
         })
       } catch (error) {
@@ -365,9 +364,9 @@ export function createEngine(options: EngineOptions): Engine {
     session(key, { agent, ...others } = {}) {
       checkOption('session()', { ...key, ...others }, SESSION)
       const name = agent ?? options.agents[0]!.name
-      inside.agent(name)
+      internals.agent(name)
       const { tenant, user, session = randomUUID() } = key
-      return openSession(inside, sessionKey({ tenant, user, session }), name)
+      return openSession(internals, sessionKey({ tenant, user, session }), name)
     },
     sessions(query) {
       checkOption('sessions()', query, QUERY)
@@ -421,6 +420,21 @@ export function createEngine(options: EngineOptions): Engine {
       return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
+}
+
+/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
+function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
+  const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
+  const add = (agent: Agent, from: string): void => {
+    const other = known.get(agent.name)
+    if (other?.agent === agent) return
+    if (other !== undefined)
+      throw new OxbowError('agent_invalid', `two agents are named ${agent.name}: one of ${other.from}, one of ${from}`)
+    known.set(agent.name, { agent, from })
+    for (const it of agent.agents) add(it, `agent ${agent.name}`)
+  }
+  for (const it of agents) add(it, 'the engine')
+  return new Map([...known].map(([name, it]) => [name, it.agent]))
 }
 
 /** A schema that cannot be compiled fails the start, not the first call. */

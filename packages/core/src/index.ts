@@ -1,43 +1,60 @@
-export {
-  type Agent,
-  type AgentDefinition,
-  type AgentLimits,
-  type AgentParts,
-  agent,
-  DEFAULT_LIMITS,
-} from './agents/agent.ts'
+export { type AgentDefinition, agent } from './agents/agent.ts'
+export type { Agent, AgentParts, Part } from './agents/agent-type.ts'
 export type { Capability } from './agents/capability.ts'
 export type {
   CompactedAgent,
   CompactedBody,
   Compaction,
+  CompactionReason,
   CompactionRequest,
   Compactor,
   CompactorFor,
   Conversation,
 } from './agents/compactor.ts'
+export { type AgentLimits, type Budget, DEFAULT_LIMITS } from './agents/limits.ts'
 export type { ActingContext, CallOutcome, Middleware, ModelCallContext, TurnContext } from './agents/middleware.ts'
-export type { Part } from './agents/part.ts'
 export { bounded, type PromptContext, type PromptSection } from './agents/prompt.ts'
 export type { Finding, Reviewed, Reviewer } from './agents/reviewer.ts'
 export type { NamedDecision } from './approvals/decide-approvals.ts'
 export type { ApprovalDecision } from './approvals/decision.ts'
-export { ADMIN, mayActFor, mayDecide, mayShareRules } from './authority.ts'
+export {
+  ADMIN,
+  ADMIN_OF_TENANTS,
+  DEFAULT_TENANT,
+  grants,
+  isSamePerson,
+  mayActFor,
+  mayActIn,
+  mayDecide,
+  mayShareRules,
+  type Person,
+} from './authority.ts'
+export { isObject } from './checks/fields.ts'
 export { type JsonSchema, type Schema, validatorFor } from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'
-export { grants } from './checks/permission-ids.ts'
 export { matchesWildcard } from './checks/wildcard.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
 export { type ModelErrorCode, OxbowError } from './errors.ts'
+export { shownText, textOf } from './events/blocks.ts'
 export { estimateMessageTokens, estimateTokens } from './events/estimate.ts'
 export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
 export type { StateLimits } from './journal/deadlines.ts'
 export { evolve } from './journal/evolve.ts'
-export { assertId, isId } from './journal/ids.ts'
+export { assertId, isId, nameOfKey } from './journal/ids.ts'
 export type { FaultPoint } from './journal/session-log.ts'
 export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './journal/slots.ts'
-export { addUsage, emptyState, type SessionState, statusOf, type TurnState, tokensOf } from './journal/state.ts'
+export {
+  addUsage,
+  callOfApproval,
+  emptyState,
+  findTurn,
+  openApprovals,
+  type SessionState,
+  statusOf,
+  type TurnState,
+  tokensOf,
+} from './journal/state.ts'
 export {
   type DwellTimes,
   dwellTimes,
@@ -49,6 +66,7 @@ export {
   taskAfter,
   taskOf,
 } from './journal/task.ts'
+export { turnEvents } from './journal/turn-events.ts'
 export {
   isEnd,
   newResult,
@@ -89,7 +107,7 @@ export {
   searchSessions,
 } from './session/session-search.ts'
 export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './tools/child-sessions.ts'
-export type { Effect } from './tools/effect.ts'
+export { EFFECTS, type Effect } from './tools/effect.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './tools/needs-approval.ts'
 export {
   externalTool,
@@ -101,4 +119,3 @@ export {
   type ToolVerdict,
   tool,
 } from './tools/tool.ts'
-export type { CompactionReason } from './turn/decide.ts'

@@ -1,14 +1,20 @@
-// What tools that run commands or open files judge their calls with. An entry of its own (`@oxbow/core/permissions`), because
-// programs without such tools need not load it.
+// Analysis of shell commands and paths: what a tool that runs commands or opens files checks its calls with.
 export {
   analyseCommand,
+  checkCommand,
   commandMatches,
   commandMentions,
-  type Judgement,
-  type JudgeOptions,
-  judgeCommand,
   suggestRules,
-} from './check/judge.ts'
+} from './check/check-command.ts'
 export { checkPath, type PathCheck, type PathOptions, type PathReason } from './paths/check-path.ts'
 export { commandPatternProblem } from './rules/rule.ts'
-export type { AnalyseOptions, Analysis, Construct, Note, Reason, SimpleCommand } from './words/types.ts'
+export type {
+  AnalyseOptions,
+  Analysis,
+  CommandCheck,
+  CommandOptions,
+  Construct,
+  Note,
+  Reason,
+  SimpleCommand,
+} from './words/types.ts'

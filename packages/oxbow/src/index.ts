@@ -1,4 +1,4 @@
-// The umbrella package: everything for an agent inside your own program. See docs/library.md.
+// The umbrella package: everything for an agent inside your own program. See docs/guides/library.md.
 
 export { memory, sqlite } from '@oxbow/backends'
 export * from '@oxbow/core'

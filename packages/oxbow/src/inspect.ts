@@ -70,11 +70,11 @@ export async function inspect(agent: Agent, parent?: Agent): Promise<Inspected> 
     prompt: await sectionsOf(agent),
     tools: await Promise.all(parts.tools.map((it) => toolOf(agent, it, parent))),
     rules: {
-      allow: parts.allow.map((it) => ({ rule: it.it, from: placeOf(it) })),
+      allow: parts.allow.map((it) => ({ rule: it.value, from: placeOf(it) })),
       ask: policy.ask.map((it) => it.text),
       deny: policy.deny.map((it) => it.text),
     },
-    middleware: parts.middleware.map((it) => ({ name: it.it.name, from: placeOf(it), hooks: hooksOf(it.it) })),
+    middleware: parts.middleware.map((it) => ({ name: it.value.name, from: placeOf(it), hooks: hooksOf(it.value) })),
     compacts: agent.compactor !== undefined,
     reviews: agent.review !== undefined,
     agents: agent.agents.map((it) => ({ name: it.name, model: it.model.id })),
@@ -99,7 +99,7 @@ async function sectionsOf({ name, instructions, parts }: Agent): Promise<Inspect
   }
   const own = { from: 'agent', title: 'instructions', untrusted: false, moving: false, text: instructions }
   const brought = await Promise.all(
-    parts.prompt.map(async ({ from = 'agent', it: { title, text, untrusted = false } }) => {
+    parts.prompt.map(async ({ from = 'agent', value: { title, text, untrusted = false } }) => {
       const moving = typeof text === 'function'
       const shown = moving ? await text(context) : text
       return { from, title, untrusted, moving, text: shown ?? '' }
@@ -109,7 +109,7 @@ async function sectionsOf({ name, instructions, parts }: Agent): Promise<Inspect
 }
 
 async function toolOf({ policy }: Agent, part: Part<Tool>, parent: Agent | undefined): Promise<InspectedTool> {
-  const tool = part.it
+  const tool = part.value
   const { name, description, effects, timeoutMs, permission, jsonSchema } = tool
   const above = parent && [asAbove(parent)]
   const rules = [policy, ...(above ?? [])].flatMap((it) => [...it.deny, ...it.ask, ...it.allow])

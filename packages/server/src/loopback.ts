@@ -15,7 +15,7 @@ export function assertMayListen(host: string, identity: string): void {
   throw new OxbowError(
     'identity_missing',
     `The service will not listen on ${JSON.stringify(host)}: no identity is configured (identity.mode is "none"), so ` +
-      'everybody who reaches it could read every conversation. Set identity.mode (see docs/identity.md), or server.host to ' +
+      'everybody who reaches it could read every conversation. Set identity.mode (see docs/deploy/identity.md), or server.host to ' +
       '127.0.0.1, ::1 or localhost.',
   )
 }

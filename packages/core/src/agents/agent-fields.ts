@@ -18,9 +18,8 @@ import {
   unknownField,
 } from '../checks/fields.ts'
 import { MODES } from '../permissions/gate.ts'
-import type { Budget } from '../turn/budget.ts'
-import type { AgentLimits } from './agent-type.ts'
 import type { Capability } from './capability.ts'
+import type { AgentLimits, Budget } from './limits.ts'
 import type { Middleware } from './middleware.ts'
 import type { PromptSection } from './prompt.ts'
 

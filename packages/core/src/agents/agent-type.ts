@@ -1,33 +1,18 @@
 // An agent as the engine uses it.
 
-import type { StateLimits } from '../journal/deadlines.ts'
 import type { Model, ToolSpec } from '../model.ts'
 import type { Policy } from '../permissions/gate.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { Limits } from '../turn/decide.ts'
 import type { Compactor } from './compactor.ts'
+import type { AgentLimits } from './limits.ts'
 import type { Hooks, Middleware } from './middleware.ts'
-import type { Part } from './part.ts'
 import type { Prompt, PromptSection } from './prompt.ts'
 import type { Reviewer } from './reviewer.ts'
 
-export interface AgentLimits extends Limits {
-  /** Work on one turn, waiting for people excluded. */
-  readonly totalTimeoutMs: number
-  /** Longest time without any event or fragment while a turn is worked on. */
-  readonly idleTimeoutMs: number
-  /** Calls that only read and run at once. */
-  readonly parallelReads: number
-  /** Longer results are stored as artifacts; the model sees head, tail and a reference. In characters. */
-  readonly maxResultLength: number
-  /** How long a person may take to decide on an approval. */
-  readonly approvalTimeoutMs: number
-  /**
-   * How long a turn may stay in one state before it fails with `state_timeout`, also when its worker does not answer.
-   * Default: an hour for `CREATED`, a minute more than the turn's total time for `RUNNING` and `WAITING_TOOL`, and 30
-   * days for whatever waits for people.
-   */
-  readonly stateTimeoutsMs: StateLimits['stateTimeoutsMs']
+/** Who brought a part of an agent: the name of a capability, or undefined for the agent's own definition. */
+export interface Part<T> {
+  readonly from: string | undefined
+  readonly value: T
 }
 
 export interface AgentParts {

@@ -8,28 +8,12 @@ import { checkRule, parseRule, type Rule } from '../permissions/rules.ts'
 import { readArtifact } from '../tools/artifacts.ts'
 import type { RuleKind, Tool } from '../tools/tool.ts'
 import { AGENT } from './agent-fields.ts'
-import type { Agent, AgentLimits, AgentParts } from './agent-type.ts'
+import type { Agent, AgentParts, Part } from './agent-type.ts'
 import type { Capability } from './capability.ts'
+import { type AgentLimits, DEFAULT_LIMITS } from './limits.ts'
 import { compose, type Middleware } from './middleware.ts'
-import { partsOf } from './part.ts'
 import { prompt } from './prompt.ts'
 import type { Reviewer } from './reviewer.ts'
-
-export type { Agent, AgentLimits, AgentParts }
-
-export const DEFAULT_LIMITS: AgentLimits = {
-  maxSteps: 10,
-  outputAttempts: 3,
-  maxRecoveries: 5,
-  totalTimeoutMs: 10 * 60_000,
-  idleTimeoutMs: 2 * 60_000,
-  parallelReads: 4,
-  maxResultLength: 16_000,
-  approvalTimeoutMs: 7 * 24 * 3_600_000,
-  stateTimeoutsMs: {},
-  whenDenied: 'tell',
-  budget: {},
-}
 
 export interface AgentDefinition {
   readonly name: string
@@ -67,17 +51,17 @@ export function agent(definition: AgentDefinition): Agent {
   if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
   const own = partsOf(definition.tools, capabilities, (it) => it.tools)
   const parts: AgentParts = {
-    tools: own.some(({ it }) => !it?.shortResults) ? [...own, { from: undefined, it: readArtifact }] : own,
+    tools: own.some(({ value }) => !value?.shortResults) ? [...own, { from: undefined, value: readArtifact }] : own,
     prompt: partsOf(undefined, capabilities, (it) => it.prompt),
     allow: partsOf(definition.allow, capabilities, (it) => it.allow),
     middleware: partsOf(definition.middleware, capabilities, (it) => it.middleware),
   }
   const tools = new Map<string, Tool>()
-  for (const { it: tool, from } of parts.tools) {
+  for (const { value: tool, from } of parts.tools) {
     if (tool?.jsonSchema === undefined)
-      throw invalid(name, `${of(from)}tools must be made with tool() or externalTool()`)
+      throw invalid(name, `${ofCapability(from)}tools must be made with tool() or externalTool()`)
     if (tools.has(tool.name)) {
-      const first = parts.tools.find((it) => it.it.name === tool.name)?.from ?? 'the agent'
+      const first = parts.tools.find(({ value }) => value.name === tool.name)?.from ?? 'the agent'
       throw invalid(name, `two tools are named ${tool.name}: one of ${first}, one of ${from ?? 'the agent'}`)
     }
     tools.set(tool.name, tool)
@@ -89,7 +73,7 @@ export function agent(definition: AgentDefinition): Agent {
       return rule
     })
   const { ask, deny } = definition
-  const allow = parts.allow.map((it) => it.it)
+  const allow = parts.allow.map((it) => it.value)
   const policy: Policy = { mode, allow: rules('allow', allow), ask: rules('ask', ask), deny: rules('deny', deny) }
 
   const given = Object.entries(definition.limits ?? {}).filter(([, it]) => it !== undefined)
@@ -103,10 +87,10 @@ export function agent(definition: AgentDefinition): Agent {
   const compactions = partsOf(undefined, capabilities, (it) => it.compaction && [it.compaction])
   if (compactions.length > 1)
     throw invalid(name, `two capabilities compact: ${compactions.map((it) => it.from).join(', ')}`)
-  const sections = parts.prompt.map((it) => it.it)
+  const sections = parts.prompt.map((it) => it.value)
   const texts = sections.map((it) => (typeof it.text === 'string' ? it.text : it.title))
   const { temperature, maxOutputTokens } = definition
-  const compactor = compactions[0]?.it({ name, model, instructions, tools: specs, maxOutputTokens })
+  const compactor = compactions[0]?.value({ name, model, instructions, tools: specs, maxOutputTokens })
   return {
     name,
     version:
@@ -118,17 +102,31 @@ export function agent(definition: AgentDefinition): Agent {
     tools,
     specs,
     policy,
-    hooks: compose(parts.middleware.map((it) => it.it)),
+    hooks: compose(parts.middleware.map((it) => it.value)),
     limits,
     compactor,
     review: reviewerOf(capabilities),
-    agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.it),
+    agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.value),
     parts,
     sampling: {
       ...(temperature !== undefined && { temperature }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     },
   }
+}
+
+/** The parts of one kind, the agent's own first, then those of its capabilities in their order. */
+function partsOf<T>(
+  own: readonly T[] | undefined,
+  capabilities: readonly Capability[],
+  read: (capability: Capability) => readonly T[] | undefined,
+): Part<T>[] {
+  return [
+    ...(own ?? []).map((value) => ({ from: undefined, value })),
+    ...capabilities.flatMap((capability) =>
+      (read(capability) ?? []).map((value) => ({ from: capability.name, value })),
+    ),
+  ]
 }
 
 /** The first finding counts. */
@@ -144,6 +142,6 @@ function reviewerOf(capabilities: readonly Capability[]): Reviewer | undefined {
   }
 }
 
-const of = (capability: string | undefined): string => (capability === undefined ? '' : `${capability}: `)
+const ofCapability = (capability: string | undefined): string => (capability === undefined ? '' : `${capability}: `)
 
 const invalid = (name: string, what: string) => new OxbowError('agent_invalid', `agent ${name}: ${what}`)

@@ -49,12 +49,12 @@ describe('a capability', () => {
 
   test('is named where its parts are inspected, and where they clash', async () => {
     const { agent: helper } = await bench([], { tools: [echo], capabilities: [todoList] })
-    expect(helper.parts.tools.map(({ from, it }) => [it.name, from])).toEqual([
+    expect(helper.parts.tools.map(({ from, value }) => [value.name, from])).toEqual([
       ['echo', undefined],
       ['add_todo', 'todo-list'],
       ['read_artifact', undefined],
     ])
-    expect(helper.parts.allow).toEqual([{ from: 'todo-list', it: 'add_todo' }])
+    expect(helper.parts.allow).toEqual([{ from: 'todo-list', value: 'add_todo' }])
     const twice = () =>
       agent({ name: 'x', model: helper.model, instructions: '', tools: [addTodo], capabilities: [todoList] })
     expect(twice).toThrow(/two tools are named add_todo: one of the agent, one of todo-list/)

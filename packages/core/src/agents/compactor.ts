@@ -10,7 +10,9 @@ import {
   soundUsage,
   type ToolSpec,
 } from '../model.ts'
-import type { CompactionReason } from '../turn/decide.ts'
+
+/** Why a conversation is compacted: it is nearly too long, the provider refused it, or a person asked. */
+export type CompactionReason = Event<'context.compacted'>['reason']
 
 /** The conversation, and how much of it the provider has counted. */
 export type Conversation = Pick<SessionState, 'messages' | 'contextTokens' | 'countedTo' | 'compaction'>

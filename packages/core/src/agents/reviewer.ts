@@ -29,7 +29,7 @@ export interface Finding {
 /** Undefined: nothing is wrong. Pure, and asked once for each answer. */
 export type Reviewer = (answer: Reviewed) => Finding | undefined
 
-export const reviewed = (text: string, { slots, below, messages }: SessionState): Reviewed => ({
+export const reviewInput = (text: string, { slots, below, messages }: SessionState): Reviewed => ({
   text,
   slots,
   below: Object.values(below).flat(),

@@ -1,17 +1,17 @@
 // What people decide in one session: stored for the call that asked, or handed to the child on whose behalf it asks.
 import { type Answer, answerAbove, answerLate } from '../children/rise.ts'
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Build, SessionLog } from '../journal/session-log.ts'
-import type { SessionState } from '../journal/state.ts'
+import { callOfApproval, type SessionState } from '../journal/state.ts'
 import { remember } from '../permissions/remembered.ts'
 import type { SessionKey } from '../ports.ts'
 import {
   type ApprovalDecision,
+  approvalExpired,
   checkDecision,
-  type Deciding,
-  expired,
+  type DecisionAttempt,
   type ReadDecision,
   readDecision,
   resolveApproval,
@@ -28,35 +28,39 @@ interface Read {
   readonly decision: ReadDecision
 }
 
-interface Decided {
+interface SubmittedDecision {
   readonly turnId: string
   readonly accepted: 'started'
   readonly after: number
 }
 
-export interface Decisions {
+export interface ApprovalDecisions {
   /** @throws OxbowError as `Session.decideAll` */
-  decide(all: readonly NamedDecision[], principal: Principal): Promise<Decided>
+  decide(all: readonly NamedDecision[], principal: Principal): Promise<SubmittedDecision>
   /** @throws OxbowError as `Session.decide` */
   check(one: NamedDecision, principal: Principal): Promise<void>
 }
 
-export function decisionsIn(
-  engine: EngineInside,
+export function approvalDecisions(
+  engine: EngineInternals,
   key: SessionKey,
   place: {
-    current<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T>
-    bring<T>(build: Build<T>): Promise<T>
+    withCurrentLog<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T>
+    appendAndWake<T>(build: Build<T>): Promise<T>
     /** The same of a session below this one. */
     child(session: string): {
       decide(all: readonly NamedDecision[], principal: Principal): Promise<unknown>
-      check: Decisions['check']
+      check: ApprovalDecisions['check']
     }
   },
-): Decisions {
-  const { current, bring, child } = place
+): ApprovalDecisions {
+  const { withCurrentLog: current, appendAndWake: bring, child } = place
 
-  const deciding = ({ agent }: SessionState, { approvalId, decision }: Read, principal: Principal): Deciding => ({
+  const deciding = (
+    { agent }: SessionState,
+    { approvalId, decision }: Read,
+    principal: Principal,
+  ): DecisionAttempt => ({
     approvalId,
     decision,
     principal,
@@ -64,7 +68,7 @@ export function decisionsIn(
   })
 
   const originOf = ({ turn }: SessionState, approvalId: string): Event<'approval.requested'>['origin'] =>
-    turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)?.approval?.requested.origin
+    callOfApproval(turn, approvalId)?.approval?.requested.origin
 
   /** As it would be stored. `late`: its time is over, which is stored instead. */
   const checked = (read: Read, principal: Principal): Promise<Read & { readonly late: boolean }> =>
@@ -76,13 +80,13 @@ export function decisionsIn(
     })
 
   /** In one append. Undefined: the time of the only one was over. */
-  async function store(own: readonly Read[], principal: Principal): Promise<Decided | undefined> {
+  async function store(own: readonly Read[], principal: Principal): Promise<SubmittedDecision | undefined> {
     const { turn } = await current(({ state }) => state)
-    const submitted = await bring((draft): Decided | undefined => {
+    const submitted = await bring((draft): SubmittedDecision | undefined => {
       const after = draft.state.seq
       const turns = own.map((it) => resolveApproval(draft, deciding(draft.state, it, principal)))
       const [turnId] = turns
-      if (own.length > 1 && turns.includes(undefined)) throw expired()
+      if (own.length > 1 && turns.includes(undefined)) throw approvalExpired()
       return turnId === undefined ? undefined : { turnId, accepted: 'started', after }
     })
     for (const { approvalId, decision } of own) {
@@ -105,7 +109,7 @@ export function decisionsIn(
   }
 
   /** The child decides, with all that can be said there; what was asked on its behalf is answered with it. */
-  async function hand({ approvalId, decision }: Read, principal: Principal): Promise<Decided> {
+  async function hand({ approvalId, decision }: Read, principal: Principal): Promise<SubmittedDecision> {
     const { origin, ...here } = await current(({ state }) => ({
       origin: originOf(state, approvalId)!,
       turnId: state.turn!.turnId,
@@ -137,16 +141,16 @@ export function decisionsIn(
       if (read.length === 1 && rising.length === 1) return hand(read[0]!, principal)
       const fit = []
       for (const it of read) fit.push(await checked(it, principal))
-      if (fit.length > 1 && fit.some((it) => it.late)) throw expired()
+      if (fit.length > 1 && fit.some((it) => it.late)) throw approvalExpired()
       const own = fit.filter((it) => !rising.includes(it.approvalId))
       const stored = own.length === 0 ? undefined : await store(own, principal)
-      if (own.length > 0 && stored === undefined) throw expired()
-      const handed: Decided[] = []
+      if (own.length > 0 && stored === undefined) throw approvalExpired()
+      const handed: SubmittedDecision[] = []
       for (const it of fit.filter((one) => rising.includes(one.approvalId))) handed.push(await hand(it, principal))
       return stored ?? handed[0]!
     },
     async check({ approvalId, decision }, principal) {
-      if ((await checked({ approvalId, decision: readDecision(decision) }, principal)).late) throw expired()
+      if ((await checked({ approvalId, decision: readDecision(decision) }, principal)).late) throw approvalExpired()
     },
   }
 }

@@ -1,14 +1,13 @@
 // A person decides on an approval: what they may say, and what is stored of it.
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
-import { checkFields, type Fields } from '../checks/fields.ts'
+import { anyText, anything, checkFields, type Fields, fieldsOf, object, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Draft } from '../journal/session-log.ts'
-import type { SessionState, TurnState } from '../journal/state.ts'
+import { callOfApproval, type SessionState, type TurnState } from '../journal/state.ts'
 import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from '../permissions/gate.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
-import { DECISION } from '../session/option-fields.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import type { Tool } from '../tools/tool.ts'
 
@@ -38,13 +37,21 @@ export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
   readonly remember?: Remember
 }
 
+/** The verdict, the rule and its expiry are read below, where each has a message of its own. */
+const FIELDS: Fields<ApprovalDecision> = {
+  verdict: anything,
+  reason: anyText,
+  arguments: object,
+  remember: fieldsOf({ rule: text, scope: oneOf('session', 'user', 'project'), expiresAt: anything }),
+}
+
 /**
  * What somebody has decided. Whatever cannot be understood decides nothing: it must never count as a yes.
  *
  * @throws OxbowError `decision_invalid`, `rule_invalid`
  */
 export function readDecision(given: ApprovalDecision): ReadDecision {
-  checkFields(given, DECISION satisfies Fields<ApprovalDecision>, unclear)
+  checkFields(given, FIELDS, unclear)
   const { verdict, reason, arguments: edited, remember } = given
   if (verdict !== 'approved' && verdict !== 'denied')
     throw unclear(`verdict must be "approved" or "denied"; got ${JSON.stringify(verdict) ?? 'nothing'}`)
@@ -75,7 +82,7 @@ function readRule({ rule, scope, expiresAt }: NonNullable<ApprovalDecision['reme
   return { rule, scope, expiresAt: at }
 }
 
-export interface Deciding {
+export interface DecisionAttempt {
   readonly approvalId: string
   readonly decision: ReadDecision
   readonly principal: Principal
@@ -86,10 +93,10 @@ export interface Deciding {
 /** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
 function openApproval(
   state: SessionState,
-  { approvalId, decision, principal }: Deciding,
+  { approvalId, decision, principal }: DecisionAttempt,
 ): { turn: TurnState; requested: Event<'approval.requested'>; late: boolean } {
   const { turn } = state
-  const call = turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
+  const call = callOfApproval(turn, approvalId)
   const approval = call?.approval
   if (turn === undefined || approval === undefined)
     throw new OxbowError('unknown_approval', `No approval ${JSON.stringify(approvalId)} is waiting in this session.`)
@@ -125,7 +132,7 @@ function openApproval(
  */
 export async function checkDecision(
   state: SessionState,
-  deciding: Deciding,
+  deciding: DecisionAttempt,
 ): Promise<{ decision: ReadDecision; late: boolean }> {
   const { turn, requested, late } = openApproval(state, deciding)
   const { decision } = deciding
@@ -169,7 +176,7 @@ async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool
  *
  * @throws OxbowError when somebody was quicker
  */
-export function resolveApproval(draft: Draft, deciding: Deciding): string | undefined {
+export function resolveApproval(draft: Draft, deciding: DecisionAttempt): string | undefined {
   const { turn, late } = openApproval(draft.state, deciding)
   const { approvalId, decision, principal } = deciding
   const { turnId } = turn
@@ -191,7 +198,7 @@ export function resolveApproval(draft: Draft, deciding: Deciding): string | unde
   return turnId
 }
 
-export const expired = (): OxbowError =>
+export const approvalExpired = (): OxbowError =>
   new OxbowError('approval_expired', 'The time to decide on this has run out.', { details: { verdict: 'expired' } })
 
 /** A rule may be accepted only if it covers what is approved, no more tools than its own, and will let such calls run. */
@@ -202,9 +209,12 @@ async function checkRemembered({ rule: text, scope }: Remember, call: GateReques
   const rule = parseRule(text)
   if (rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, call.arguments)))
     throw invalid(`it does not cover this call of ${tool.name}`)
-  const { decision, rule: stronger } = await authorise({ ...call, policy: withRemembered(policy, ...as(scope, rule)) })
+  const { decision, rule: stronger } = await authorise({
+    ...call,
+    policy: withRemembered(policy, ...forScope(scope, rule)),
+  })
   if (decision !== 'allow') throw invalid(`it could not let such a call run, because ${stronger} is stronger`)
 }
 
-const as = (scope: Remember['scope'], rule: Rule): [Rule[], Rule[]] =>
+const forScope = (scope: Remember['scope'], rule: Rule): [Rule[], Rule[]] =>
   scope === 'session' ? [[rule], []] : [[], [rule]]

@@ -1,7 +1,7 @@
 // What sessions of a tree owe each other: results go up, stops go down. Each of these is repeated until the journals say
 // that it is done, by whatever process looks at the session next.
 
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import type { Event } from '../events/types.ts'
 import { mustStop } from '../journal/deadlines.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -14,11 +14,12 @@ import {
   type TurnState,
   type Undelivered,
 } from '../journal/state.ts'
+import { turnEvents } from '../journal/turn-events.ts'
 import type { SessionKey } from '../ports.ts'
 import { endOf } from './hand-off.ts'
 import { answerLate } from './rise.ts'
 
-export async function tend(engine: EngineInside, log: SessionLog): Promise<void> {
+export async function settleDebts(engine: EngineInternals, log: SessionLog): Promise<void> {
   await answerLate(engine, log)
   for (const it of log.state.children) if (mustStop(it)) await stopChild(engine, log, it)
   // A child ends after all below it, so that its end tells all and nothing comes after it.
@@ -27,12 +28,11 @@ export async function tend(engine: EngineInside, log: SessionLog): Promise<void>
       await deliver(engine, log, it)
 }
 
-async function deliver(engine: EngineInside, log: SessionLog, { turnId, delegation }: Undelivered): Promise<void> {
+async function deliver(engine: EngineInternals, log: SessionLog, { turnId, delegation }: Undelivered): Promise<void> {
   const parent = delegation.ancestors.at(-1)!
-  const events = await turnEvents(log, turnId)
+  const events = await eventsOfChild(log, turnId)
   const { session } = log.key
-  await engine.using({ ...log.key, session: parent.session }, async (above) => {
-    await above.catchUp()
+  await engine.withCurrentLog({ ...log.key, session: parent.session }, async (above) => {
     await above.append((draft) => {
       const record = draft.state.children.find((it) => it.childTurnId === turnId)
       const left = log.state.undelivered.find((it) => it.turnId === turnId)
@@ -58,8 +58,8 @@ async function deliver(engine: EngineInside, log: SessionLog, { turnId, delegati
     await log.append((draft) => {
       if (draft.state.undelivered.some((it) => it.turnId === turnId)) draft.add({ type: 'result.delivered', turnId })
     })
-    await tend(engine, above)
-    engine.attend(above)
+    await settleDebts(engine, above)
+    engine.ensureWorker(above)
   })
 }
 
@@ -69,10 +69,9 @@ function handedUp({ slots, handsUp, below }: SessionState): Slots[] {
   return [...(handsUp.length > 0 ? [own] : []), ...Object.values(below).flat()]
 }
 
-export async function stopChild(engine: EngineInside, log: SessionLog, record: ChildRecord): Promise<void> {
+export async function stopChild(engine: EngineInternals, log: SessionLog, record: ChildRecord): Promise<void> {
   const { session, childTurnId } = record
-  const known = await engine.using({ ...log.key, session }, async (child) => {
-    await child.catchUp()
+  const known = await engine.withCurrentLog({ ...log.key, session }, async (child) => {
     const found = findTurn(child.state, childTurnId)
     if (found === undefined || found.ended) return found !== undefined
     await child.append((draft) => {
@@ -82,7 +81,7 @@ export async function stopChild(engine: EngineInside, log: SessionLog, record: C
       const reason = `${log.state.agent}, which gave the task, was stopped`
       draft.add({ type: 'interrupt.requested', turnId: childTurnId, principal: userOf(log.key), reason })
     })
-    engine.attend(child)
+    engine.ensureWorker(child)
     return true
   })
   if (!known) await closeUnborn(log, record)
@@ -100,37 +99,25 @@ const closeUnborn = (log: SessionLog, { childTurnId }: ChildRecord): Promise<voi
   })
 
 /** Answers questions of those above that came just when what they ask for was answered. */
-export async function settleAbove(engine: EngineInside, key: SessionKey, turn: TurnState): Promise<void> {
+export async function settleAbove(engine: EngineInternals, key: SessionKey, turn: TurnState): Promise<void> {
   for (const { session } of (turn.delegation?.ancestors ?? []).toReversed())
-    await engine.using({ ...key, session }, async (log) => {
-      await log.catchUp()
+    await engine.withCurrentLog({ ...key, session }, async (log) => {
       await answerLate(engine, log)
     })
 }
 
 /** Whether the parent still wants what this turn works for. */
-export async function isWanted(engine: EngineInside, key: SessionKey, turn: TurnState): Promise<boolean> {
+export async function isWanted(engine: EngineInternals, key: SessionKey, turn: TurnState): Promise<boolean> {
   const parent = turn.delegation?.ancestors.at(-1)
   if (parent === undefined) return true
-  return engine.using({ ...key, session: parent.session }, async (log) => {
-    await log.catchUp()
+  return engine.withCurrentLog({ ...key, session: parent.session }, async (log) => {
     const record = log.state.children.find((it) => it.childTurnId === turn.turnId)
     return record !== undefined && record.stopped === undefined && record.closed === undefined
   })
 }
 
-export async function turnEvents(log: SessionLog, turnId: string): Promise<Event[]> {
-  const known = findTurn(log.state, turnId)
-  if (known === undefined) return []
-  const events: Event[] = []
-  // Children may end after the turn that has started them.
-  for (let seq = known.startedSeq - 1; seq < log.state.seq; ) {
-    const page = await log.read(seq)
-    if (page.length === 0) break
-    events.push(...page)
-    seq = page.at(-1)!.seq
-  }
-  return events.filter((it) => it.type !== 'session.opened' && it.turnId === turnId)
-}
+/** The events of a child's turn. Children of its own may end after it. */
+export const eventsOfChild = (log: SessionLog, turnId: string): Promise<Event[]> =>
+  Array.fromAsync(turnEvents((after) => log.read(after), log.state, turnId, log.state.seq))
 
 export const userOf = ({ tenant, user }: SessionKey) => ({ tenant, user })

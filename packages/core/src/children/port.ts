@@ -1,18 +1,24 @@
 // The one way in which a tool reaches other sessions: the children of its own, and nothing else.
 import type { Agent } from '../agents/agent-type.ts'
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delegation, EventBody, Principal } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import type { ChildRecord, SessionState, TurnState } from '../journal/state.ts'
+import {
+  awaitsApproval,
+  type ChildRecord,
+  callOfApproval,
+  type SessionState,
+  type TurnState,
+} from '../journal/state.ts'
 import { mayEverRun, policyOf } from '../permissions/gate.ts'
 import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
-import { stopChild, turnEvents } from './debts.ts'
+import { eventsOfChild, stopChild } from './debts.ts'
 import { endOf, handOffSchema, soFarText } from './hand-off.ts'
 import { answerAbove, questionOf } from './rise.ts'
+import { spentElsewhere } from './shared-budget.ts'
 import { show } from './show.ts'
-import { spentElsewhere } from './spent.ts'
 
 /** The turn that uses the port. */
 export interface Caller {
@@ -27,7 +33,7 @@ export interface Caller {
 
 const MAX_TASK = 200
 
-export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking): Children {
+export function childrenOf(engine: EngineInternals, caller: Caller, asking: Asking): Children {
   const { log, agent, turnId } = caller
   const { callId, operationId, step, principal } = asking
   const keyOf = (session: string) => ({ ...log.key, session })
@@ -131,8 +137,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
 
   async function statusOf(record: ChildRecord): Promise<ChildView['status']> {
     if (record.closed !== undefined) return record.closed
-    return engine.using(keyOf(record.session), async (child) => {
-      await child.catchUp()
+    return engine.withCurrentLog(keyOf(record.session), async (child) => {
       const { turn } = child.state
       return turn?.turnId === record.childTurnId && turn.paused?.reason === 'approval'
         ? 'waits for an approval'
@@ -147,10 +152,9 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
 
   /** The same text as that of `child.closed`: it is made from the same events. */
   const endingOf = (record: ChildRecord): Promise<ChildEnd> =>
-    engine.using(keyOf(record.session), async (child) => {
-      await child.catchUp()
+    engine.withCurrentLog(keyOf(record.session), async (child) => {
       const { agent: name, session, childTurnId } = record
-      const events = await turnEvents(child, childTurnId)
+      const events = await eventsOfChild(child, childTurnId)
       if (events.length > 0) return endOf(name, session, childTurnId, events)
       return { status: 'cancelled', text: `The agent ${name} (${session}) was stopped before it began.` }
     })
@@ -166,8 +170,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
     const either = AbortSignal.any([signal, leave.signal])
     const ended = seen(log, () => recordOf(childTurnId)?.closed, either)
     const asked = orQuestion
-      ? engine.using(keyOf(record.session), async (child) => {
-          await child.catchUp()
+      ? engine.withCurrentLog(keyOf(record.session), async (child) => {
           return seen(child, ({ turn }) => askedIn(record, turn), either)
         })
       : new Promise<never>(() => {})
@@ -185,8 +188,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
     send: (session, message, options) =>
       unlessStopping(async () => {
         const last = lastOf(session)
-        const joined = await engine.using(keyOf(session), async (child) => {
-          await child.catchUp()
+        const joined = await engine.withCurrentLog(keyOf(session), async (child) => {
           return child.append((draft) => {
             if (draft.state.steered.some((it) => it.inputId === own.childTurnId)) return true
             const { turn } = draft.state
@@ -227,7 +229,7 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
       if (record.closed !== undefined) return endingOf(record)
       const status = await statusOf(record)
       return engine.using(keyOf(session), async (child) => {
-        const events = await turnEvents(child, record.childTurnId)
+        const events = await eventsOfChild(child, record.childTurnId)
         return { status, text: soFarText(record.agent, soFar(events)) }
       })
     },
@@ -241,16 +243,15 @@ export function childrenOf(engine: EngineInside, caller: Caller, asking: Asking)
       if (origin === undefined) return
       const key = keyOf(origin.session)
       const answer = { verdict, ...(reason !== undefined && { reason }) }
-      const delegation = await engine.using(key, async (child) => {
-        await child.catchUp()
+      const delegation = await engine.withCurrentLog(key, async (child) => {
         const from = child.state.turn?.delegation
         await child.append((draft) => {
           const { turn } = draft.state
-          const asks = turn?.calls.find((it) => it.approval?.requested.approvalId === origin.approvalId)
-          if (turn === undefined || asks === undefined || asks.approval?.resolved || asks.finished) return
+          const asks = callOfApproval(turn, origin.approvalId)
+          if (turn === undefined || asks === undefined || !awaitsApproval(asks)) return
           draft.add({ type: 'approval.resolved', turnId: turn.turnId, approvalId: origin.approvalId, ...answer })
         })
-        engine.attend(child)
+        engine.ensureWorker(child)
         return from
       })
       await answerAbove(engine, log.key, delegation, origin, answer)

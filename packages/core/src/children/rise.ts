@@ -1,9 +1,9 @@
 // A child's approval on its way up: each call above that waits for the child asks for it, and one decision answers all.
 
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import type { Delegation, Event } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import type { TurnState } from '../journal/state.ts'
+import { awaitsApproval, callOfApproval, openApprovals, type TurnState } from '../journal/state.ts'
 import type { SessionKey } from '../ports.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 
@@ -12,8 +12,7 @@ export type Answer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 
 
 /** The first approval that a child's turn waits for, as its parent asks for it. */
 export function questionOf(agent: string, session: string, turn: TurnState): ApprovalRequest | undefined {
-  const open = turn.calls.find((it) => it.finished === undefined && it.approval && it.approval.resolved === undefined)
-  const requested = open?.approval?.requested
+  const [requested] = openApprovals(turn)
   if (requested === undefined) return undefined
   const { tool, suggestions, scopes, approver, expiresAt, reason } = requested
   const own = {
@@ -36,24 +35,21 @@ export function questionOf(agent: string, session: string, turn: TurnState): App
 
 /** Answers what calls above have asked on behalf of `origin`, the nearest first: those above may ask again at once. */
 export async function answerAbove(
-  engine: EngineInside,
+  engine: EngineInternals,
   key: SessionKey,
   delegation: Delegation | undefined,
   origin: Pick<Origin, 'session' | 'approvalId'>,
   answer: Answer,
 ): Promise<void> {
   for (const { session } of (delegation?.ancestors ?? []).toReversed())
-    await engine.using({ ...key, session }, async (log) => {
-      await log.catchUp()
+    await engine.withCurrentLog({ ...key, session }, async (log) => {
       await log.append((draft) => {
-        for (const { approval, finished } of draft.state.turn?.calls ?? []) {
-          if (approval === undefined || approval.resolved !== undefined || finished !== undefined) continue
-          const { turnId, approvalId, origin: asked } = approval.requested
+        for (const { turnId, approvalId, origin: asked } of openApprovals(draft.state.turn)) {
           if (asked?.session !== origin.session || asked.approvalId !== origin.approvalId) continue
           draft.add({ type: 'approval.resolved', turnId, approvalId, ...answer })
         }
       })
-      engine.attend(log)
+      engine.ensureWorker(log)
     })
 }
 
@@ -61,28 +57,25 @@ export async function answerAbove(
  * A call may ask on behalf of a child just after that was decided, and a process may die between the two: what is open here
  * and answered there is answered here, too.
  */
-export async function answerLate(engine: EngineInside, log: SessionLog): Promise<void> {
-  for (const { approval, finished } of log.state.turn?.calls ?? []) {
-    const asked = approval?.requested.origin
-    if (asked === undefined || approval?.resolved !== undefined || finished !== undefined) continue
+export async function answerLate(engine: EngineInternals, log: SessionLog): Promise<void> {
+  for (const { turnId, approvalId, origin: asked } of openApprovals(log.state.turn)) {
+    if (asked === undefined) continue
     const answer = await answerIn(engine, { ...log.key, session: asked.session }, asked.approvalId)
     if (answer === undefined) continue
-    const { turnId, approvalId } = approval!.requested
     await log.append((draft) => {
-      const call = draft.state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
-      if (call === undefined || call.approval?.resolved !== undefined || call.finished !== undefined) return
+      const call = callOfApproval(draft.state.turn, approvalId)
+      if (call === undefined || !awaitsApproval(call)) return
       draft.add({ type: 'approval.resolved', turnId, approvalId, ...answer })
     })
-    engine.attend(log)
+    engine.ensureWorker(log)
   }
 }
 
 /** Undefined while it is open. What has ended without an answer gets none. */
-const answerIn = (engine: EngineInside, key: SessionKey, approvalId: string): Promise<Answer | undefined> =>
-  engine.using(key, async (log) => {
-    await log.catchUp()
-    const call = log.state.turn?.calls.find((it) => it.approval?.requested.approvalId === approvalId)
-    if (call !== undefined && call.finished === undefined && call.approval?.resolved === undefined) return undefined
+const answerIn = (engine: EngineInternals, key: SessionKey, approvalId: string): Promise<Answer | undefined> =>
+  engine.withCurrentLog(key, async (log) => {
+    const call = callOfApproval(log.state.turn, approvalId)
+    if (call !== undefined && awaitsApproval(call)) return undefined
     let found: Answer = { verdict: 'expired' }
     for (let seq = 0; seq < log.state.seq; ) {
       const page = await log.read(seq)

@@ -1,13 +1,13 @@
 // Shows what a child does to those who follow its parent, with where it comes from. Live only: it is stored once, there.
 
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { type Event, isEvent, type SessionItem } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import { isEnd } from '../journal/turn-result.ts'
 
 /** `after`: where in the child's journal the showing begins. Ends with the task, or with the process. */
 export function show(
-  engine: EngineInside,
+  engine: EngineInternals,
   parent: SessionLog,
   {
     session,

@@ -1,4 +1,4 @@
-// The one definition of everything that a journal may hold. Types, JSON Schema and docs/events.md come from here.
+// The one definition of everything that a journal may hold. Types, JSON Schema and docs/reference/events.md come from here.
 // Only borders import this file for its values; the engine imports its types, so that the hot path never loads zod.
 import { z } from 'zod'
 

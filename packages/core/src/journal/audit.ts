@@ -1,5 +1,6 @@
 // The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the same
 // transaction as the event, so that it cannot be missing.
+import { isObject } from '../checks/fields.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { AuditRecord, SessionKey } from '../ports.ts'
 import type { CallState, SessionState } from './state.ts'
@@ -78,7 +79,7 @@ function argumentsOf(
 function asWritten(text: string, secrets: readonly string[]): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
+    if (isObject(value)) return { ...value }
   } catch {
     // Told as it is.
   }

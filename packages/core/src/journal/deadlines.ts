@@ -1,5 +1,5 @@
 // When somebody has to look at a session although nothing comes.
-import type { ChildRecord, SessionState, TurnState } from './state.ts'
+import { type ChildRecord, openApprovals, type SessionState, type TurnState } from './state.ts'
 
 /** How long a turn may stay in one state. Milliseconds; what is left out follows from the turn's own time limit. */
 export interface StateLimits {
@@ -29,11 +29,7 @@ export function nextDeadline(state: SessionState, limits: StateLimits | undefine
   const { turn } = state
   if (state.undelivered.length > 0 || state.children.some(mustStop)) return 0
   if (turn === undefined) return undefined
-  const approvals = turn.calls.flatMap(({ approval, finished }) =>
-    approval === undefined || approval.resolved !== undefined || finished !== undefined
-      ? []
-      : [approval.requested.expiresAt],
-  )
+  const approvals = openApprovals(turn).map((it) => it.expiresAt)
   const all = limits === undefined ? approvals : [...approvals, stateDeadline(turn, limits)]
   return all.length === 0 ? undefined : Math.min(...all)
 }

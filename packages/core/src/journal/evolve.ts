@@ -1,6 +1,7 @@
 // The fold. `evolve` is the only place where the state of a session changes; it is pure and total over stored events.
 
 import { OxbowError } from '../errors.ts'
+import { textOf } from '../events/blocks.ts'
 import type { Event, InputBlock, Message, ResultBlock } from '../events/types.ts'
 import { noUsage } from '../model.ts'
 import { approvedWith } from './approval-note.ts'
@@ -265,7 +266,7 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
   const empty = !blocks.some((it) => it.type === 'call' || (it.type === 'text' && it.text.trim() !== ''))
   const reply: StepReply = {
     finishReason: event.finishReason,
-    text: blocks.map((it) => (it.type === 'text' ? it.text : '')).join(''),
+    text: textOf(blocks),
     empty,
     ...(event.error && { error: event.error }),
   }

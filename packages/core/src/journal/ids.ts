@@ -1,4 +1,5 @@
 import { hash, randomUUID } from 'node:crypto'
+import { DEFAULT_TENANT } from '../authority.ts'
 import { OxbowError } from '../errors.ts'
 import type { SessionKey } from '../ports.ts'
 
@@ -24,11 +25,14 @@ export const newId = (): string => randomUUID()
 /** Checks the three parts and fills the default tenant. */
 export function sessionKey(key: { tenant?: string | undefined; user: string; session: string }): SessionKey {
   return {
-    tenant: assertId(key.tenant ?? 'default', 'tenant'),
+    tenant: assertId(key.tenant ?? DEFAULT_TENANT, 'tenant'),
     user: assertId(key.user, 'user'),
     session: assertId(key.session, 'session'),
   }
 }
+
+/** One text for a key, unlike that of any other key: for maps, and for providers' caches. */
+export const nameOfKey = ({ tenant, user, session }: SessionKey): string => JSON.stringify([tenant, user, session])
 
 /**
  * The ids of one call. Both come from where the call stands, so that an answer that is made again after a crash meets the

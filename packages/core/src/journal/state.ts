@@ -1,6 +1,6 @@
 // The state of a session: what the fold of its journal looks like, and what can be told from it.
 
-import type { Asker } from '../authority.ts'
+import type { Person } from '../authority.ts'
 import type {
   CallStatus,
   Delegation,
@@ -50,7 +50,7 @@ export interface SessionRule {
   readonly rule: string
   readonly author: string
   /** Of a rule of a session: in whose turns it holds. Somebody else's calls run with other rights. */
-  readonly asker?: Asker
+  readonly asker?: Person
   /** Where the tool came from that it was accepted for: another's tool of that name is another tool. */
   readonly origin?: string
   readonly expiresAt?: number
@@ -249,9 +249,23 @@ export const countOf = (counts: Readonly<Record<string, number>>, tool: string):
 /** Consecutive failures of a tool in this turn. */
 export const failuresOf = ({ failures }: TurnState, tool: string): number => countOf(failures, tool)
 
-/** Where a turn stands in the journal, if its id has been accepted. An open turn ends, so far, at the journal's end. */
+/** Whether somebody still has to decide on this call. */
+export const awaitsApproval = ({ approval, finished }: CallState): boolean =>
+  approval !== undefined && approval.resolved === undefined && finished === undefined
+
+/** The approvals that a turn waits for, in the order of its calls. */
+export const openApprovals = (turn: TurnState | undefined): Event<'approval.requested'>[] =>
+  (turn?.calls ?? []).filter(awaitsApproval).map((call) => call.approval!.requested)
+
+/** The call of the current step that an approval is about. */
+export const callOfApproval = (turn: TurnState | undefined, approvalId: string): CallState | undefined =>
+  turn?.calls.find((call) => call.approval?.requested.approvalId === approvalId)
+
+/**
+ * Where a turn is in the journal: by its id, or by the id of a steering input that joined it. Continue with the `turnId` of
+ * the result: only that one occurs in the turn's events. An open turn ends, so far, at the journal's end.
+ */
 export function findTurn(state: SessionState, id: string): (TurnRecord & { ended: boolean }) | undefined {
-  // A steering input has no turn of its own: it stands for the one that it joined.
   const turnId = state.steered.find((it) => it.inputId === id)?.turnId ?? id
   const finished = state.finished.find((it) => it.turnId === turnId)
   if (finished !== undefined) return { ...finished, ended: true }

@@ -1,3 +1,4 @@
+import { textOf } from '../events/blocks.ts'
 import type { Event, Failure, Usage } from '../events/types.ts'
 import { noUsage } from '../model.ts'
 import { addUsage } from './state.ts'
@@ -64,7 +65,7 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
     case 'interrupt.requested':
       return { status: 'running', reason: '' }
     case 'model.finished': {
-      const text = event.message.blocks.map((it) => (it.type === 'text' ? it.text : '')).join('')
+      const text = textOf(event.message.blocks)
       return { text, steps: event.step, usage: addUsage(result.usage, event.usage) }
     }
     case 'context.compacted':

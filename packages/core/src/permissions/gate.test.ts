@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { grants } from '../checks/permission-ids.ts'
+import { grants } from '../authority.ts'
 import { type Effect, type Principal, type Tool, type ToolDefinition, tool } from '../index.ts'
 import { authorise, MODES, type Mode, type Policy } from './gate.ts'
 import { checkRule, namesTool, parseRule } from './rules.ts'

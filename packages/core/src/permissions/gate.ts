@@ -2,10 +2,10 @@
 // What another agent handed on is judged under the policy of each agent above it, too; the strictest verdict holds.
 // permission id > deny rules > ask rules > mandatory approval and the tool's own check > mode > allow rules > default.
 
-import { grants } from '../checks/permission-ids.ts'
+import { grants } from '../authority.ts'
 import type { Delegation, Principal } from '../events/types.ts'
 import type { TurnState } from '../journal/state.ts'
-import type { Effect } from '../tools/effect.ts'
+import { EFFECTS } from '../tools/effect.ts'
 import { onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tools/tool.ts'
 import { forbidsAll, matchesCall, parseRule, type Rule } from './rules.ts'
 
@@ -67,11 +67,8 @@ const severity = ({ decision, rule }: Verdict): number =>
   decision === 'allow' ? 0 : decision === 'ask' ? 1 : rule === DONT_ASK ? 2 : FINAL
 const FINAL = 3
 
-/** What `read`, `ask` and `delegate` do stays within the harness; these reach the world. */
-const WORLDLY: readonly Effect[] = ['write', 'exec', 'net']
-
 function beyond({ effects }: PolicyAbove, tool: Tool): Verdict | undefined {
-  const missing = tool.effects.filter((it) => WORLDLY.includes(it) && !effects.has(it))
+  const missing = tool.effects.filter((it) => EFFECTS[it].reachesWorld && !effects.has(it))
   if (missing.length === 0) return undefined
   return deny(`effects:${missing.join(',')}`, `The tool can ${missing.join(', ')}.`)
 }
@@ -79,7 +76,7 @@ function beyond({ effects }: PolicyAbove, tool: Tool): Verdict | undefined {
 const DONT_ASK = 'mode:dont-ask'
 
 async function authoriseUnder(request: GateRequest): Promise<Verdict> {
-  const verdict = await judge(request)
+  const verdict = await verdictOf(request)
   const { tool, policy } = request
   if (verdict.decision !== 'ask') return verdict
   if (policy.mode === 'explore' && !onlyReads(tool)) return unexplored(tool)
@@ -139,7 +136,7 @@ export const withRemembered = (policy: Policy, session: readonly Rule[], shared:
   ...(policy.above && { above: policy.above.map((it) => ({ ...it, allow: [...it.allow, ...shared] })) }),
 })
 
-async function judge({ tool, arguments: input, principal, policy }: GateRequest): Promise<Verdict> {
+async function verdictOf({ tool, arguments: input, principal, policy }: GateRequest): Promise<Verdict> {
   const { permission } = tool
   if (permission !== undefined && !grants(principal.permissions ?? [], permission))
     return deny(`permission:${permission}`, `${principal.user} lacks the permission ${permission}.`)

@@ -1,6 +1,6 @@
 // Rules that people accepted beyond one session: kept per user and per project (tenant), with author and expiry.
 import { hash } from 'node:crypto'
-import { type Asker, isSamePerson } from '../authority.ts'
+import { DEFAULT_TENANT, isSamePerson, type Person } from '../authority.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { SessionRule } from '../journal/state.ts'
@@ -42,7 +42,7 @@ export async function rulesFor(
 export async function remember(
   files: Files,
   tenant: string,
-  asker: Asker,
+  asker: Person,
   { verdict, remember: rule, principal }: Pick<Event<'approval.resolved'>, 'verdict' | 'remember' | 'principal'>,
 ): Promise<void> {
   if (verdict !== 'approved' || rule === undefined || rule.scope === 'session') return
@@ -92,7 +92,7 @@ export interface RememberedRulesStore {
  * @example for (const { id, rule } of await rememberedRules(engine.backend).list({ user: 'ann' })) console.log(id, rule)
  */
 export function rememberedRules({ files }: Pick<Backend, 'files'>): RememberedRulesStore {
-  const scopes = ({ tenant = 'default', user }: RuleOwner) =>
+  const scopes = ({ tenant = DEFAULT_TENANT, user }: RuleOwner) =>
     [
       { scope: 'user', owner: ownerOf(tenant, user) },
       { scope: 'project', owner: ownerOf(tenant, EVERYBODY) },

@@ -1,8 +1,8 @@
 // Row scope: which rows of a table a person may see, as a filter that a tool adds to its own query. It is made of who the
 // person is and of names that stand in the tool's code; nothing that a model wrote can reach it, except to narrow it.
 import type { MongoAbility, MongoQuery } from '@casl/ability'
+import { DEFAULT_TENANT, grants } from '../authority.ts'
 import { callable, checkFields, type Fields, listOf, text } from '../checks/fields.ts'
-import { grants } from '../checks/permission-ids.ts'
 import { OxbowError } from '../errors.ts'
 import type { DataScope, Principal } from '../events/types.ts'
 import type { ToolContext } from '../tools/tool.ts'
@@ -71,7 +71,8 @@ export async function rowFilter(
     else if (conditions !== undefined) rules.push(can(conditions))
   }
   // Rules that forbid win over all that allow, so they stand for AND.
-  if (columns.tenant !== undefined) rules.push(cannot({ [columns.tenant]: { $ne: principal.tenant ?? 'default' } }))
+  if (columns.tenant !== undefined)
+    rules.push(cannot({ [columns.tenant]: { $ne: principal.tenant ?? DEFAULT_TENANT } }))
 
   // Loaded when it is needed: most programs have no such tools.
   const [casl, extra, { sqlOf }] = await Promise.all([

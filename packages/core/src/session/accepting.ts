@@ -4,7 +4,7 @@ import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import type { InputBlock } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import type { TurnState } from '../journal/state.ts'
+import { openApprovals, type TurnState } from '../journal/state.ts'
 import { checkRule, namesTool, parseRule } from '../permissions/rules.ts'
 
 /** Whoever says something else under an id that was used must not be given the answer to what was said before. */
@@ -38,16 +38,14 @@ export function checkDenied(deny: readonly string[] = [], { tools }: Agent): voi
 }
 
 /** Whoever is refused should know whether waiting helps, and what for. */
-export function busyWith({ turnId, paused, calls }: TurnState): OxbowError {
+export function busyWith(turn: TurnState): OxbowError {
+  const { turnId, paused, calls } = turn
   if (paused === undefined)
     return new OxbowError('session_busy', `Turn ${turnId} is running in this session.`, { retryable: true })
   const waits = calls.filter((it) => it.finished === undefined)
-  const approvals = waits.flatMap(({ approval }) =>
-    approval === undefined || approval.resolved !== undefined ? [] : [approval.requested],
-  )
   const externals = waits.filter((it) => it.external === true && it.resolved === undefined)
   const what = [
-    ...approvals.map((it) => `the approval ${it.approvalId} of ${it.tool} (decide)`),
+    ...openApprovals(turn).map((it) => `the approval ${it.approvalId} of ${it.tool} (decide)`),
     ...externals.map((it) => `the result of the call ${it.callId} of ${it.tool} (resolve)`),
   ]
   const until = what.length > 0 ? what.join(' and ') : 'its release (release)'

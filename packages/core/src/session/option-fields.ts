@@ -83,14 +83,6 @@ export const RESULT: Fields<{ status: string; content: unknown }> = {
 export const COMPACT = { dryRun: anything, signal }
 export const FOLLOW = { after: countOrNone, signal }
 
-/** Texts for people, or milliseconds: read where it is used. */
-export const DECISION = {
-  verdict: anything,
-  reason: anyText,
-  arguments: object,
-  remember: fieldsOf({ rule: text, scope: oneOf('session', 'user', 'project'), expiresAt: anything }),
-}
-
 /** @throws OxbowError `invalid_option`, naming the field */
 export function checkOption(method: string, options: unknown, fields: Readonly<Record<string, Check>>): void {
   checkFields(options, fields, (what) => new OxbowError('invalid_option', `${method}: ${what}`))

@@ -1,5 +1,6 @@
 // Finds words in what was said in sessions. It reads the journals themselves, the newest first and only so many events at
 // once: that works on every back end, and there is no second copy of what people have said.
+import { shownText } from '../events/blocks.ts'
 import type { Block, Event } from '../events/types.ts'
 import type { Journal, SessionKey } from '../ports.ts'
 
@@ -57,25 +58,23 @@ const READ_AT_ONCE = 500
 export function saidIn(event: Event): Said[] {
   switch (event.type) {
     case 'turn.started':
-      return textOf(event.delegation === undefined ? 'user' : 'agent', event.input)
+      return saidAs(event.delegation === undefined ? 'user' : 'agent', event.input)
     case 'turn.steered':
-      return textOf(event.origin ?? 'user', event.input)
+      return saidAs(event.origin ?? 'user', event.input)
     case 'child.closed':
       // The result of a call that has waited stands there.
-      return textOf('agent', event.input ?? [])
+      return saidAs('agent', event.input ?? [])
     case 'model.finished':
-      return [...textOf('assistant', event.message.blocks), ...event.message.blocks.flatMap(callIn)]
+      return [...saidAs('assistant', event.message.blocks), ...event.message.blocks.flatMap(callIn)]
     case 'call.finished':
-      return textOf('result', event.content).map((it) => ({ ...it, callId: event.callId }))
+      return saidAs('result', event.content).map((it) => ({ ...it, callId: event.callId }))
     default:
       return []
   }
 }
 
-function textOf(role: Said['role'], blocks: readonly Block[]): Said[] {
-  const text = blocks
-    .flatMap((it) => (it.type === 'text' ? [it.text] : it.type === 'data' ? [`[${it.name ?? it.mediaType}]`] : []))
-    .join('\n')
+function saidAs(role: Said['role'], blocks: readonly Block[]): Said[] {
+  const text = shownText(blocks)
   return text === '' ? [] : [{ role, text }]
 }
 

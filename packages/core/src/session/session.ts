@@ -1,12 +1,12 @@
 // The public face of one session.
 
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import type { CompactedBody } from '../agents/compactor.ts'
-import { decisionsIn, type NamedDecision } from '../approvals/decide-approvals.ts'
+import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
-import type { EngineInside } from '../engine-internals.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import {
   type Delegation,
@@ -20,10 +20,11 @@ import {
 import { assertId, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
+import { turnEvents } from '../journal/turn-events.ts'
 import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
 import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
-import { consequence, decide } from '../turn/decide.ts'
+import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkDenied, checkSame } from './accepting.ts'
 import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
@@ -114,7 +115,7 @@ type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'acce
 
 /** `delegation`: the session is a child's, and its turns come from a parent. */
 export function openSession(
-  engine: EngineInside,
+  engine: EngineInternals,
   key: SessionKey,
   agentName: string,
   delegation?: Delegation,
@@ -122,20 +123,17 @@ export function openSession(
   const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
 
   /** Gives `work` the log, with what other processes have appended. */
-  async function current<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
+  async function withCurrentLog<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     if (engine.stopping)
       throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
-    return engine.using(key, async (log) => {
-      await log.catchUp()
-      return work(log)
-    })
+    return engine.withCurrentLog(key, work)
   }
 
   /** Appends an input, and sees to it that somebody works on it. */
-  const bring = <T>(build: Build<T>): Promise<T> =>
-    current(async (log) => {
+  const appendAndWake = <T>(build: Build<T>): Promise<T> =>
+    withCurrentLog(async (log) => {
       const value = await log.append(build)
-      engine.attend(log)
+      engine.ensureWorker(log)
       return value
     })
 
@@ -187,20 +185,20 @@ export function openSession(
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
       const turn = draft.state.turn!
-      draft.add(...consequence(turn, decide(turn, agent.limits)))
+      draft.add(...whatFollows(turn, decide(turn, agent.limits)))
       return { turnId, accepted: 'started', after }
     }
     await engine.announce()
-    return current(async (log) => {
+    return withCurrentLog(async (log) => {
       const submitted = await log.append(accept)
       if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
-      engine.attend(log, epoch === undefined ? undefined : { epoch })
+      engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
       return submitted
     })
   }
 
   async function* follow(after: number | undefined, signal: AbortSignal | undefined) {
-    const reader = await current((log) => log.follow(after))
+    const reader = await withCurrentLog((log) => log.follow(after))
     const stop = onAbort(signal, () => reader.return?.())
     try {
       yield* reader
@@ -257,7 +255,7 @@ export function openSession(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
     checkOption('interrupt()', options, STOP)
-    return bring((draft) => {
+    return appendAndWake((draft) => {
       const turnId = options.turnId ?? draft.state.turn?.turnId
       const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
       if (turnId === undefined || known === undefined || known.ended) return undefined
@@ -271,9 +269,9 @@ export function openSession(
     })
   }
 
-  const decisions = decisionsIn(engine, key, {
-    current,
-    bring,
+  const decisions = approvalDecisions(engine, key, {
+    withCurrentLog,
+    appendAndWake,
     child: (session) => {
       const { decideAll, checkDecision } = openSession(engine, { ...key, session }, agentName)
       return {
@@ -297,17 +295,15 @@ export function openSession(
     },
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>
-      current(async (log) => {
+      withCurrentLog(async (log) => {
         const known = findTurn(log.state, turnId)
         if (known === undefined) return undefined
-        const events: Event[] = []
-        for (let seq = known.startedSeq - 1; seq < known.endedSeq; seq = events.at(-1)!.seq)
-          events.push(...(await log.read(seq)))
-        return turnResult(turnId, events)
+        const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
+        return turnResult(known.turnId, events)
       }),
     wait: (turnId) =>
       resultOf(
-        current((log) => {
+        withCurrentLog((log) => {
           const known = findTurn(log.state, turnId)
           if (known !== undefined) return { turnId, after: known.startedSeq - 1 }
           throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
@@ -321,7 +317,7 @@ export function openSession(
       const { status = 'success', content } = result
       const blocks = toInput(content)
       const principal = self(options.principal)
-      return bring((draft): Submitted => {
+      return appendAndWake((draft): Submitted => {
         const { turn, seq } = draft.state
         const call = turn?.calls.find((it) => it.callId === callId)
         if (turn === undefined || call?.external === undefined)
@@ -351,15 +347,15 @@ export function openSession(
       return decisions.check({ approvalId, decision }, self(options.principal))
     },
     fail: (turnId, error) =>
-      bring((draft) => {
+      appendAndWake((draft) => {
         const { turn } = draft.state
         if (turn?.turnId !== turnId) return false
-        draft.add(...consequence(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
+        draft.add(...whatFollows(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
         return true
       }),
     async pause(options = {}) {
       checkOption('pause()', options, STOP)
-      return bring((draft) => {
+      return appendAndWake((draft) => {
         const { turn } = draft.state
         if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
         if (turn.pauseRequested) return turn.turnId
@@ -376,7 +372,7 @@ export function openSession(
     },
     async release(options = {}) {
       checkOption('release()', options, BY)
-      return bring((draft) => {
+      return appendAndWake((draft) => {
         const { turn } = draft.state
         if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
           throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
@@ -385,7 +381,7 @@ export function openSession(
     },
     async compact(options = {}) {
       checkOption('compact()', options, COMPACT)
-      return current((log) =>
+      return withCurrentLog((log) =>
         compactBetweenTurns(log, engine.agent(log.state.agent || agentName), self(undefined), options),
       )
     },
@@ -393,8 +389,8 @@ export function openSession(
       checkOption('follow()', options, FOLLOW)
       return follow(options.after, options.signal)
     },
-    events: (after = 0) => current((log) => log.read(after)),
-    state: () => current((log) => log.state),
+    events: (after = 0) => withCurrentLog((log) => log.read(after)),
+    state: () => withCurrentLog((log) => log.state),
   }
 }
 

@@ -1,6 +1,7 @@
 // From the raw text that a model wrote to arguments that may run: strict parse, safe coercion, validation.
 import { isDeepStrictEqual } from 'node:util'
 import type { ErrorObject } from 'ajv/dist/2020.js'
+import { isObject } from '../checks/fields.ts'
 import { describeErrors, isStandardSchema, type JsonSchema, type Schema, validatorFor } from '../checks/json-schema.ts'
 
 export type Arguments = Record<string, unknown>
@@ -121,9 +122,6 @@ function readObject(raw: string, schema: JsonSchema): Arguments | string {
   if (isObject(value)) return value
   return `the arguments must be one JSON object, not ${value === null ? 'null' : Array.isArray(value) ? 'an array' : `a ${typeof value}`}`
 }
-
-const isObject = (value: unknown): value is Arguments =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const refuse = (problem: string, schema: JsonSchema): ParsedArguments => ({
   ok: false,

@@ -1,6 +1,13 @@
-/**
- * What a call can do to the world. `read` only looks (at own data or a fixed service); `write` changes data; `exec` runs
- * programs; `net` reaches addresses that the arguments choose; `ask` needs a person; `delegate` starts another agent.
- */
-export const EFFECTS = ['read', 'write', 'exec', 'net', 'ask', 'delegate'] as const
-export type Effect = (typeof EFFECTS)[number]
+// What a call can do.
+
+/** `reachesWorld`: what it does is seen outside the harness, so that an agent cannot hand it to agents below unless it has it. */
+export const EFFECTS = {
+  read: { reachesWorld: false, says: 'looks at own data or a fixed service, and changes nothing' },
+  write: { reachesWorld: true, says: 'changes data' },
+  exec: { reachesWorld: true, says: 'runs programs' },
+  net: { reachesWorld: true, says: 'reaches addresses that the arguments choose' },
+  ask: { reachesWorld: false, says: 'needs a person' },
+  delegate: { reachesWorld: false, says: 'starts another agent' },
+} as const satisfies Readonly<Record<string, { readonly reachesWorld: boolean; readonly says: string }>>
+
+export type Effect = keyof typeof EFFECTS

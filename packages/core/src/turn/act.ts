@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallOutcome } from '../agents/middleware.ts'
 import { childrenOf } from '../children/port.ts'
+import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock, Principal } from '../events/types.ts'
 import { approvalNote, approvedWith } from '../journal/approval-note.ts'
@@ -16,9 +17,8 @@ import { NeedsApproval, type ToolDecision } from '../tools/needs-approval.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tools/tool.ts'
 import { overBudgetForCall } from './budget.ts'
 import { UNKNOWN_OUTCOME } from './decide.ts'
-import { asksMeanwhile, judge, lostApprover, mayRunAgain, refusal } from './may-run.ts'
+import { asksMeanwhile, lostApprover, mayRun, mayRunAgain, refusal } from './may-run.ts'
 import { failed, runTool, succeed, withLimits } from './run-tool.ts'
-import { sharedBudget } from './shared-budget.ts'
 import type { TurnRun } from './turn-run.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
@@ -27,7 +27,7 @@ export const MAX_FAILURES = 3
 export async function act(run: TurnRun, calls: readonly CallState[]): Promise<void> {
   for (const group of groups(run, calls)) {
     if (run.stopped !== undefined) return
-    await inParallel(group, run.agent.limits.parallelReads, run, (call) => perform(run, call))
+    await inParallel(group, run.agent.limits.parallelReads, run, (call) => performCall(run, call))
   }
 }
 
@@ -68,11 +68,11 @@ async function inParallel(
   if (broken !== undefined) throw broken.reason
 }
 
-async function perform(run: TurnRun, call: CallState): Promise<void> {
+async function performCall(run: TurnRun, call: CallState): Promise<void> {
   const startedAt = performance.now()
   const tool = run.agent.tools.get(call.tool)
   const context = { ...run.context, step: run.turn().step, call, tool }
-  const beside: Beside = { before: [], changes: [] }
+  const beside: StoredWithOutcome = { before: [], changes: [] }
   const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, beside))
   if (outcome.status === 'requested') {
     const now = run.turn().calls.find((it) => it.callId === call.callId)
@@ -125,7 +125,7 @@ async function perform(run: TurnRun, call: CallState): Promise<void> {
 }
 
 /** What is stored in the same append as the outcome of a call. */
-interface Beside {
+interface StoredWithOutcome {
   /** Judgements that need no effect after them. */
   readonly before: EventBody[]
   /** What the attempt that succeeded changed in the session's slots. */
@@ -137,10 +137,15 @@ const givenUpNotice = (tool: string, times: number): InputBlock => ({
   text: `${tool} has failed ${times} times in a row and is not available for the rest of this turn. Tell the user.`,
 })
 
-async function outcomeOf(run: TurnRun, call: CallState, tool: Tool | undefined, beside: Beside): Promise<CallOutcome> {
+async function outcomeOf(
+  run: TurnRun,
+  call: CallState,
+  tool: Tool | undefined,
+  beside: StoredWithOutcome,
+): Promise<CallOutcome> {
   if (call.resolved !== undefined) return { status: call.resolved.status, content: call.resolved.content }
   const turn = run.turn()
-  if (call.started !== undefined) return recover(run, call, tool, beside)
+  if (call.started !== undefined) return recoverCall(run, call, tool, beside)
   const cut = CUT[turn.reply?.finishReason ?? 'stop']
   if (cut !== undefined) return refusal('answer_cut', `Not run: the answer was ${cut} before it was whole.`)
   if (!turn.toolsOffered)
@@ -162,7 +167,7 @@ async function outcomeOf(run: TurnRun, call: CallState, tool: Tool | undefined, 
     return refusal(spent.code, spent.message)
   }
 
-  const judgement = await judge(run, call, tool)
+  const judgement = await mayRun(run, call, tool)
   if ('outcome' in judgement) {
     beside.before.push(...judgement.before)
     return judgement.outcome
@@ -202,7 +207,7 @@ async function runAttempts(
   input: unknown,
   operationId: string,
   first: number,
-  beside: Beside,
+  beside: StoredWithOutcome,
   {
     principal,
     before = [],
@@ -245,7 +250,12 @@ const isFinished = (turn: TurnState, callId: string): boolean =>
   turn.calls.some((it) => it.callId === callId && it.finished !== undefined)
 
 /** A call that had started in a process that is gone. Never a silent second run. */
-async function recover(run: TurnRun, call: CallState, tool: Tool | undefined, beside: Beside): Promise<CallOutcome> {
+async function recoverCall(
+  run: TurnRun,
+  call: CallState,
+  tool: Tool | undefined,
+  beside: StoredWithOutcome,
+): Promise<CallOutcome> {
   const { operationId, attempt } = call.started!
   const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
   // The tool is gone, or its schema has changed since: what has been stored can no longer be given to it.

@@ -1,24 +1,8 @@
-// What a turn may use up.
+// Whether a turn has used up its budget.
+import type { Budget } from '../agents/limits.ts'
 import type { Failure, Usage } from '../events/types.ts'
 import { type CallState, countOf, type TurnState, tokensOf } from '../journal/state.ts'
 import type { Tool } from '../tools/tool.ts'
-
-/**
- * What one turn may use up; then it fails with `budget_exceeded`. Each limit is checked before each call, of a model or of a
- * tool: what one call itself uses may go beyond it. Its time is `totalTimeoutMs`, with `total_timeout`.
- */
-export interface Budget {
-  /** Input and output of all model calls. */
-  readonly tokens?: number
-  /** Calls of tools that the model asks for, refused ones too. */
-  readonly toolCalls?: number
-  /** Other agents that are started: calls of tools with the effect `delegate`. */
-  readonly children?: number
-  /** US dollars. Where the price of an answer is not known, none of its calls runs. */
-  readonly money?: number
-  /** US dollars per million tokens. Default: the price that the model tells; needed for `money` where it tells none. */
-  readonly price?: { readonly input: number; readonly output: number }
-}
 
 /** Why the model must not be called again for this turn. */
 export function overBudget(turn: TurnState, budget: Budget): Failure | undefined {

@@ -1,13 +1,19 @@
 // Makes the conversation shorter before the model is called.
-import type { Agent } from '../agents/agent.ts'
-import { type CompactedBody, type Compaction, type CompactionRequest, compactedEvent } from '../agents/compactor.ts'
+import type { Agent } from '../agents/agent-type.ts'
+import {
+  type CompactedBody,
+  type Compaction,
+  type CompactionReason,
+  type CompactionRequest,
+  compactedEvent,
+} from '../agents/compactor.ts'
 import type { ModelCallContext } from '../agents/middleware.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
+import { nameOfKey } from '../journal/ids.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { ModelCallOptions } from '../model.ts'
-import type { CompactionReason } from './decide.ts'
-import { sessionOf, systemPrompt } from './think.ts'
+import { systemPrompt } from './think.ts'
 import type { TurnRun } from './turn-run.ts'
 
 export async function compact(run: TurnRun, { step, reason }: { step: number; reason: CompactionReason }) {
@@ -25,7 +31,7 @@ export async function compact(run: TurnRun, { step, reason }: { step: number; re
       ...asking(
         agent,
         { ...run.context, step },
-        { signal, session: sessionOf(run), onDelta: run.touch, onFailedAttempt: run.touch },
+        { signal, session: nameOfKey(log.key), onDelta: run.touch, onFailedAttempt: run.touch },
       ),
     }),
   )
@@ -63,7 +69,7 @@ export async function compactBetweenTurns(
     id: `${turnId}.${conversation.seq}.compacted`,
     ...(dryRun
       ? { call: undefined }
-      : asking(agent, { ...about, step: 0 }, { signal, session: sessionOf({ log }), onDelta: () => {} })),
+      : asking(agent, { ...about, step: 0 }, { signal, session: nameOfKey(log.key), onDelta: () => {} })),
   })
   const event = compactedEvent({ turnId, step: 0, reason: 'manual' }, conversation.messages, compaction)
   if (dryRun) return { ...event, messages: undefined, memory: undefined }

@@ -1,23 +1,12 @@
 // What to do next, as a pure function of the turn's state.
 
+import type { CompactionReason } from '../agents/compactor.ts'
+import type { TurnLimits } from '../agents/limits.ts'
 import type { Finding } from '../agents/reviewer.ts'
 import type { Event, EventBody, Failure } from '../events/types.ts'
-import type { CallState, TurnState } from '../journal/state.ts'
-import { type Budget, overBudget } from './budget.ts'
+import { awaitsApproval, type CallState, type TurnState } from '../journal/state.ts'
+import { overBudget } from './budget.ts'
 
-export interface Limits {
-  /** Model calls per turn; after them one more without tools ends the turn. */
-  readonly maxSteps: number
-  /** How often an answer may fail its schema before the turn fails. */
-  readonly outputAttempts: number
-  /** Claims of one turn without any progress between them, after which it is parked. */
-  readonly maxRecoveries: number
-  /** When every call of a step was refused by a person: `tell` the model, or `stop` the turn. */
-  readonly whenDenied: 'tell' | 'stop'
-  readonly budget: Budget
-}
-
-export type CompactionReason = Event<'context.compacted'>['reason']
 export type PauseReason = Event<'turn.paused'>['reason']
 
 export type Ending =
@@ -40,14 +29,14 @@ export type Action =
   | { readonly type: 'finish'; readonly ending: Ending }
 
 /** What an agent can do that not every agent can. */
-export interface Judges {
+export interface TurnChecks {
   /** Whether the conversation is to be compacted. */
   readonly due?: (() => CompactionReason | undefined) | undefined
   /** What is wrong with the last answer. */
   readonly review?: ((text: string) => Finding | undefined) | undefined
 }
 
-export function decide(turn: TurnState, limits: Limits, { due, review }: Judges = {}): Action {
+export function decide(turn: TurnState, limits: TurnLimits, { due, review }: TurnChecks = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -109,15 +98,12 @@ export function decide(turn: TurnState, limits: Limits, { due, review }: Judges 
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
 }
 
-export const awaitsApproval = ({ approval }: CallState): boolean =>
-  approval !== undefined && approval.resolved === undefined
-
 const awaitsResult = ({ external, resolved }: CallState): boolean => external === true && resolved === undefined
 
 const deniedByPerson = ({ approval }: CallState): boolean => approval?.resolved?.verdict === 'denied'
 
 /** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
-export function consequence(turn: TurnState, action: Action): EventBody[] {
+export function whatFollows(turn: TurnState, action: Action): EventBody[] {
   const { turnId } = turn
   if (action.type === 'think' && !action.begun)
     return [{ type: 'step.started', turnId, step: action.step, toolsOffered: action.toolsOffered }]

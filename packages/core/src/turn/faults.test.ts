@@ -398,7 +398,7 @@ describe('mistakes in plain JavaScript are told at once', () => {
   test.each([
     [{ ...fine, effects: 'read' }, 'effects must be a list'],
     [{ ...fine, effects: undefined }, 'effects must be a list'],
-    [{ ...fine, effects: ['fly'] }, '"fly" is no effect'],
+    [{ ...fine, effects: ['fly'] }, 'unknown effect "fly"'],
     [{ ...fine, description: undefined }, 'describe for the model'],
     [{ ...fine, input: undefined }, 'input must be a schema'],
     [{ ...fine, run: undefined }, 'externalTool()'],

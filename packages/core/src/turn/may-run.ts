@@ -15,7 +15,7 @@ import type { TurnRun } from './turn-run.ts'
 type Decided = Extract<EventBody, { type: 'call.decided' }>
 type Asks = Extract<EventBody, { type: 'approval.requested' }>
 
-export type Judgement =
+export type CallPermission =
   | {
       readonly decided: Decided
       readonly input: unknown
@@ -26,7 +26,7 @@ export type Judgement =
   /** `before` is stored together with the outcome. */
   | { readonly outcome: CallOutcome; readonly before: readonly EventBody[] }
 
-export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<Judgement> {
+export async function mayRun(run: TurnRun, call: CallState, tool: Tool): Promise<CallPermission> {
   if (call.approval?.resolved !== undefined) return useApproval(run, call, tool, call.approval)
   const parsed = await parseArguments(call.arguments, tool)
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
@@ -45,11 +45,16 @@ export async function judge(run: TurnRun, call: CallState, tool: Tool): Promise<
 }
 
 /** An approval is good for one call and its exact arguments, and only as long as the call would not be denied by now. */
-async function useApproval(run: TurnRun, call: CallState, tool: Tool, approval: ApprovalState): Promise<Judgement> {
+async function useApproval(
+  run: TurnRun,
+  call: CallState,
+  tool: Tool,
+  approval: ApprovalState,
+): Promise<CallPermission> {
   const { requested, resolved } = approval
   const { verdict, arguments: edited, principal: approver, reason } = resolved!
   const rule = `approval:${requested.approvalId}`
-  const refuse = (why: string, given: Arguments = requested.arguments): Judgement =>
+  const refuse = (why: string, given: Arguments = requested.arguments): CallPermission =>
     denial(decidedOf(run, call, { decision: 'deny', rule, reason: why }, given), why, why)
 
   if (verdict === 'expired') return refuse('Nobody decided in time.')
@@ -204,7 +209,7 @@ const decidedOf = (run: TurnRun, call: CallState, verdict: Verdict, given: Argum
   ...verdict,
 })
 
-const denial = (decided: Decided, text: string, reason: string): Judgement => ({
+const denial = (decided: Decided, text: string, reason: string): CallPermission => ({
   outcome: { status: 'denied', content: [{ type: 'text', text }], error: { code: 'denied', message: reason } },
   before: [decided],
 })

@@ -6,7 +6,8 @@ import { OxbowError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
 import { NeedsApproval } from '../tools/needs-approval.ts'
 import { onlyReads, type Tool, type ToolContext, toBlocks } from '../tools/tool.ts'
-import { type TurnRun, timerMs } from './turn-run.ts'
+import { timerMs } from './turn-clocks.ts'
+import type { TurnRun } from './turn-run.ts'
 
 /** How long an aborted tool may take to say that it has stopped. */
 const CANCEL_GRACE_MS = 500

@@ -1,8 +1,9 @@
 // One call of the model.
 
+import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, Message } from '../events/types.ts'
-import { callIds } from '../journal/ids.ts'
+import { callIds, nameOfKey } from '../journal/ids.ts'
 import { type LiveStep, liveStep } from '../journal/live-step.ts'
 import { failuresOf, type TurnState } from '../journal/state.ts'
 import {
@@ -17,7 +18,6 @@ import {
 } from '../model.ts'
 import { MAX_FAILURES } from './act.ts'
 import { overBudget } from './budget.ts'
-import { sharedBudget } from './shared-budget.ts'
 import type { TurnRun } from './turn-run.ts'
 
 export async function think(run: TurnRun): Promise<void> {
@@ -86,7 +86,7 @@ async function generate(
   const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
   let timer: NodeJS.Timeout | undefined
   let leave = (): void => {}
-  const deaf = new Promise<never>((_, reject) => {
+  const abortGrace = new Promise<never>((_, reject) => {
     leave = () => {
       timer = setTimeout(() => {
         reject(new ModelError('cancelled', 'The model did not stop when asked to.', { partial: shown() }))
@@ -96,8 +96,8 @@ async function generate(
   })
   try {
     return await Promise.race([
-      model.generate(request, { signal: run.signal, session: sessionOf(run), ...listeners }),
-      deaf,
+      model.generate(request, { signal: run.signal, session: nameOfKey(run.log.key), ...listeners }),
+      abortGrace,
     ])
   } catch (error) {
     if (error instanceof ModelError) throw error
@@ -114,9 +114,6 @@ export async function systemPrompt({ context: turn, log, agent }: TurnRun, step:
   const prompt = await agent.prompt({ ...context, slots: log.state.slots })
   return agent.hooks.systemPrompt(prompt, context)
 }
-
-export const sessionOf = ({ log: { key } }: Pick<TurnRun, 'log'>): string =>
-  JSON.stringify([key.tenant, key.user, key.session])
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run

@@ -1,16 +1,17 @@
 // One worker's right to write one turn, and what its steps share.
-import { setTimeout as delay } from 'node:timers/promises'
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import type { TurnContext } from '../agents/middleware.ts'
-import { reviewed } from '../agents/reviewer.ts'
-import type { EngineInside } from '../engine-internals.ts'
+import { reviewInput } from '../agents/reviewer.ts'
+import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
 import type { Draft, FaultPoint, SessionLog } from '../journal/session-log.ts'
 import type { SessionState, TurnState } from '../journal/state.ts'
 import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
 import type { Files } from '../ports.ts'
-import { type Action, consequence, decide } from './decide.ts'
+import { type Action, decide, whatFollows } from './decide.ts'
+import { askAgain, isUnavailable, persistently } from './retry.ts'
+import { turnClocks } from './turn-clocks.ts'
 
 /** Thrown by a write when another worker has claimed the turn, or the turn has ended: this worker stops. */
 export class ClaimLost extends Error {}
@@ -24,7 +25,7 @@ export interface TurnRun {
   readonly files: Files
   readonly turnId: string
   /** For what concerns other sessions: those above and below this turn. */
-  readonly engine: EngineInside
+  readonly engine: EngineInternals
   readonly context: TurnContext
   readonly signal: AbortSignal
   readonly faultPoint: FaultPoint | undefined
@@ -33,10 +34,10 @@ export interface TurnRun {
   turn(): TurnState
   /** What to do next: what the state says, or the failure with which this worker stops. */
   next(): Action
-  /**
-   * Appends what `build` returns for the newest state, followed by what comes of it without any effect in between.
-   */
+  /** Appends the events that `build` returns for the newest state, and what follows from them without an effect. */
   write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void>
+  /** Stores what follows from the state as it is: a step that begins, a pause, the end of the turn. */
+  settle(): Promise<void>
   /** Something came: an event or a fragment. Resets the idle clock. */
   touch(): void
   /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
@@ -75,7 +76,7 @@ export function turnRun(options: {
   log: SessionLog
   agent: Agent
   files: Files
-  engine: EngineInside
+  engine: EngineInternals
   turnId: string
   worker: string
   epoch: number
@@ -105,7 +106,7 @@ export function turnRun(options: {
     failure === undefined || turn.interrupt !== undefined
       ? decide(turn, agent.limits, {
           due: compactor && (() => compactor.due(state)),
-          review: review && ((text) => review(reviewed(text, state))),
+          review: review && ((text) => review(reviewInput(text, state))),
         })
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 
@@ -115,7 +116,7 @@ export function turnRun(options: {
     failure = why
     controller.abort(new OxbowError(reason, `The turn was stopped: ${reason}.`))
   }
-  const clock = clocks(totalMs, idleMs, (code, ms) => {
+  const clock = turnClocks(totalMs, idleMs, (code, ms) => {
     const message = `The turn was stopped after ${ms} ms${code === 'idle_timeout' ? ' without progress' : ''}.`
     stop('failure', { code, message, reference: report(new OxbowError(code, message)) })
   })
@@ -136,6 +137,30 @@ export function turnRun(options: {
       identityWaits -= 1
       goOn()
     }
+  }
+
+  /**
+   * What follows from an event without an effect is stored in the same append: the next step, a pause, the end of the turn.
+   * This loop is where a turn ends.
+   */
+  async function write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void> {
+    await persistently(
+      () => stopped === 'shutdown',
+      () =>
+        log.append((draft: Draft) => {
+          draft.add(...build(mine(draft.state.turn), draft.state))
+          for (;;) {
+            const after = draft.state.turn
+            if (after?.turnId !== turnId) return
+            if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
+            const action = next(after, draft.state)
+            draft.add(...whatFollows(after, action))
+            // A finding about the answer leads on: to the next step, or to the end.
+            if (action.type !== 'review') return
+          }
+        }),
+    )
+    clock.touch()
   }
 
   return {
@@ -178,118 +203,12 @@ export function turnRun(options: {
     rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
     turn: () => mine(log.state.turn),
     next: () => next(mine(log.state.turn), log.state),
-    async write(build) {
-      await persistently(
-        () => stopped === 'shutdown',
-        () =>
-          log.append((draft: Draft) => {
-            draft.add(...build(mine(draft.state.turn), draft.state))
-            for (;;) {
-              const after = draft.state.turn
-              if (after?.turnId !== turnId) return
-              if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
-              const action = next(after, draft.state)
-              draft.add(...consequence(after, action))
-              // With what is wrong with an answer stands what comes of it.
-              if (action.type !== 'review') return
-            }
-          }),
-      )
-      clock.touch()
-    },
+    write,
+    settle: () => write(() => []),
     touch: clock.touch,
     suspendIdle: clock.suspend,
     leaveBehind,
     stop,
     close: clock.close,
-  }
-}
-
-const isUnavailable = (error: unknown): boolean => error instanceof OxbowError && error.retryable
-
-const FIRST_WAIT_MS = 500
-const LONGEST_WAIT_MS = 30_000
-
-/** Asks until there is an answer, at longer and longer intervals. Rejects with the signal's reason when it fires. */
-async function askAgain<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
-  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
-    await delay(wait, undefined, { signal, ref: false }).catch(() => {})
-    signal.throwIfAborted()
-    try {
-      return await ask()
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-    }
-  }
-}
-
-/** How long a result is held on to while the store cannot take it: locked by somebody, or full. */
-const STORE_PATIENCE_MS = 30_000
-
-async function persistently(givenUp: () => boolean, append: () => Promise<void>): Promise<void> {
-  const until = performance.now() + STORE_PATIENCE_MS
-  for (let wait = 100; ; wait = Math.min(wait * 2, 2_000)) {
-    try {
-      return await append()
-    } catch (error) {
-      const hopeless = !(error instanceof OxbowError && error.retryable && error.code.startsWith('storage_'))
-      if (hopeless || givenUp() || performance.now() > until) throw error
-      await delay(wait)
-    }
-  }
-}
-
-/** Node's timers fire at once beyond 24.8 days, also for Infinity. */
-export const timerMs = (ms: number): number => Math.min(ms, 2 ** 31 - 1)
-
-/** Two limits with two timers; `touch` is cheap enough to be called per fragment. */
-function clocks(totalMs: number, idleMs: number, expire: (code: 'total_timeout' | 'idle_timeout', ms: number) => void) {
-  let touched = performance.now()
-  let suspended = 0
-  let closed = false
-  let left = totalMs
-  let runningSince = performance.now()
-  let pauses = 0
-  const totalIsOver = (): void => expire('total_timeout', totalMs)
-  let total = setTimeout(totalIsOver, timerMs(totalMs))
-  let idle = setTimeout(checkIdle, timerMs(idleMs))
-  function checkIdle(): void {
-    const left = suspended > 0 ? idleMs : idleMs - (performance.now() - touched)
-    if (left > 0) idle = setTimeout(checkIdle, timerMs(left))
-    else expire('idle_timeout', idleMs)
-  }
-  return {
-    touch(): void {
-      touched = performance.now()
-    },
-    suspend(): () => void {
-      suspended += 1
-      return () => {
-        suspended -= 1
-        touched = performance.now()
-      }
-    },
-    /** Both clocks stand still until the result is called. */
-    pause(): () => void {
-      suspended += 1
-      pauses += 1
-      if (pauses === 1) {
-        clearTimeout(total)
-        left -= performance.now() - runningSince
-      }
-      return () => {
-        suspended -= 1
-        pauses -= 1
-        touched = performance.now()
-        if (pauses > 0 || closed) return
-        runningSince = performance.now()
-        total = setTimeout(totalIsOver, timerMs(left))
-      }
-    },
-    close(): void {
-      closed = true
-      clearTimeout(total)
-      clearTimeout(idle)
-    },
   }
 }

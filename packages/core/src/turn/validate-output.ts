@@ -1,16 +1,16 @@
 // The structured answer: accepted only when it satisfies the schema that the caller gave.
 
-import { reviewed } from '../agents/reviewer.ts'
+import { reviewInput } from '../agents/reviewer.ts'
 import { describeErrors, validatorFor } from '../checks/json-schema.ts'
 import type { TurnRun } from './turn-run.ts'
 
-export async function check(run: TurnRun): Promise<void> {
+export async function checkOutput(run: TurnRun): Promise<void> {
   const turn = run.turn()
   const { schema } = turn.options.output!
   const { text } = turn.reply!
-  const verdict = await judge(text, schema)
+  const verdict = await validateOutput(text, schema)
   // What another program or agent takes for true must not be wrong: it is refused like an answer of the wrong form.
-  const finding = 'value' in verdict ? run.agent.review?.(reviewed(text, run.log.state)) : undefined
+  const finding = 'value' in verdict ? run.agent.review?.(reviewInput(text, run.log.state)) : undefined
   const { turnId } = run
   await run.write((now) => {
     // A steering input came in between: the answer is not the last word any more.
@@ -24,7 +24,10 @@ export async function check(run: TurnRun): Promise<void> {
 
 const AGAIN = 'Answer again with one JSON value and nothing else.'
 
-async function judge(text: string, schema: Record<string, unknown>): Promise<{ value: unknown } | { message: string }> {
+async function validateOutput(
+  text: string,
+  schema: Record<string, unknown>,
+): Promise<{ value: unknown } | { message: string }> {
   let value: unknown
   try {
     value = JSON.parse(unfenced(text))

@@ -4,7 +4,7 @@ import { OxbowError } from '../errors.ts'
 import { type StateLimits, stateDeadline } from '../journal/deadlines.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { TurnState } from '../journal/state.ts'
-import { consequence } from './decide.ts'
+import { whatFollows } from './decide.ts'
 import type { TurnRun } from './turn-run.ts'
 
 export interface Watch {
@@ -36,7 +36,7 @@ export async function endIfStuck(watch: Watch, log: SessionLog, limits: StateLim
   await log.append((draft) => {
     const open = draft.state.turn
     if (open?.turnId !== turnId || !isStuck(open, limits, watch.startedAt, now)) return
-    draft.add(...consequence(open, { type: 'finish', ending: { type: 'turn.failed', error: failure } }))
+    draft.add(...whatFollows(open, { type: 'finish', ending: { type: 'turn.failed', error: failure } }))
   })
 }
 

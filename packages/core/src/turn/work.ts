@@ -1,12 +1,12 @@
 // The loop: decide, perform, until the turn ends, waits, or is no longer ours.
-import type { Agent } from '../agents/agent.ts'
+import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import { act, withdrawQuestions } from './act.ts'
 import { compact } from './compact.ts'
 import type { Action } from './decide.ts'
 import { think } from './think.ts'
 import { ClaimLost, type TurnRun } from './turn-run.ts'
-import { check } from './validate-output.ts'
+import { checkOutput } from './validate-output.ts'
 
 /** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
 export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
@@ -16,22 +16,22 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
     // What they may do is not what they could do when they asked, however long ago that was.
     if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
       await withdrawQuestions(run)
-      return await run.write(() => [])
+      return await run.settle()
     }
     let worked = false
     const work = agent.hooks.agent(run.context, async () => {
       worked = true
       for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
         if (run.stopped === 'shutdown') return
-        await perform(run, action)
+        await performAction(run, action)
         if (run.log.state.turn?.turnId !== run.turnId) return
       }
       // Pauses that did not follow from another event, for example after too many recoveries.
-      await run.write(() => [])
+      await run.settle()
     })
-    await Promise.race([work, deafness(run)])
+    await Promise.race([work, stopGrace(run)])
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
-    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.write(() => [])
+    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.settle()
   } catch (error) {
     if (error instanceof ClaimLost || run.stopped === 'shutdown') return
     if (isStorageError(error)) throw error
@@ -46,7 +46,7 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
 const STOP_GRACE_MS = 5_000
 
 /** Resolves when the turn was told to stop and a hook still has not come back: it is left behind. */
-function deafness(run: TurnRun): Promise<void> {
+function stopGrace(run: TurnRun): Promise<void> {
   return new Promise((resolve) => {
     const wait = (): void => {
       const timer = setTimeout(resolve, STOP_GRACE_MS)
@@ -57,21 +57,21 @@ function deafness(run: TurnRun): Promise<void> {
   })
 }
 
-function perform(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
+async function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait' }>): Promise<void> {
   switch (action.type) {
-    case 'think':
-      // Writing nothing stores what follows from the state: that the step has begun.
-      return action.begun ? think(run) : run.write(() => [])
     case 'compact':
       return compact(run, action)
-    case 'review':
-      return run.write(() => [])
     case 'act':
       return act(run, action.calls)
     case 'check':
-      return check(run)
+      return checkOutput(run)
+    case 'think':
+      return action.begun ? think(run) : run.settle()
     case 'finish':
-      return withdrawQuestions(run).then(() => run.write(() => []))
+      await withdrawQuestions(run)
+      return run.settle()
+    case 'review':
+      return run.settle()
   }
 }
 
@@ -92,7 +92,7 @@ async function failTurn(run: TurnRun, error: unknown): Promise<void> {
   // The turn was stopped, and what waited was told so: there is nothing new to say about it.
   if (error !== run.signal.reason) failWith(run, error)
   try {
-    await run.write(() => [])
+    await run.settle()
   } catch (again) {
     if (!(again instanceof ClaimLost)) throw again
   }

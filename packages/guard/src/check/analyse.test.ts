@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeWorkspace, type Workspace } from '../fixtures/workspace.fixture.ts'
-import { analyseCommand } from './judge.ts'
+import { analyseCommand } from './check-command.ts'
 
 const $ = '$'
 let workspace: Workspace

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ATTACKS, DISASTERS, sections } from '../fixtures/attacks.fixture.ts'
 import { makeWorkspace, type Workspace } from '../fixtures/workspace.fixture.ts'
-import type { JudgeOptions } from '../words/types.ts'
-import { judgeCommand } from './judge.ts'
+import type { CommandOptions } from '../words/types.ts'
+import { checkCommand } from './check-command.ts'
 
 let hostile: Workspace
 let peaceful: Workspace
@@ -15,7 +15,7 @@ afterAll(() => {
   peaceful.remove()
 })
 
-const options = (workspace: Workspace, more: Partial<JudgeOptions> = {}): JudgeOptions => ({
+const options = (workspace: Workspace, more: Partial<CommandOptions> = {}): CommandOptions => ({
   cwd: workspace.root,
   roots: [workspace.root],
   home: workspace.home,
@@ -24,15 +24,15 @@ const options = (workspace: Workspace, more: Partial<JudgeOptions> = {}): JudgeO
   ...more,
 })
 
-const decide = async (command: string, workspace: Workspace, more: Partial<JudgeOptions> = {}): Promise<string> =>
-  (await judgeCommand(command, options(workspace, more))).decision
+const decide = async (command: string, workspace: Workspace, more: Partial<CommandOptions> = {}): Promise<string> =>
+  (await checkCommand(command, options(workspace, more))).decision
 
 /** The commands of a list for which something else was decided than expected. */
 async function others(
   commands: readonly string[],
   expected: string,
   workspace: Workspace,
-  more: Partial<JudgeOptions> = {},
+  more: Partial<CommandOptions> = {},
 ): Promise<readonly string[]> {
   const found: string[] = []
   for (const it of commands) if ((await decide(it, workspace, more)) !== expected) found.push(it)
@@ -107,16 +107,16 @@ describe('everyday commands', () => {
   })
 
   test('what is allowed without a rule only reads', async () => {
-    const { readOnly } = await judgeCommand('git status && ls | head', options(peaceful))
+    const { readOnly } = await checkCommand('git status && ls | head', options(peaceful))
     expect(readOnly).toBe(true)
-    expect((await judgeCommand('npm test', options(peaceful, { allow: ['npm test'] }))).readOnly).toBe(false)
-    expect((await judgeCommand('ls > out', options(peaceful, { allowEdits: true }))).readOnly).toBe(false)
+    expect((await checkCommand('npm test', options(peaceful, { allow: ['npm test'] }))).readOnly).toBe(false)
+    expect((await checkCommand('ls > out', options(peaceful, { allowEdits: true }))).readOnly).toBe(false)
   })
 })
 
 describe('the reasons', () => {
   test('name the part, the worst first', async () => {
-    const { decision, reasons } = await judgeCommand('make > out; rm -rf /', options(peaceful))
+    const { decision, reasons } = await checkCommand('make > out; rm -rf /', options(peaceful))
     expect(decision).toBe('deny')
     expect(reasons.map(({ decision, code, text }) => ({ decision, code, text }))).toEqual([
       { decision: 'deny', code: 'disaster', text: 'rm -rf /' },
@@ -127,14 +127,14 @@ describe('the reasons', () => {
   })
 
   test('of a path say where it really leads', async () => {
-    const { reasons } = await judgeCommand('cat link-chain', options(hostile))
+    const { reasons } = await checkCommand('cat link-chain', options(hostile))
     expect(reasons[0]?.message).toContain(`${hostile.outside}/secret is outside`)
   })
 
   test('a program of the workspace that takes the name of a system program is asked about', async () => {
-    const { reasons } = await judgeCommand('rg x', options(hostile, { searchPath: 'tools' }))
+    const { reasons } = await checkCommand('rg x', options(hostile, { searchPath: 'tools' }))
     expect(reasons).toEqual([])
-    const shadowed = await judgeCommand(
+    const shadowed = await checkCommand(
       'ls',
       options(hostile, { searchPath: `${hostile.root}/node_modules/.bin:/bin` }),
     )
@@ -254,7 +254,7 @@ describe('notes', () => {
     ['docker run -it alpine sh', 'interactive'],
     ['python', 'interactive'],
   ])('%s may be %s', async (command, kind) => {
-    const { notes } = await judgeCommand(command, options(peaceful))
+    const { notes } = await checkCommand(command, options(peaceful))
     expect(notes.map((it) => it.kind)).toContain(kind)
   })
 
@@ -267,6 +267,6 @@ describe('notes', () => {
     'python x.py',
     'echo "vim"',
   ])('%s has none', async (command) => {
-    expect((await judgeCommand(command, options(peaceful))).notes).toEqual([])
+    expect((await checkCommand(command, options(peaceful))).notes).toEqual([])
   })
 })

@@ -1,4 +1,4 @@
-// The whole judgement of a command line; its public side is judge.ts.
+// Analyses a command line and decides about it.
 import { homedir } from 'node:os'
 import { checkPath } from '../paths/check-path.ts'
 import { secretIn, shows } from '../programs/names.ts'
@@ -10,16 +10,23 @@ import { deceptive, loadParser } from '../words/parser.ts'
 import type {
   AnalyseOptions,
   Analysis,
+  CommandCheck,
+  CommandOptions,
   Construct,
-  Judgement,
-  JudgeOptions,
   Reason,
   SimpleCommand,
 } from '../words/types.ts'
-import { judgeProgram, judgeSurroundings, pathOptions, type SimpleOptions } from './check-simple.ts'
+import { checkProgram, checkSurroundings, pathOptions, type SimpleOptions } from './check-simple.ts'
 import { disasterOf } from './disasters.ts'
 import { notesOf } from './traps.ts'
 
+/**
+ * Takes a command line apart into the simple commands in it, wherever they stand. The text is read as a shell reads it
+ * that is started for this one command (`bash -c`, or `sh -c`; see `shell`), without a terminal.
+ *
+ * It looks at folders to expand patterns and to follow links, and writes nothing. What another process changes between
+ * this look and the run of the command is not seen.
+ */
 export async function analyseCommand(text: string, options: AnalyseOptions): Promise<Analysis> {
   const parser = await loadParser()
   const simple: SimpleCommand[] = []
@@ -46,7 +53,13 @@ export async function analyseCommand(text: string, options: AnalyseOptions): Pro
   return { simple, unknown, notes: notesOf(simple), compound }
 }
 
-export async function judgeCommand(text: string, options: JudgeOptions): Promise<Judgement> {
+/**
+ * Decides about a command line: allowed if all of it only reads what is inside the roots (or is covered by a rule),
+ * denied if a part of it is a plain disaster, and asked about otherwise.
+ *
+ * @example (await checkCommand('git status && rm -rf build', { cwd, roots: [cwd] })).decision // 'ask'
+ */
+export async function checkCommand(text: string, options: CommandOptions): Promise<CommandCheck> {
   const analysis = await analyseCommand(text, options)
   const { simple, unknown, notes } = analysis
   const rules = (options.allow ?? []).map(readCommandRule).filter((it): it is CommandRule => !('problem' in it))
@@ -69,15 +82,15 @@ export async function judgeCommand(text: string, options: JudgeOptions): Promise
     const disaster = disasterOf(command, { home, roots: options.roots })
     if (disaster !== undefined)
       reasons.push({ decision: 'deny', code: 'disaster', message: disaster, text: command.text })
-    const around = judgeSurroundings(command, simpleOptions)
+    const around = checkSurroundings(command, simpleOptions)
     reasons.push(...around)
-    const own = judgeProgram(command, simpleOptions)
+    const own = checkProgram(command, simpleOptions)
     if (own.length > 0) {
       readOnly = false
       if (!rules.some((it) => ruleCovers(it, command))) reasons.push(...own)
     }
     if (options.allowEdits && around.length === 0 && !harmlessSurroundings(command))
-      readOnly &&= judgeSurroundings(command, { ...simpleOptions, allowEdits: false }).length === 0
+      readOnly &&= checkSurroundings(command, { ...simpleOptions, allowEdits: false }).length === 0
   }
   // What stands between the commands, such as the list of a loop, is of none of them.
   const between = simple.reduce((rest, it) => rest.replace(it.text, ' '), text)
@@ -103,6 +116,13 @@ export async function judgeCommand(text: string, options: JudgeOptions): Promise
 
 const NOWHERE: AnalyseOptions = { cwd: '/', roots: [] }
 
+/**
+ * Whether one rule allows the whole text: every simple command in it, however deep, must be matched, there may be
+ * nothing that is not understood, and no output may go to a file. For several rules together, and for pipes into commands
+ * that only read, use `checkCommand` with `allow`.
+ *
+ * @example await commandMatches('git commit *', 'git commit -m x; rm y') // false
+ */
 export async function commandMatches(
   pattern: string,
   text: string,
@@ -116,6 +136,12 @@ export async function commandMatches(
   )
 }
 
+/**
+ * Whether a rule that forbids or asks means any command in the text: inside of wrappers, substitutions and scripts, by any
+ * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text runs
+ * something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate then asks.
+ * What a program does by itself, and the files that it reads its orders from, are not looked at.
+ */
 export async function commandMentions(
   pattern: string,
   text: string,
@@ -129,6 +155,7 @@ export async function commandMentions(
   return unknown.length > 0 || simple.some((it) => ruleCouldMean(rule, it)) ? 'unknown' : false
 }
 
+/** Rules to offer with a question about the text; see `suggestFrom`. */
 export async function suggestRules(text: string, options: AnalyseOptions = NOWHERE): Promise<readonly string[]> {
   return suggestFrom(await analyseCommand(text, options))
 }

@@ -1,4 +1,4 @@
-// Judges one simple command: its variables, its redirections, its options and the files that it opens.
+// Checks one simple command: its variables, its redirections, its options and the files that it opens.
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { checkPath, type PathOptions } from '../paths/check-path.ts'
@@ -51,7 +51,7 @@ const reason = (code: Reason['code'], message: string, text: string): Reason => 
 })
 
 /** What is against the assignments and redirections of a command; they count whatever the command is. */
-export function judgeSurroundings(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
+export function checkSurroundings(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const reasons: Reason[] = []
   for (const it of command.assignments) {
     // `IFS= read` splits the one line that it reads.
@@ -67,7 +67,7 @@ export function judgeSurroundings(command: SimpleCommand, options: SimpleOptions
 }
 
 /** Why the command itself is more than reading, or nothing. */
-export function judgeProgram(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
+export function checkProgram(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const { words, text, directories } = command
   // A test compares, and shows nothing.
   const secret = /^(test|\[\[?)$/.test(words[0]?.value ?? '') ? undefined : secretIn(text)
@@ -103,7 +103,7 @@ export function judgeProgram(command: SimpleCommand, options: SimpleOptions): re
       .find((it) => it !== undefined)
     return chosen === undefined ? [] : [reason('shadowed', chosen, text)]
   }
-  if (name === 'git') return judgeGit(command, options)
+  if (name === 'git') return checkGit(command, options)
 
   const known = row(name)
   if (known === undefined)
@@ -162,7 +162,7 @@ export function judgeProgram(command: SimpleCommand, options: SimpleOptions): re
   return []
 }
 
-function judgeGit(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
+function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const { text, words } = command
   const call = readGit(words.slice(1))
   if ('problem' in call)

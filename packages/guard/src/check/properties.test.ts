@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ATTACKS, DISASTERS, sections } from '../fixtures/attacks.fixture.ts'
 import { makeWorkspace, type Workspace } from '../fixtures/workspace.fixture.ts'
-import { judgeCommand } from './judge.ts'
+import { checkCommand } from './check-command.ts'
 
 let peaceful: Workspace
 let hostile: Workspace
@@ -23,7 +23,7 @@ afterAll(() => {
 })
 
 const decide = async (text: string, { root, home }: Workspace = hostile): Promise<string> =>
-  (await judgeCommand(text, { cwd: root, roots: [root], home, searchPath: 'tools:/usr/bin:/bin', shell: 'bash' }))
+  (await checkCommand(text, { cwd: root, roots: [root], home, searchPath: 'tools:/usr/bin:/bin', shell: 'bash' }))
     .decision
 const pick = <T>(list: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...list)
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { sections } from '../fixtures/attacks.fixture.ts'
 import { isListed, realShell, type StubShell, stubShell } from '../fixtures/real-shell.fixture.ts'
 import { makeWorkspace } from '../fixtures/workspace.fixture.ts'
-import { analyseCommand, judgeCommand } from './judge.ts'
+import { analyseCommand, checkCommand } from './check-command.ts'
 
 // Pieces of shell syntax, put together at random. None of them names a place outside of the folder.
 const $ = '$'
@@ -184,7 +184,7 @@ for (const [name, shell] of [
       let calls = 0
       const commands = sections('everyday.fixture.txt').get('read-only')!
       for (const text of commands.filter((_, index) => index % 3 === 0)) {
-        const { decision, simple } = await judgeCommand(text, where)
+        const { decision, simple } = await checkCommand(text, where)
         if (decision !== 'allow') continue
         const programs = simple.flatMap((it) => [...it.words, ...it.written].flatMap((word) => word.value ?? []))
         for (const call of stub.run(text, workspace.root, programs)) {

@@ -1,4 +1,4 @@
-// `find`: tests and actions that only look and print. The commands of -exec are judged by themselves.
+// `find`: tests and actions that only look and print. The commands of -exec are checked separately.
 import type { Argument } from '../words/types.ts'
 
 const PLAIN = new Set(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { commandMatches, commandMentions, suggestRules } from '../check/judge.ts'
+import { commandMatches, commandMentions, suggestRules } from '../check/check-command.ts'
 import { readCommandRule } from './rule.ts'
 
 describe('a rule matches by words', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { commandMatches, commandMentions } from '../check/judge.ts'
+import { commandMatches, commandMentions } from '../check/check-command.ts'
 
 /** With a regular expression each of these would outlast the universe. */
 test.each([

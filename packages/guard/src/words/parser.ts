@@ -1,4 +1,4 @@
-// The shell parser, loaded when the first command is judged, and two checks that it has read all of the text.
+// The shell parser, loaded when the first command is analysed, and two checks that it has read all of the text.
 import type { ParsedScript, SyntaxNode } from 'unbash'
 import type { Construct } from './types.ts'
 

@@ -104,7 +104,7 @@ export interface Reason {
   readonly text: string
 }
 
-export interface JudgeOptions extends AnalyseOptions {
+export interface CommandOptions extends AnalyseOptions {
   /** Rules of the person, as `readCommandRule` reads them. Each command must be covered by one, or only read. */
   readonly allow?: readonly string[]
   /** Redirections into files of the roots need no question. Default false. */
@@ -113,7 +113,7 @@ export interface JudgeOptions extends AnalyseOptions {
   readonly searchPath?: string
 }
 
-export interface Judgement {
+export interface CommandCheck {
   readonly decision: 'allow' | 'ask' | 'deny'
   /** Allowed because it only reads, without the help of a rule or of `allowEdits`. */
   readonly readOnly: boolean

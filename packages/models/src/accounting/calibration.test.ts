@@ -22,15 +22,24 @@ const rows = Array.from({ length: 50 }, (_, n) => ({
 const hours = { hourly: { time: rows.map((it) => it.createdAt), temperature_2m: rows.map((it) => it.amount / 50) } }
 
 const texts: Readonly<Record<string, readonly string[]>> = {
-  English: ['ARCHITECTURE.md', 'docs/http.md', 'docs/durability.md', 'docs/approvals.md', 'docs/identity.md'].map(read),
+  English: [
+    'ARCHITECTURE.md',
+    'docs/reference/http.md',
+    'docs/concepts/durability.md',
+    'docs/guides/approvals.md',
+    'docs/deploy/identity.md',
+  ].map(read),
   Chinese: [
     '人工智能代理在执行任务之前需要明确权限。系统会把每一步操作写入日志，管理员可以随时查看谁在什么时候做了什么。如果网络中断，会话会在重新连接之后继续，不会重复执行已经完成的操作。',
     '今天下午三点我们在会议室讨论下个季度的采购计划，请各部门提前准备好预算表和供应商名单。客户反馈说订单状态更新太慢，希望能够实时看到物流信息。',
     '数据库的主键不能重复，外键用于保证引用完整性。索引能够提高查询速度，但是会增加写入的开销。在设计接口时应该返回明确的错误代码，并且告诉用户应该怎么做。',
   ],
-  code: ['core/src/engine.ts', 'core/src/evolve.ts', 'server/src/service.ts', 'server/src/config/config.ts'].map((it) =>
-    read(`packages/${it}`),
-  ),
+  code: [
+    'core/src/engine.ts',
+    'core/src/journal/evolve.ts',
+    'server/src/service.ts',
+    'server/src/config/config.ts',
+  ].map((it) => read(`packages/${it}`)),
   JSON: [JSON.stringify(rows), JSON.stringify(rows, null, 2), JSON.stringify(hours), read('package.json')],
 }
 

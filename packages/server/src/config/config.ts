@@ -221,7 +221,7 @@ async function missingInProd(
   if (model !== undefined) problems.push(`model: ${model}`)
   if (given.get('identity.mode')?.value === 'none')
     problems.push(
-      'identity.mode: profile prod needs to know who asks; allowed: "api-keys", "jwt" or "introspection" (see docs/identity.md), ' +
+      'identity.mode: profile prod needs to know who asks; allowed: "api-keys", "jwt" or "introspection" (see docs/deploy/identity.md), ' +
         'or profile local on a loopback address',
     )
   return problems

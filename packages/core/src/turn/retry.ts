@@ -1,0 +1,38 @@
+// Retries at longer and longer intervals: of a question to the host, and of an append that the store cannot take now.
+import { setTimeout as delay } from 'node:timers/promises'
+import { OxbowError } from '../errors.ts'
+
+/** Whether an error says that the same attempt may succeed later. */
+export const isUnavailable = (error: unknown): boolean => error instanceof OxbowError && error.retryable
+
+const FIRST_WAIT_MS = 500
+const LONGEST_WAIT_MS = 30_000
+
+/** Asks until there is an answer, at longer and longer intervals. Rejects with the signal's reason when it fires. */
+export async function askAgain<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  for (let wait = FIRST_WAIT_MS; ; wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+    await delay(wait, undefined, { signal, ref: false }).catch(() => {})
+    signal.throwIfAborted()
+    try {
+      return await ask()
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    }
+  }
+}
+
+/** How long a result is held on to while the store cannot take it: locked by somebody, or full. */
+const STORE_PATIENCE_MS = 30_000
+
+export async function persistently(givenUp: () => boolean, append: () => Promise<void>): Promise<void> {
+  const until = performance.now() + STORE_PATIENCE_MS
+  for (let wait = 100; ; wait = Math.min(wait * 2, 2_000)) {
+    try {
+      return await append()
+    } catch (error) {
+      const hopeless = !(error instanceof OxbowError && error.retryable && error.code.startsWith('storage_'))
+      if (hopeless || givenUp() || performance.now() > until) throw error
+      await delay(wait)
+    }
+  }
+}
