@@ -27,6 +27,7 @@ import { refuseOnTheWire } from './http/wire.ts'
 import type { Identity } from './identity/contract.ts'
 import { guard } from './identity/guard.ts'
 import { openIdentity } from './identity/identity.ts'
+import { streamSlots } from './identity/limits/stream-slots.ts'
 import { turnSlots } from './identity/limits/turn-slots.ts'
 import { assertMayListen } from './loopback.ts'
 import { mcpRoute } from './mcp/route.ts'
@@ -109,13 +110,13 @@ export function createService(options: ServiceOptions): Service {
   let closing: Promise<void> | undefined
 
   const streams = sseStreams(settings.heartbeatMs)
-  const shared = broadcasts(pump())
+  const shared = { broadcasts: broadcasts(pump()), streamSlots: streamSlots(settings.rateLimits.openStreams) }
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
   const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
   const deps = {
     streams,
-    broadcasts: shared,
+    ...shared,
     audience: watchers,
     rights,
     onRepair: metrics.streamRepaired,
@@ -127,7 +128,7 @@ export function createService(options: ServiceOptions): Service {
   const slots = turnSlots(settings.rateLimits.concurrentTurns, () => engine.runningTurns)
   const watching = {
     streams,
-    broadcasts: shared,
+    ...shared,
     rights,
     limitMs: config.tasks.streamLimitMs,
     heartbeatMs: settings.heartbeatMs,
@@ -162,7 +163,7 @@ export function createService(options: ServiceOptions): Service {
       slots,
       maxMessageLength: settings.maxMessageLength,
       streams,
-      broadcasts: shared,
+      ...shared,
       rights,
       report,
     }),

@@ -35,7 +35,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
       const { turnId, startedAfter } = found
       const session = sessionOf(engine, sessionId, owner)
-      return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, async () => ({
+      return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, caller.principal, async () => ({
         caller,
         session,
         turnId,

@@ -1,9 +1,9 @@
 // One reading of a turn for all who want it in the same form: each frame is encoded once, and written to every reader.
 //
-// A broadcast keeps the last frames. A reader that cannot keep up with the fastest one falls out of what is kept, and reads
-// on by itself from the journal; it may join again after any stored event that is still kept.
+// A broadcast keeps the last frames. A reader that does not read falls out of what is kept, and continues alone from the
+// journal; it may join again after any stored event that is still kept.
 import { isEvent, type SessionItem } from '@oxbow/core'
-import { noProgress, type Progress, progressAfter } from './progress.ts'
+import { noProgress, type Progress, parts, progressAfter } from './progress.ts'
 import type { Pump } from './pump.ts'
 
 /** A frame as it is written. */
@@ -64,9 +64,14 @@ export interface Beginning {
   follow(signal: AbortSignal): AsyncIterable<SessionItem>
 }
 
-/** Bytes (UTF-16 units) that are kept for readers behind the fastest one. */
+/** UTF-16 units that are kept for readers who come now. */
 const KEPT = 1_048_576
-/** How far a broadcast runs ahead of its fastest reader. */
+/**
+ * The same for readers that are behind. More than a kernel takes for a connection: a reader is given up because it does not
+ * read, not because its turn has not come.
+ */
+const KEPT_BEHIND = 4 * KEPT
+/** How far it runs ahead of readers that would read on. */
 const AHEAD = 262_144
 /** What one reader is given at a time. */
 const AT_ONCE = 65_536
@@ -118,6 +123,8 @@ interface Reader {
   id: number
   /** Pieces up to `id` may still come. */
   filters: boolean
+  /** Until what was written has been taken. */
+  blocked: Promise<void> | undefined
   flush(): boolean
   lose(standing: Standing): void
 }
@@ -135,12 +142,25 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
   let seq = startedAfter
   let over: { readonly whole: boolean } | undefined
   let moved: (() => void) | undefined
-  /** Index behind the last entry that any reader has had. */
-  let most = 0
+  /** After so many units it looks for entries that nobody needs. */
+  let trimsAt = 2 * KEPT
+  /** Up to how many units it may run without a look at its readers. */
+  let mayReach = AHEAD
   let shared: Slice | undefined
 
   const head = (): number => dropped + entries.length
   const unitsBefore = (index: number): number => (index <= dropped ? droppedUnits : entries[index - dropped - 1]!.end)
+  /** Where the last of those stands that would read on; where none would, the first of the others. */
+  function pace(): number {
+    let first = 0
+    let last = Number.POSITIVE_INFINITY
+    for (const { next, blocked } of readers) {
+      first = Math.max(first, next)
+      if (blocked === undefined) last = Math.min(last, next)
+    }
+    return last === Number.POSITIVE_INFINITY ? first : last
+  }
+
   function standingOf({ next, id }: Reader): Standing {
     const had = entries.slice(0, next - dropped)
     const last = had.at(-1)
@@ -150,8 +170,13 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
   /** Gives up what only readers far behind have not had. */
   function trim(): void {
     const last = entries.at(-1)
-    if (last === undefined || last.end - droppedUnits <= 2 * KEPT) return
-    const count = entries.findIndex((it) => last.end - it.end <= KEPT)
+    if (last === undefined || last.end <= trimsAt) return
+    let behind = head()
+    for (const it of readers) behind = Math.min(behind, it.next)
+    const kept = Math.max(KEPT, Math.min(KEPT_BEHIND, last.end - unitsBefore(behind)))
+    trimsAt = last.end + KEPT
+    if (last.end - droppedUnits <= 2 * kept) return
+    const count = entries.findIndex((it) => last.end - it.end <= kept)
     for (const it of readers) if (it.next < dropped + count) it.lose(standingOf(it))
     const gone = entries.slice(0, count)
     droppedProgress = progressAfter(droppedProgress, itemsOf(gone))
@@ -183,18 +208,27 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     for (const it of readers) pump.wake(it.flush)
   }
 
+  /** Waits for the readers. Fragments that come meanwhile are dropped where they come from. */
+  async function backPressure(): Promise<void> {
+    while (readers.size > 0) {
+      mayReach = unitsBefore(pace()) + AHEAD
+      if (unitsBefore(head()) <= mayReach) return
+      await new Promise<void>((resolve) => {
+        moved = resolve
+      })
+    }
+  }
+
   async function run(): Promise<void> {
     try {
-      for await (const item of follow(stop.signal)) {
-        const taken = encoding.take(item)
-        add(item, taken instanceof Promise ? await taken : taken)
-        if (encoding.ended) return finish(true)
-        // It goes at the pace of its fastest reader. Fragments that come meanwhile are dropped where they come from.
-        while (unitsBefore(head()) - unitsBefore(most) > AHEAD && readers.size > 0)
-          await new Promise<void>((resolve) => {
-            moved = resolve
-          })
-      }
+      const inParts = parts()
+      for await (const item of follow(stop.signal))
+        for (const part of inParts(item)) {
+          const taken = encoding.take(part)
+          add(part, taken instanceof Promise ? await taken : taken)
+          if (encoding.ended) return finish(true)
+          if (unitsBefore(head()) > mayReach) await backPressure()
+        }
       finish(false)
     } catch (error) {
       push(undefined, encoding.fail(error))
@@ -251,7 +285,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     holds: (after) => after >= keptFrom,
     read({ id, wire, signal }) {
       const { promise, resolve } = Promise.withResolvers<Outcome>()
-      let blocked = false
+      let lostAt: Standing | undefined
       let here = true
       const done = (outcome: Outcome): void => {
         if (!here) return
@@ -261,30 +295,34 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
         resolve(outcome)
         leave(reader)
       }
-      const goes = (): void => done({ type: 'left', ...standingOf(reader) })
+      const goes = (): void => done({ type: 'left', ...(lostAt ?? standingOf(reader)) })
       const reader: Reader = {
         next: placeOf(id),
         id,
         filters: true,
-        lose: (standing) => done({ type: 'lost', ...standing }),
+        blocked: undefined,
+        lose(standing) {
+          lostAt = standing
+          leave(reader)
+          // Whoever is lost because they do not read must not be given more.
+          const lost = (): void => done({ type: 'lost', ...standing })
+          if (reader.blocked === undefined) lost()
+          else void reader.blocked.then(lost)
+        },
         flush() {
-          if (!here || blocked) return false
+          if (!here || reader.blocked !== undefined || lostAt !== undefined) return false
           if (reader.next < head()) {
             const slice = sliceFrom(reader.next)
             const text = textFor(reader, slice)
             reader.next = slice.to
             reader.id = Math.max(reader.id, slice.id)
-            most = Math.max(most, slice.to)
             const written = text === '' ? undefined : wire.write(text)
+            reader.blocked = written?.then(() => {
+              reader.blocked = undefined
+              pump.wake(reader.flush)
+            })
             progressed()
-            if (written !== undefined) {
-              blocked = true
-              void written.then(() => {
-                blocked = false
-                pump.wake(reader.flush)
-              })
-              return false
-            }
+            if (written !== undefined) return false
           }
           if (reader.next < head()) return true
           if (over !== undefined) done({ type: 'ended', ...over })

@@ -7,6 +7,8 @@ export interface Pump {
 
 /** How long writing may keep the event loop before other work gets its turn. */
 const SLICE_MS = 8
+/** How many readers are written to in one slice. What the end of a stream costs comes after the slice. */
+const SLICE_READERS = 32
 
 export function pump(): Pump {
   // A set keeps the order of insertion: work that is added again comes last.
@@ -15,10 +17,12 @@ export function pump(): Pump {
 
   const run = (): void => {
     const until = performance.now() + SLICE_MS
+    let left = SLICE_READERS
     for (const work of queue) {
       queue.delete(work)
       if (work()) queue.add(work)
-      if (performance.now() >= until) break
+      left -= 1
+      if (left === 0 || performance.now() >= until) break
     }
     scheduled = queue.size > 0
     if (scheduled) setImmediate(run)

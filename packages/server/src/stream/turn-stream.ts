@@ -1,19 +1,21 @@
 // Streams one turn of a session to one reader, from anywhere in it to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Event, isEvent, type Session, type SessionState } from '@oxbow/core'
+import { type Event, isEvent, type Principal, type Session, type SessionState } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
+import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
 import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
-import { endsAnswer } from './progress.ts'
+import { endsAnswer, parts } from './progress.ts'
 import type { Reading, Rights } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
 
 export interface StreamDeps {
   readonly streams: SseStreams
+  readonly streamSlots: StreamSlots
   readonly broadcasts: Broadcasts
   readonly audience: Audience
   readonly rights: Rights
@@ -55,9 +57,11 @@ export async function streamTurn(
   deps: StreamDeps,
   c: AppContext,
   run: Run,
+  principal: Principal,
   /** Called when the stream has begun: what fails in it ends the stream with RUN_ERROR. */
   locate: () => Promise<Located>,
 ): Promise<Response> {
+  c.env.outgoing.once('close', deps.streamSlots.take(principal))
   const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
   let turnId = run.runId
   const report = (error: unknown): string => deps.report(error, { turnId })
@@ -154,7 +158,7 @@ async function follow(reader: Following, after: number): Promise<boolean> {
       if (outcome.type === 'left' && !withdrawn.aborted) return false
     }
     await catchUp(turn, encoder, standing)
-    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, standing.seq, signal, name)
+    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, standing, signal, name)
     if (joinsAt === undefined) break
     standing = { id: joinsAt, seq: joinsAt, progress: new Map() }
     broadcast = deps.broadcasts.find(name)!
@@ -185,15 +189,19 @@ async function catchUp(
 /** For a reader that cannot keep up with others. Resolves with the event after which it can join them. */
 async function followAlone(
   { deps, turn, encoder, sse }: Following,
-  after: number,
+  { seq: after, progress }: Standing,
   signal: AbortSignal,
   name: string,
 ): Promise<number | undefined> {
+  const inParts = parts(progress)
   for await (const item of turn.session.follow({ after, signal })) {
-    const text = encoder.encode(item)
-    const written = sse.write(text + (await ifPaused(deps, turn, encoder, item)))
-    if (encoder.ended) return undefined
-    if (written !== undefined) await written
+    for (const part of inParts(item)) {
+      const text = encoder.encode(part)
+      const written = sse.write(text + (await ifPaused(deps, turn, encoder, part)))
+      if (encoder.ended) return undefined
+      if (written !== undefined) await written
+      if (signal.aborted) return undefined
+    }
     const joins = isEvent(item) && endsAnswer(item) && deps.broadcasts.find(name)?.holds(item.seq) === true
     if (joins) return item.seq
   }

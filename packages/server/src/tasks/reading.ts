@@ -1,6 +1,7 @@
 // One reader of one task: frames from where it left off to the end, over whatever carries them.
 import { type Event, isEnd, isEvent } from '@oxbow/core'
 import type { Broadcasts, Encoding, Piece, Wire } from '../stream/broadcast.ts'
+import { parts } from '../stream/progress.ts'
 import { type Moment, type Moments, moments } from './moments.ts'
 import type { Place } from './place.ts'
 import { afterBlocks, atEvent, isWithinAnswer, positionOf } from './positions.ts'
@@ -105,17 +106,20 @@ async function readAlone(
 ): Promise<ReadAlone> {
   const fold = moments(turnId, after)
   let last = after
-  for await (const item of session.follow({ after: startedAfter, signal: AbortSignal.any([wire.signal, signal]) })) {
-    let text = ''
-    for (const moment of fold.take(item))
-      for (const frame of encode(moment, fold))
-        if (frame.id > after || untold(moment)) {
-          text += format(frame)
-          last = Math.max(last, frame.id)
-        }
-    if (text !== '') {
-      const written = wire.write(text)
+  const inParts = parts()
+  const left = AbortSignal.any([wire.signal, signal])
+  for await (const item of session.follow({ after: startedAfter, signal: left })) {
+    for (const part of inParts(item)) {
+      let text = ''
+      for (const moment of fold.take(part))
+        for (const frame of encode(moment, fold))
+          if (frame.id > after || untold(moment)) {
+            text += format(frame)
+            last = Math.max(last, frame.id)
+          }
+      const written = text === '' ? undefined : wire.write(text)
       if (written !== undefined) await written
+      if (left.aborted) return { ended: false, after: last }
     }
     if (fold.ended) return { ended: true, after: last }
     if (isEvent(item) && item.seq > positionOf(after).seq && fold.isBetweenAnswers && canJoin(item.seq))

@@ -73,6 +73,7 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
         const after = lastEventId(c, query.after) ?? 0
         const caller = callerOf(c, query)
         const place = await existingTask(engine, caller.owner, taskId)
+        upgrade.socket.once('close', deps.streamSlots.take(caller.principal))
         c.env.outgoing.detachSocket(upgrade.socket as never)
         server.handleUpgrade(c.env.incoming, upgrade.socket, upgrade.head, (socket) => {
           void serve(socket, caller, async (wire, signal) => {

@@ -6,6 +6,7 @@ import { withdrawnBody } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, userQuery } from '../http/schemas.ts'
 import { streamHeaders } from '../http/security.ts'
+import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import { type Caller, callerOf } from '../principal.ts'
 import type { Broadcasts } from '../stream/broadcast.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
@@ -16,6 +17,7 @@ import { existingTask, type Place, taskId } from './place.ts'
 import { eventStream, type Reading, readTask } from './reading.ts'
 
 export interface TaskStreams {
+  readonly streamSlots: StreamSlots
   readonly broadcasts: Broadcasts
   readonly streams: SseStreams
   readonly rights: Rights
@@ -54,13 +56,14 @@ export function taskStreamRoute(engine: Engine, deps: TaskStreams): Route {
 }
 
 export async function streamTask(
-  { streams, broadcasts, rights, limitMs, report }: TaskStreams,
+  { streams, streamSlots, broadcasts, rights, limitMs, report }: TaskStreams,
   c: AppContext,
   caller: Caller,
   place: Place,
   what: Pick<Reading, 'after' | 'encode' | 'form'>,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
+  c.env.outgoing.once('close', streamSlots.take(caller.principal))
   const sse = streams.open(c.env.outgoing, streamHeaders(c))
   const reading = rights.watch(caller)
   const time = new AbortController()
