@@ -8,6 +8,14 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 /** A schema library's object (zod, valibot, arktype …) that can also tell its JSON Schema, or JSON Schema itself. */
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema
 
+/** What a caller writes: before the defaults and conversions of a schema. */
+export type SchemaInput<S> =
+  S extends StandardSchemaV1<infer Input, unknown>
+    ? Input extends object
+      ? Input
+      : Record<string, unknown>
+    : Record<string, unknown>
+
 export type SchemaOutput<S> = S extends StandardSchemaV1<unknown, infer Output> ? Output : Record<string, unknown>
 
 export const isStandardSchema = (schema: Schema): schema is StandardSchemaV1 => '~standard' in schema

@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import type { CallOutcome } from '../agents/middleware.ts'
 import { isSamePerson, mayDecide } from '../authority.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { ApprovalState, CallState } from '../journal/state.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
@@ -192,7 +193,7 @@ async function suggestionsFor(
   const suggested: string[] = []
   for (const it of (await tool.suggest?.(given)) ?? []) {
     const rule = asRule(tool, it)
-    if (await matchesCall(rule, 'allow', tool, given)) suggested.push(rule.text)
+    if ((await matchesCall(rule, 'allow', tool, given, { mode: policy.mode })) === true) suggested.push(rule.text)
   }
   return { suggestions: suggested, ...(suggested.length > 0 && scopes) }
 }
@@ -214,7 +215,7 @@ const denial = (decided: Decided, text: string, reason: string): CallPermission 
   before: [decided],
 })
 
-export const refusal = (code: string, message: string): CallOutcome => ({
+export const refusal = (code: ErrorCode, message: string): CallOutcome => ({
   status: 'error',
   content: [{ type: 'text', text: message }],
   error: { code, message },

@@ -69,7 +69,7 @@ export async function think(run: TurnRun): Promise<void> {
   }
   // Tried again after a failed append that was stored all the same.
   const event = finished(run, step, reply, error, { timing, ...(attempts.length > 0 && { attempts }) })
-  await run.write((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
+  run.writeAhead((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
 }
 
 /** How long a model may take to notice that it was aborted. */
@@ -82,7 +82,7 @@ async function generate(
   request: ModelRequest,
   listeners: Pick<ModelCallOptions, 'onDelta' | 'onFailedAttempt'>,
 ): Promise<ModelReply> {
-  const { model } = run.agent
+  const { model } = run
   const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
   let timer: NodeJS.Timeout | undefined
   let leave = (): void => {}
@@ -111,18 +111,26 @@ async function generate(
 
 export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
   const context = { ...turn, step }
-  const prompt = await agent.prompt({ ...context, slots: log.state.slots })
+  const prompt = await agent.prompt({ ...context, slots: log.ahead.slots })
   return agent.hooks.systemPrompt(prompt, context)
+}
+
+/** A forced call is forced once: the model answers with its result. */
+function choiceFor({ step, options }: TurnState): ModelRequest['toolChoice'] {
+  const { toolChoice } = options
+  return step === 1 || toolChoice === 'none' ? toolChoice : undefined
 }
 
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run
   const usable = turn.toolsOffered ? agent.specs.filter((it) => failuresOf(turn, it.name) < MAX_FAILURES) : []
   const { output } = turn.options
+  const toolChoice = usable.length > 0 ? choiceFor(turn) : undefined
   return {
     system,
-    messages: log.state.messages,
+    messages: log.ahead.messages,
     tools: usable,
+    ...(toolChoice !== undefined && { toolChoice }),
     ...agent.sampling,
     ...(output !== undefined && { output }),
   }
@@ -143,7 +151,7 @@ function finished(
     // Half a call never runs, and a provider would refuse it in the history.
     blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),
     ...(error !== undefined && { partial: true }),
-    model: clippedName(reply?.source ?? run.agent.model.id),
+    model: clippedName(reply?.source ?? run.model.id),
   }
   return {
     type: 'model.finished',
@@ -152,7 +160,7 @@ function finished(
     message,
     finishReason: error === undefined ? reply!.finishReason : cancelled ? 'cancelled' : 'error',
     usage: soundUsage(reply?.usage),
-    model: clippedName(reply?.model ?? run.agent.model.id),
+    model: clippedName(reply?.model ?? run.model.id),
     ...facts,
     ...(error instanceof OxbowError && !cancelled && { error: failureOf(error, run) }),
   }
