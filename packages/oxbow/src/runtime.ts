@@ -42,7 +42,10 @@ const numeral = (text: string): number | string =>
   text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 
 /** Who only looks must not make an empty store where the path was mistyped. */
-export const hasStore = ({ store }: Config): boolean => store.path === ':memory:' || existsSync(store.path)
+export const hasStore = ({ store }: Config): boolean =>
+  store.path === ':memory:' ||
+  // A mark without its database means that the database was lost, which opening it reports.
+  ['', '-mark'].some((end) => existsSync(store.path + end))
 
 export const noStore = ({ store }: Config): OxbowError =>
   new OxbowError(
@@ -73,6 +76,7 @@ export interface Runtime {
   readonly models: Models
   readonly agent: Agent
   readonly knowledge: AgentKnowledge
+  readonly servers: Pick<McpCapability, 'health'>
   /** Nothing runs before `engine.start()`. */
   readonly engine: Engine
   close(): Promise<void>
@@ -111,7 +115,7 @@ export async function openRuntime(config: Config, listeners: Listeners, store?: 
     const { middleware = [] } = listeners
     const agent = await agentOf(config, { backend, models, knowledge, servers, middleware })
     const engine = createEngine({ backend, agents: [agent], ...listeners.engine })
-    return { backend, models, agent, knowledge, engine, close }
+    return { backend, models, agent, knowledge, servers, engine, close }
   } catch (error) {
     await close()
     throw error

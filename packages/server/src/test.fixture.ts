@@ -1,7 +1,15 @@
 // One service on a free port, an engine on a back end, and a scripted model over HTTP.
 
 import { memory } from '@oxbow/backends/memory'
-import { type Agent, type AgentDefinition, agent, type Backend, createEngine, type Engine } from '@oxbow/core'
+import {
+  type Agent,
+  type AgentDefinition,
+  agent,
+  type Backend,
+  createEngine,
+  type Engine,
+  type Model,
+} from '@oxbow/core'
 import { type ModelListeners, type Models, openaiChat } from '@oxbow/models'
 import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { afterEach } from 'vitest'
@@ -12,6 +20,7 @@ import {
   createLogger,
   createMetrics,
   createService,
+  type Dependency,
   engineErrors,
   type Identity,
   identityProblems,
@@ -38,11 +47,12 @@ export interface Rig {
 export interface RigOptions {
   readonly replies?: Script<ScriptedRequest>
   readonly agent?: Partial<AgentDefinition>
-  readonly agents?: (model: AgentDefinition['model']) => readonly Agent[]
+  readonly agents?: (model: Model) => readonly Agent[]
   readonly backend?: Backend
   readonly overrides?: Record<string, unknown>
   readonly environment?: Record<string, string>
   readonly agentProtocol?: AgentProtocolHost
+  readonly dependencies?: () => readonly Dependency[]
   readonly model?: ScriptedModel
   /** Instead of a driver alone. */
   readonly models?: (url: string, listeners: ModelListeners) => Models
@@ -75,8 +85,17 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     onError: engineErrors(log),
     currentPrincipal: identity.refresh,
   })
-  const { agentProtocol = {} } = options
-  const service = createService({ engine, config, log, metrics, identity, agentProtocol, ...(models && { models }) })
+  const { agentProtocol = {}, dependencies = () => [] } = options
+  const service = createService({
+    engine,
+    config,
+    log,
+    metrics,
+    identity,
+    agentProtocol,
+    dependencies,
+    ...(models && { models }),
+  })
   const { url } = await service.listen()
   return {
     url,

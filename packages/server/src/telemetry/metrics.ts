@@ -14,13 +14,14 @@ import {
 } from '@oxbow/core'
 import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
-import type { ObservedRequest } from '../http/request-log.ts'
-import { type Route, route } from '../http/route.ts'
+import type { Dependency } from '../health.ts'
+import type { ObservedRequest, RouteInfo } from '../http/route-info.ts'
 
 interface MetricsSource {
   readonly engine: Engine
   readonly openStreams: () => number
   readonly models?: Pick<Models, 'list'> | undefined
+  readonly dependencies?: () => readonly Dependency[]
 }
 
 export interface Metrics {
@@ -30,7 +31,7 @@ export interface Metrics {
   streamRepaired(): void
   /** A request to a model failed, and another was made. */
   failedAttempt(model: string, code: string): void
-  readonly route: Route
+  readonly route: RouteInfo & { handle(): Promise<Response> }
   /** Told by the service what else there is to count. */
   attach(source: MetricsSource): void
   /** The service is ready. */
@@ -120,17 +121,17 @@ export function createMetrics(): Metrics {
       record(({ http }) => http.observe({ method, route, status }, seconds)),
     streamRepaired: () => record(({ repairs }) => repairs.inc()),
     failedAttempt: (model, code) => record(({ failedAttempts }) => failedAttempts.inc({ model, code })),
-    route: route({
+    route: {
       method: 'get',
       path: '/metrics',
       id: 'metrics',
       summary: 'Figures in the text format of Prometheus.',
       answers: { 200: { description: 'The figures.', contentType: 'text/plain' } },
-      async handle(_request, c) {
+      async handle() {
         const { registry } = await load()
-        return c.body(await registry.metrics(), 200, { 'content-type': registry.contentType })
+        return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } })
       },
-    }),
+    },
     attach(to) {
       source = to
     },
@@ -272,6 +273,16 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
       for (const { name, model, health } of models())
         for (const state of BREAKER_STATES)
           if (health !== undefined) this.set({ name, model, state }, health.breaker === state ? 1 : 0)
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_dependency_up',
+    help: '1 for something outside this process that is there, such as an MCP server; 0 for what is missing.',
+    labelNames: ['name', 'required'],
+    registers,
+    collect() {
+      for (const { name, required, ok } of source()?.dependencies?.() ?? [])
+        this.set({ name, required: String(required) }, ok ? 1 : 0)
     },
   })
   new prom.Gauge({
