@@ -39,10 +39,13 @@ export function chatStreamRoute(
       const release = slots.take(principal, session.key, turnId)
       let works = turnId
       const run = { threadId, runId, known: new Set(results.keys()) }
-      const answer = await streamTurn(deps, c, run, async () => {
+      const answer = await streamTurn(deps, c, run, principal, async () => {
         const { begin, ...planned } = early ?? (await plan())
         works = planned.turnId
         return { caller: { owner, principal }, session, ...planned, position: await begin(after) }
+      }).catch((error: unknown) => {
+        release?.()
+        throw error
       })
       // The turn may go on without its reader.
       if (release !== undefined) void session.wait(works).then(release, release)

@@ -37,7 +37,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
       const { turnId, startedSeq } = found
       const startedAfter = startedSeq - 1
       const session = sessionOf(engine, sessionId, owner)
-      return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, async () => ({
+      return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, caller.principal, async () => ({
         caller,
         session,
         turnId,
