@@ -35,7 +35,7 @@ describe('a result', () => {
     ['bytes', { file: new Uint8Array(3) }, 'result.file holds bytes'],
     ['a cycle', circular, 'contains itself'],
     ['more than 16 MB', 'x'.repeat(16 * 1024 * 1024 + 1), 'longer than 16777216 characters'],
-    ['many values', new Array(17 * 1024 * 1024).fill(1), 'longer than 16777216 characters'],
+    ['many values', Array.from({ length: 17 * 1024 * 1024 }, () => 1), 'longer than 16777216 characters'],
   ])('with %s is an error that names the place', (_, value, message) => {
     expect(() => toBlocks(value)).toThrow(message)
   })
