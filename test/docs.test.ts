@@ -37,7 +37,7 @@ function samplesOf(page: string): Sample[] {
 const pages = [
   'README.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((it) => it.endsWith('.md') && !it.startsWith('decisions/') && !it.includes('node_modules'))
+    .filter((it) => it.endsWith('.md') && !/^(decisions|reference\/api)\/|^reference\/http-api\.md$/.test(it))
     .map((it) => `docs/${it}`),
 ]
 const samples = pages.flatMap(samplesOf)
