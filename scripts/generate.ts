@@ -1,15 +1,18 @@
 // Writes what is derived from the definitions of events and settings; with `--check` fails when a file is not what would be written.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { CODES } from '@oxbow/core'
 import { eventJsonSchema } from '@oxbow/core/schema'
 import { describeConfig, describeMcp, describeModels } from '@oxbow/server'
 import { configurationPage } from './configuration-page.ts'
+import { errorsPage } from './errors-page.ts'
 import { eventsPage } from './events-page.ts'
 
 const schema = eventJsonSchema()
 const files = {
   'docs/reference/schema/events.json': `${JSON.stringify(schema, null, 2)}\n`,
   'docs/reference/events.md': eventsPage(schema),
+  'docs/reference/errors.md': errorsPage(CODES),
   'docs/reference/configuration.md': configurationPage(describeConfig(), describeModels(), describeMcp()),
 }
 

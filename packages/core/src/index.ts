@@ -34,7 +34,7 @@ export { type JsonSchema, type Schema, validatorFor } from './checks/json-schema
 export { nearest } from './checks/nearest.ts'
 export { matchesWildcard } from './checks/wildcard.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
-export { type ModelErrorCode, OxbowError } from './errors.ts'
+export { CODES, type ErrorCode, errorFrom, isErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
 export { shownText, textOf } from './events/blocks.ts'
 export { estimateMessageTokens, estimateTokens } from './events/estimate.ts'
 export type * from './events/types.ts'

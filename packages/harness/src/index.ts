@@ -1,7 +1,7 @@
 export * from './compaction/index.ts'
 export { type KnowledgeOptions, knowledge, type Searchable } from './knowledge/knowledge.ts'
 export type { McpAuth, McpTokenStore } from './mcp/auth/oauth.ts'
-export { type McpCapability, mcp } from './mcp/mcp.ts'
+export { type McpCapability, type McpHealth, mcp } from './mcp/mcp.ts'
 export type {
   McpAnswer,
   McpHttpServer,

@@ -73,6 +73,7 @@ export interface Runtime {
   readonly models: Models
   readonly agent: Agent
   readonly knowledge: AgentKnowledge
+  readonly servers: Pick<McpCapability, 'health'>
   /** Nothing runs before `engine.start()`. */
   readonly engine: Engine
   close(): Promise<void>
@@ -111,7 +112,7 @@ export async function openRuntime(config: Config, listeners: Listeners, store?: 
     const { middleware = [] } = listeners
     const agent = await agentOf(config, { backend, models, knowledge, servers, middleware })
     const engine = createEngine({ backend, agents: [agent], ...listeners.engine })
-    return { backend, models, agent, knowledge, engine, close }
+    return { backend, models, agent, knowledge, servers, engine, close }
   } catch (error) {
     await close()
     throw error

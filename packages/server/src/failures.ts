@@ -1,5 +1,5 @@
 // What an end user is told when something failed. The full error is in the log, under the reference.
-import { OxbowError } from '@oxbow/core'
+import { type ErrorCode, isErrorCode, OxbowError } from '@oxbow/core'
 
 export type RunErrorCode = 'TIMEOUT_ERROR' | 'INTERRUPTED_ERROR' | 'INVALID_INPUT_ERROR' | 'INTERNAL_ERROR'
 
@@ -11,124 +11,222 @@ export interface Failure {
   readonly reference: string | undefined
 }
 
-interface Told {
-  readonly runError: RunErrorCode
-  readonly status: number
-  readonly message: string
-}
+/** Where the message for the caller comes from: the table, or the error itself, which was written for the caller. */
+type Answer = readonly [RunErrorCode, status: number, message: string] | { readonly refused: number }
 
-const timeout: Told = {
-  runError: 'TIMEOUT_ERROR',
-  status: 504,
-  message: 'The answer took too long and was stopped. Try again.',
-}
-const busy: Told = {
-  runError: 'INTERNAL_ERROR',
-  status: 503,
-  message: 'The language model is busy. Try again in a moment.',
-}
-const modelFailed: Told = {
-  runError: 'INTERNAL_ERROR',
-  status: 502,
-  message: 'The language model could not answer. Try again later.',
-}
-const tooLong: Told = {
-  runError: 'INVALID_INPUT_ERROR',
-  status: 422,
-  message: 'The conversation has become too long for the language model. Start a new one.',
-}
-const unavailable: Told = {
-  runError: 'INTERNAL_ERROR',
-  status: 503,
-  message: 'The conversation cannot be read or written at the moment. Try again later.',
-}
-const damaged: Told = {
-  runError: 'INTERNAL_ERROR',
-  status: 503,
-  message: 'The stored conversation is damaged, and trying again will not help. Tell whoever runs this service.',
-}
-const internal: Told = {
-  runError: 'INTERNAL_ERROR',
-  status: 500,
-  message: 'Something went wrong while answering.',
-}
+const TIMEOUT: Answer = ['TIMEOUT_ERROR', 504, 'The answer took too long and was stopped. Try again.']
+const BUSY: Answer = ['INTERNAL_ERROR', 503, 'The language model is busy. Try again in a moment.']
+const MODEL_FAILED: Answer = ['INTERNAL_ERROR', 502, 'The language model could not answer. Try again later.']
+const TOO_LONG: Answer = [
+  'INVALID_INPUT_ERROR',
+  422,
+  'The conversation has become too long for the language model. Start a new one.',
+]
+const UNAVAILABLE: Answer = [
+  'INTERNAL_ERROR',
+  503,
+  'The conversation cannot be read or written at the moment. Try again later.',
+]
+/** Mistakes of the program that embeds Oxbow, and failures below a call that the model is shown. No caller can mend them. */
+const INTERNAL: readonly [RunErrorCode, number, string] = [
+  'INTERNAL_ERROR',
+  500,
+  'Something went wrong while answering.',
+]
+/** Of the command line, or before the service listens. */
+const NO_REQUEST = INTERNAL
 
 /** To whoever reads a stream and has lost the right to. */
 export const WITHDRAWN =
   'You may not read this any more. Sign in again; what is stored can be read from where the stream ended.'
 
-const byCode: Readonly<Record<string, Told>> = {
-  total_timeout: timeout,
-  idle_timeout: timeout,
-  first_byte_timeout: timeout,
-  rate_limited: busy,
-  overloaded: busy,
-  auth: modelFailed,
-  invalid_request: modelFailed,
-  stream_cut: modelFailed,
-  provider_error: modelFailed,
-  empty_reply: modelFailed,
-  output_invalid: modelFailed,
-  journal_corrupt: damaged,
-  context_overflow: tooLong,
-  context_full: tooLong,
-  cancelled: {
-    runError: 'INTERRUPTED_ERROR',
-    status: 409,
-    message: 'The turn was stopped before it was complete. What had been said is kept.',
-  },
-  shutting_down: {
-    runError: 'INTERRUPTED_ERROR',
-    status: 503,
-    message:
-      'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
-  },
-  access_withdrawn: {
-    runError: 'INTERRUPTED_ERROR',
-    status: 401,
-    message: WITHDRAWN,
-  },
-  paused: {
-    runError: 'INTERRUPTED_ERROR',
-    status: 409,
-    message:
-      'The turn was paused by hand. It goes on when it is released (POST /api/sessions/{sessionId}/release); the same request takes it up again.',
-  },
-  recovery_limit: {
-    runError: 'INTERNAL_ERROR',
-    status: 503,
-    message:
-      'The turn was set aside after it had been broken off too often. It goes on when it is released: ' +
+/** What callers are shown for each code. The compiler asks for a row when a code is added. */
+const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
+  // Definitions
+  agent_invalid: INTERNAL,
+  agent_file_invalid: INTERNAL,
+  approval_invalid: INTERNAL,
+  compaction_invalid: INTERNAL,
+  config_invalid: INTERNAL,
+  engine_invalid: INTERNAL,
+  mcp_invalid: INTERNAL,
+  middleware_invalid: INTERNAL,
+  model_config: INTERNAL,
+  row_columns_invalid: INTERNAL,
+  schema_invalid: INTERNAL,
+  schema_unsupported: INTERNAL,
+  slot_invalid: INTERNAL,
+  slot_taken: INTERNAL,
+  sub_agents_invalid: INTERNAL,
+  tool_invalid: INTERNAL,
+
+  // Calls of a session or an engine
+  child_session: { refused: 409 },
+  empty_input: { refused: 400 },
+  invalid_id: { refused: 400 },
+  invalid_option: { refused: 400 },
+  no_compaction: { refused: 409 },
+  not_parked: { refused: 409 },
+  session_busy: { refused: 409 },
+  shutting_down: [
+    'INTERRUPTED_ERROR',
+    503,
+    'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
+  ],
+  turn_conflict: { refused: 409 },
+  unknown_agent: INTERNAL,
+  unknown_session: { refused: 404 },
+  unknown_turn: { refused: 404 },
+
+  // Approvals, rules and results of external calls
+  approval_expired: { refused: 409 },
+  approval_forbidden: { refused: 403 },
+  approval_resolved: { refused: 409 },
+  arguments_denied: { refused: 403 },
+  arguments_invalid: { refused: 400 },
+  call_resolved: { refused: 409 },
+  decision_invalid: { refused: 400 },
+  result_forbidden: { refused: 403 },
+  resume_invalid: { refused: 400 },
+  rule_invalid: { refused: 400 },
+  unknown_approval: { refused: 404 },
+  unknown_call: { refused: 404 },
+  unknown_rule: { refused: 404 },
+
+  // Why a turn failed
+  budget_exceeded: ['INTERRUPTED_ERROR', 409, 'The turn was stopped, because it has used up its budget.'],
+  context_full: TOO_LONG,
+  empty_reply: MODEL_FAILED,
+  internal_error: INTERNAL,
+  output_invalid: MODEL_FAILED,
+  principal_revoked: [
+    'INTERRUPTED_ERROR',
+    403,
+    'The turn was stopped, because its user may no longer act. Sign in again.',
+  ],
+  recovery_limit: [
+    'INTERNAL_ERROR',
+    503,
+    'The turn was set aside after it had been broken off too often. It goes on when it is released: ' +
       'POST /api/sessions/{sessionId}/release, or "oxbow sessions release".',
-  },
+  ],
+  state_timeout: TIMEOUT,
+
+  // Why the signal of a tool fired
+  claim_lost: INTERNAL,
+  failure: INTERNAL,
+  interrupt: INTERNAL,
+  shutdown: INTERNAL,
+
+  // Why a tool call did not succeed
+  answer_cut: INTERNAL,
+  denied: INTERNAL,
+  invalid_arguments: INTERNAL,
+  outcome_unknown: INTERNAL,
+  timed_out: INTERNAL,
+  tool_error: INTERNAL,
+  tool_given_up: INTERNAL,
+  tools_not_offered: INTERNAL,
+  unknown_tool: INTERNAL,
+
+  // Row filters
+  row_condition_invalid: INTERNAL,
+  row_scope_invalid: INTERNAL,
+  row_scope_unresolved: INTERNAL,
+
+  // Models
+  auth: MODEL_FAILED,
+  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. What had been said is kept.'],
+  context_overflow: TOO_LONG,
+  first_byte_timeout: TIMEOUT,
+  idle_timeout: TIMEOUT,
+  invalid_request: MODEL_FAILED,
+  overloaded: BUSY,
+  provider_error: MODEL_FAILED,
+  rate_limited: BUSY,
+  stream_cut: MODEL_FAILED,
+  total_timeout: TIMEOUT,
+
+  // Storage
+  backend_closed: UNAVAILABLE,
+  invalid_append: INTERNAL,
+  invalid_key: INTERNAL,
+  journal_corrupt: [
+    'INTERNAL_ERROR',
+    503,
+    'The stored conversation is damaged, and trying again will not help. Tell whoever runs this service.',
+  ],
+  journal_newer: UNAVAILABLE,
+  storage_busy: UNAVAILABLE,
+  storage_displaced: UNAVAILABLE,
+  storage_error: UNAVAILABLE,
+  storage_foreign: UNAVAILABLE,
+  storage_full: UNAVAILABLE,
+  storage_newer: UNAVAILABLE,
+  storage_readonly: UNAVAILABLE,
+
+  // Agents below an agent
+  child_cancelled: INTERNAL,
+  child_cut: INTERNAL,
+  child_depth: INTERNAL,
+  child_empty: INTERNAL,
+  child_failed: INTERNAL,
+  child_limit: INTERNAL,
+  child_max_steps: INTERNAL,
+  child_refused: INTERNAL,
+  unknown_child: INTERNAL,
+
+  // Agents of other services
+  remote_cancelled: INTERNAL,
+  remote_depth: INTERNAL,
+  remote_empty: INTERNAL,
+  remote_failed: INTERNAL,
+  remote_lost: INTERNAL,
+  remote_no_stream: INTERNAL,
+  remote_refused: INTERNAL,
+  remote_unreachable: INTERNAL,
+
+  // MCP
+  mcp_closed: INTERNAL,
+  mcp_forbidden_address: INTERNAL,
+  mcp_no_answer: INTERNAL,
+  mcp_refused: INTERNAL,
+  mcp_stdio_refused: INTERNAL,
+  mcp_too_long: INTERNAL,
+  mcp_tool_error: INTERNAL,
+  mcp_tool_gone: INTERNAL,
+  mcp_unauthorized: INTERNAL,
+  mcp_unreachable: INTERNAL,
+
+  // The service and the command line
+  access_withdrawn: ['INTERRUPTED_ERROR', 401, WITHDRAWN],
+  cannot_listen: NO_REQUEST,
+  identity_missing: NO_REQUEST,
+  identity_unavailable: [
+    'INTERNAL_ERROR',
+    503,
+    'It cannot be checked at the moment who may do this. Try again in a moment.',
+  ],
+  invalid_data_scope: NO_REQUEST,
+  invalid_expiry: NO_REQUEST,
+  labels_invalid: NO_REQUEST,
+  no_index: NO_REQUEST,
+  no_store: NO_REQUEST,
+  options_invalid: NO_REQUEST,
+  paused: [
+    'INTERRUPTED_ERROR',
+    409,
+    'The turn was paused by hand. It goes on when it is released (POST /api/sessions/{sessionId}/release); the same request takes it up again.',
+  ],
 }
 
-/** Refusals of core that are the caller's doing; their messages are written for the caller. */
-const refusals: Readonly<Record<string, number>> = {
-  invalid_id: 400,
-  empty_input: 400,
-  session_busy: 409,
-  turn_conflict: 409,
-  child_session: 409,
-  rule_invalid: 400,
-  decision_invalid: 400,
-  arguments_invalid: 400,
-  arguments_denied: 403,
-  resume_invalid: 400,
-  approval_forbidden: 403,
-  result_forbidden: 403,
-  unknown_call: 404,
-  unknown_approval: 404,
-  call_resolved: 409,
-  not_parked: 409,
-  approval_resolved: 409,
-  approval_expired: 409,
-}
-
-/** By the code that a turn or an error carries. */
+/** By the code that a turn or an error carries; of a code that this version does not know, that of an internal error. */
 export function failureOf(code: string, reference?: string): Failure {
-  const told = byCode[code] ?? (/^(storage|journal)_/.test(code) ? unavailable : internal)
-  return { ...told, code: byCode[code] === undefined && told === internal ? 'internal_error' : code, reference }
+  const answer = isErrorCode(code) ? ANSWERS[code] : undefined
+  // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.
+  const shown = answer === undefined || 'refused' in answer ? INTERNAL : answer
+  const [runError, status, message] = shown
+  return { runError, status, code: shown === INTERNAL ? 'internal_error' : code, message, reference }
 }
 
 /** Why the service itself stops a turn. */
@@ -148,13 +246,14 @@ export const failureOfStop = (reason: string): Failure =>
 /** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
 export function failureOfError(error: unknown, log: (error: unknown) => string): Failure {
   if (!(error instanceof OxbowError)) return failureOf('internal_error', log(error))
-  const status = refusals[error.code]
-  if (status !== undefined)
-    return { runError: 'INVALID_INPUT_ERROR', status, code: error.code, message: error.message, reference: undefined }
-  if (error.code === 'shutting_down') return failureOf(error.code)
+  const { code, message } = error
+  const answer = ANSWERS[code]
+  if ('refused' in answer)
+    return { runError: 'INVALID_INPUT_ERROR', status: answer.refused, code, message, reference: undefined }
+  if (code === 'shutting_down') return failureOf(code)
   // Most failures of a turn have been logged where they happened.
   const known = error.details?.reference
-  return failureOf(error.code, typeof known === 'string' ? known : log(error))
+  return failureOf(code, typeof known === 'string' ? known : log(error))
 }
 
 /** With the reference, where there is one. */

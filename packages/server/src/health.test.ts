@@ -26,6 +26,21 @@ describe('/readyz', () => {
     })
   })
 
+  test('Y12: names a dependency that is missing; an optional one does not take the service out of use', async () => {
+    const missing = { name: 'mcp:tickets', ok: false, detail: 'MCP server tickets: unreachable: connect ECONNREFUSED' }
+    for (const [required, status] of [
+      [false, 200],
+      [true, 503],
+    ] as const) {
+      const { get } = await start({ dependencies: () => [{ ...missing, required }] })
+      const answer = await get('/readyz')
+      expect(answer.status).toBe(status)
+      expect((await json(answer)).capabilities['mcp:tickets']).toEqual({ ok: false, detail: missing.detail })
+      const lines = (await (await get('/metrics')).text()).split('\n')
+      expect(lines).toContain(`oxbow_dependency_up{name="mcp:tickets",required="${required}"} 0`)
+    }
+  })
+
   test('says what is wrong with the store, and no more than that', async () => {
     const backend = memory()
     const check = () => Promise.reject(new OxbowError('storage_error', 'the disk is full'))

@@ -1,4 +1,4 @@
-// /healthz: the process answers. /readyz: it can serve, or what is in the way, by name.
+// /healthz: the process answers. /readyz: whether it can serve, and by name what is missing.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from './http/route.ts'
@@ -11,16 +11,28 @@ interface Capability {
   readonly detail: string
 }
 
+/** Something outside this process that agents need, such as an MCP server. */
+export interface Dependency extends Capability {
+  /** For example `mcp:tickets`. */
+  readonly name: string
+  /** The service is not ready without it. */
+  readonly required: boolean
+}
+
 const CHECK_MS = 2_000
 
-export function healthRoutes(engine: Engine, phase: () => Phase): Route[] {
+/**
+ * @param dependencies as they are now; one that is optional is named, and the service is ready without it
+ */
+export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: () => readonly Dependency[]): Route[] {
   const capability = z.object({ ok: z.boolean(), detail: z.string() })
   const readiness = z.object({
     status: z.enum(['ready', 'starting', 'stopping', 'degraded']),
     capabilities: z
       .object({ store: capability, model: capability, agents: capability })
+      .catchall(capability)
       .optional()
-      .describe('Not told to strangers when identity is on.'),
+      .describe('Each capability by name, MCP servers as mcp:NAME. Left out for strangers when identity is on.'),
   })
   return [
     route({
@@ -43,8 +55,13 @@ export function healthRoutes(engine: Engine, phase: () => Phase): Route[] {
         503: { description: 'It cannot: starting, stopping, or a capability is missing.', schema: readiness },
       },
       async handle(_request, c) {
-        const capabilities = { store: await store(engine), model: models(engine), agents: agents(engine) }
-        const allOk = Object.values(capabilities).every((it) => it.ok)
+        const own = { store: await store(engine), model: models(engine), agents: agents(engine) }
+        const others = dependencies()
+        const allOk = Object.values(own).every((it) => it.ok) && others.every(({ ok, required }) => ok || !required)
+        const capabilities = {
+          ...own,
+          ...Object.fromEntries(others.map(({ name, ok, detail }) => [name, { ok, detail }])),
+        }
         const now = phase()
         const status = now === 'ready' && !allOk ? 'degraded' : now
         return c.json({ status, ...(!isStranger(c) && { capabilities }) }, status === 'ready' ? 200 : 503)

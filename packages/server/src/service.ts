@@ -17,7 +17,7 @@ import { auditRoute } from './audit/route.ts'
 import { chatRoute } from './chat/chat.ts'
 import type { Config } from './config/config.ts'
 import { failureOf, failureOfError } from './failures.ts'
-import { healthRoutes, type Phase } from './health.ts'
+import { type Dependency, healthRoutes, type Phase } from './health.ts'
 import { cors } from './http/cors.ts'
 import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
 import { requestLog } from './http/request-log.ts'
@@ -53,6 +53,8 @@ export interface ServiceOptions {
   readonly metrics?: Metrics
   /** Where the agents' models come from; their health is shown. */
   readonly models?: Pick<Models, 'list'>
+  /** What agents need outside this process, as it is now: named by /readyz, counted by /metrics. */
+  readonly dependencies?: () => readonly Dependency[]
   /** From `createIdentity`; must be given, and of the configured mode, unless that is `none`. */
   readonly identity?: Identity
   /** Who runs the tasks of the Agent Protocol, and with which attributes. */
@@ -95,6 +97,7 @@ function cannotListen({ host, port }: Config['server'], error: NodeJS.ErrnoExcep
 /** @throws OxbowError `identity_missing` */
 export function createService(options: ServiceOptions): Service {
   const { engine, config, log, metrics = createMetrics(), identity = openIdentity() } = options
+  const { dependencies = () => [] } = options
   const { server: settings } = config
   if (identity.mode !== config.identity.mode)
     throw new OxbowError(
@@ -111,7 +114,7 @@ export function createService(options: ServiceOptions): Service {
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
   const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
   const deps = { streams, audience: watchers, rights, onRepair: metrics.streamRepaired, schemaOf, report }
-  metrics.attach({ engine, openStreams: () => streams.count, models: options.models })
+  metrics.attach({ engine, openStreams: () => streams.count, models: options.models, dependencies })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns, () => engine.runningTurns)
   const watching = { streams, rights, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
@@ -148,7 +151,7 @@ export function createService(options: ServiceOptions): Service {
       report,
     }),
     ...(settings.mcp ? [mcpRoute({ ...settings, limits: settings, engine, audience: watchers, slots, report })] : []),
-    ...healthRoutes(engine, () => phase),
+    ...healthRoutes(engine, () => phase, dependencies),
     { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
   routes.push(openApiRoute(routes, identity.schemes))

@@ -12,6 +12,7 @@ import {
   createLogger,
   createMetrics,
   createService,
+  type Dependency,
   engineErrors,
   type Identity,
   identityProblems,
@@ -43,6 +44,7 @@ export interface RigOptions {
   readonly overrides?: Record<string, unknown>
   readonly environment?: Record<string, string>
   readonly agentProtocol?: AgentProtocolHost
+  readonly dependencies?: () => readonly Dependency[]
   readonly model?: ScriptedModel
   /** Instead of a driver alone. */
   readonly models?: (url: string, listeners: ModelListeners) => Models
@@ -75,8 +77,17 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     onError: engineErrors(log),
     currentPrincipal: identity.refresh,
   })
-  const { agentProtocol = {} } = options
-  const service = createService({ engine, config, log, metrics, identity, agentProtocol, ...(models && { models }) })
+  const { agentProtocol = {}, dependencies = () => [] } = options
+  const service = createService({
+    engine,
+    config,
+    log,
+    metrics,
+    identity,
+    agentProtocol,
+    dependencies,
+    ...(models && { models }),
+  })
   const { url } = await service.listen()
   return {
     url,

@@ -1,5 +1,5 @@
 // What went wrong with the file, in words for the person who has to mend it.
-import { OxbowError } from '@oxbow/core'
+import { type ErrorCode, OxbowError } from '@oxbow/core'
 import type { WriteFailure } from './writer/protocol.ts'
 
 const SQLITE_BUSY = 5
@@ -34,7 +34,7 @@ export function storageError(path: string, error: unknown): OxbowError {
   if (displaced) return displacedError(path)
   // The low byte is the kind, the rest tells variants of it apart.
   const kind = errcode === undefined ? undefined : errcode & 0xff
-  const failure = (code: string, text: string, retryable: boolean) =>
+  const failure = (code: ErrorCode, text: string, retryable: boolean) =>
     new OxbowError(code, text, { retryable, details: { path, errcode, reason: message }, cause: error })
   switch (kind) {
     case SQLITE_FULL:

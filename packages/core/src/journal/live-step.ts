@@ -1,5 +1,5 @@
 // The answer that is being streamed: turns a model's fragments into deltas, and keeps them for who joins late.
-import type { Block, Delta } from '../events/types.ts'
+import type { Block, Delta, SessionItem } from '../events/types.ts'
 import type { ModelDelta } from '../model.ts'
 import type { SessionKey } from '../ports.ts'
 import { callIds } from './ids.ts'
@@ -16,8 +16,8 @@ export interface LiveStep {
   readonly turnId: string
   readonly step: number
   push(delta: ModelDelta): Delta
-  /** The step so far, each block in one fragment. */
-  soFar(): Delta[]
+  /** The step so far, each block in one fragment, without `held`: fragments that readers will get later. */
+  soFar(held?: readonly SessionItem[]): Delta[]
   /** The text and the thinking so far: what people have seen of an answer that does not come to its end. */
   blocks(): Block[]
 }
@@ -48,11 +48,13 @@ export function liveStep(key: SessionKey, turnId: string, step: number): LiveSte
       block.length += delta.text.length
       return fragment
     },
-    soFar() {
+    soFar(held = []) {
       return blocks.flatMap((block, index): Delta[] => {
         // `blocks` may have holes: a driver opens blocks in any order.
         if (block === undefined) return []
-        const text = block.parts.join('')
+        const first = held.find((it) => isDeltaOf(it, turnId, step, index))
+        if (first?.type === 'call.delta') return []
+        const text = block.parts.join('').slice(0, first?.offset)
         const fragment = fragmentOf(block, turnId, step, index, 0, text)
         if (block.type !== 'call') return text === '' ? [] : [fragment]
         const { callId, tool } = block
@@ -66,6 +68,11 @@ export function liveStep(key: SessionKey, turnId: string, step: number): LiveSte
       ),
   }
 }
+
+type BlockDelta = Extract<Delta, { block: number }>
+
+const isDeltaOf = (item: SessionItem, turnId: string, step: number, block: number): item is BlockDelta =>
+  'block' in item && item.turnId === turnId && item.step === step && item.block === block
 
 function fragmentOf(
   block: LiveBlock,

@@ -1,5 +1,7 @@
 // A session in this process: the folded state, the only way to append, and those who follow.
 
+import { setTimeout as delay } from 'node:timers/promises'
+import { OxbowError } from '../errors.ts'
 import type { Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
 import { auditOf, type SecretsOf } from './audit.ts'
@@ -17,37 +19,66 @@ export class Draft {
   readonly audit: AuditRecord[] = []
   state: SessionState
   readonly #key: SessionKey
-  readonly #at: number
+  readonly #now: () => number
   readonly #secrets: SecretsOf
 
-  constructor(state: SessionState, key: SessionKey, at: number, secrets: SecretsOf) {
+  constructor(state: SessionState, key: SessionKey, now: () => number, secrets: SecretsOf) {
     this.state = state
     this.#key = key
-    this.#at = at
+    this.#now = now
     this.#secrets = secrets
   }
 
   add(...bodies: readonly EventBody[]): void {
+    const at = this.#now()
     for (const body of bodies) {
-      const event: Event = { ...body, seq: this.state.seq + 1, at: this.#at }
+      const event: Event = { ...body, seq: this.state.seq + 1, at }
       this.events.push(event)
       this.state = evolve(this.state, event)
       const record = auditOf(this.#key, this.state, event, this.#secrets)
       if (record !== undefined) this.audit.push(record)
     }
   }
+
+  /** Runs `build`. If it throws, nothing that it added remains. */
+  apply<T>(build: Build<T>): T {
+    const { state } = this
+    const [events, audit] = [this.events.length, this.audit.length]
+    try {
+      return build(this)
+    } catch (error) {
+      this.state = state
+      this.events.length = events
+      this.audit.length = audit
+      throw error
+    }
+  }
 }
 
 /**
- * Writes into the draft what follows from its state; runs again on a newer state when somebody else was quicker. Adding
- * nothing is allowed. Throwing refuses this one write.
+ * Adds to the draft what follows from its state. Runs again on a newer state when another writer was first, so it must be
+ * a function of the draft. It may add nothing. Throwing refuses this one write.
  */
 export type Build<T> = (draft: Draft) => T
 
-interface Waiting {
+/** How long a writer that cannot simply fail keeps trying while the store is locked or full. */
+const STORE_PATIENCE_MS = 30_000
+
+/** A write that is folded into `ahead` and not yet stored. */
+interface Pending {
   readonly build: Build<unknown>
-  readonly resolve: (value: never) => void
+  /** What `build` returned for the state on which it ran last. */
+  value: unknown
+  /** Whether to try again after a storage error that may pass. */
+  readonly patient: () => boolean
+  readonly resolve: () => void
   readonly reject: (error: unknown) => void
+}
+
+/** A fragment that waits until the events before it are stored: readers see both in order. */
+interface HeldFragment {
+  readonly after: number
+  readonly item: SessionItem
 }
 
 const SNAPSHOT_EVERY = 512
@@ -56,11 +87,12 @@ const RECENT = 16
 
 export class SessionLog {
   readonly key: SessionKey
+  /** The state that is stored. Everybody but the turn's worker and writers in their `Build` reads this one. */
   state: SessionState = emptyState
   /** The answer that is being streamed by this process. */
   live: LiveStep | undefined
-  /** Told after each stored batch, before followers are. */
-  onStored: (() => void) | undefined
+  /** Called when what is stored has changed, before followers see it, and when `ahead` had to be built again. */
+  onChanged: (() => void) | undefined
   readonly #journal: Journal
   readonly #now: () => number
   readonly #faultPoint: FaultPoint | undefined
@@ -68,8 +100,14 @@ export class SessionLog {
   readonly #limitsOf: (agent: string) => StateLimits | undefined
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
-  #waiting: Waiting[] = []
+  /** What is folded and waits for the store, in the order in which it was written. */
+  #pending: Pending[] = []
+  /** What the write that is under way stores. */
+  #inFlight: Pending[] = []
+  #draft: Draft
+  #held: HeldFragment[] = []
   #flushing = false
+  #storing = false
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
   #users = 0
@@ -93,6 +131,16 @@ export class SessionLog {
     this.#faultPoint = options.faultPoint
     this.#secretsOf = options.secretsOf
     this.#limitsOf = options.limitsOf
+    this.#draft = this.#newDraft(this.state)
+  }
+
+  /** The stored state with everything that waits to be stored: what the next event will be appended to. */
+  get ahead(): SessionState {
+    return this.#draft.state
+  }
+
+  #newDraft(state: SessionState): Draft {
+    return new Draft(state, this.key, this.#now, this.#secretsOf)
   }
 
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
@@ -102,6 +150,7 @@ export class SessionLog {
       const state = parseSnapshot(snapshot.data)
       if (state?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) {
         this.state = state
+        this.#draft = this.#newDraft(state)
         this.#snapshotSeq = state.seq
       }
     }
@@ -126,62 +175,107 @@ export class SessionLog {
     }
   }
 
-  /** Appends what `build` writes and resolves with what it returned, once that is durable. */
-  append<T>(build: Build<T>): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ build, resolve, reject })
-      if (!this.#flushing) void this.#flush()
-    })
+  /** Appends what `build` adds and resolves with what it returned, once that is durable. */
+  async append<T>(build: Build<T>): Promise<T> {
+    const { pending, stored } = this.#enqueue(build, () => false)
+    await stored
+    return pending.value as T
   }
 
+  /**
+   * Folds what `build` adds into `ahead` at once and returns a promise of its durability. A storage error that may pass is
+   * tried again for 30 seconds, unless `givenUp`. Throws what `build` throws; the promise rejects with what `build` throws
+   * when it runs again because another writer was first.
+   */
+  appendAhead(build: Build<unknown>, givenUp: () => boolean): Promise<void> {
+    const until = performance.now() + STORE_PATIENCE_MS
+    return this.#enqueue(build, () => !givenUp() && performance.now() < until).stored
+  }
+
+  #enqueue(build: Build<unknown>, patient: () => boolean): { pending: Pending; stored: Promise<void> } {
+    const value = this.#draft.apply(build)
+    const { promise: stored, resolve, reject } = Promise.withResolvers<void>()
+    const pending: Pending = { build, value, patient, resolve, reject }
+    this.#pending.push(pending)
+    if (!this.#flushing) void this.#flush()
+    return { pending, stored }
+  }
+
+  /** One write at a time; what is folded meanwhile makes the next one. */
   async #flush(): Promise<void> {
     this.#flushing = true
-    try {
-      while (this.#waiting.length > 0) {
-        const batch = this.#waiting
-        this.#waiting = []
-        await this.#write(batch)
+    for (let failures = 0; this.#pending.length > 0; ) {
+      const draft = this.#draft
+      this.#inFlight = this.#pending
+      this.#pending = []
+      this.#draft = this.#newDraft(draft.state)
+      try {
+        if (await this.#store(draft)) {
+          for (const it of this.#inFlight) it.resolve()
+          this.#inFlight = []
+        } else {
+          await this.catchUp()
+          // The events of the other writer may have been read while our own write was under way.
+          if (this.#inFlight.length > 0) this.#rebuild()
+          this.onChanged?.()
+        }
+        failures = 0
+      } catch (error) {
+        failures += 1
+        this.#keepTrying(error)
+        if (this.#pending.length > 0) await delay(Math.min(100 * 2 ** (failures - 1), 2_000))
       }
+    }
+    this.#flushing = false
+  }
+
+  /** Resolves with whether the journal still ended where the draft begins. */
+  async #store(draft: Draft): Promise<boolean> {
+    if (draft.events.length === 0) return true
+    this.#faultPoint?.('append.before')
+    const notes = notesOf(draft, this.#limitsOf)
+    const expectedSeq = draft.events[0]!.seq - 1
+    this.#storing = true
+    try {
+      const { ok } = await this.#journal.append(this.key, expectedSeq, draft.events, notes)
+      this.#faultPoint?.('append.after')
+      if (ok) this.#stored(draft.events, draft.state)
+      return ok
     } finally {
-      this.#flushing = false
+      this.#storing = false
     }
   }
 
-  async #write(batch: readonly Waiting[]): Promise<void> {
-    const draft = new Draft(this.state, this.key, this.#now(), this.#secretsOf)
-    const built: { waiting: Waiting; value: unknown }[] = []
-    for (const waiting of batch) {
-      const before = { events: draft.events.length, audit: draft.audit.length, state: draft.state }
+  /** Folds everything that waits once more, on what is stored now. */
+  #rebuild(): void {
+    const before = this.ahead.seq
+    const waiting = [...this.#inFlight, ...this.#pending]
+    this.#inFlight = []
+    this.#draft = this.#newDraft(this.state)
+    this.#pending = waiting.filter((it) => {
       try {
-        built.push({ waiting, value: waiting.build(draft) })
+        it.value = this.#draft.apply(it.build)
+        return true
       } catch (error) {
-        draft.events.length = before.events
-        draft.audit.length = before.audit
-        draft.state = before.state
-        waiting.reject(error)
+        it.reject(error)
+        return false
       }
-    }
-    try {
-      if (draft.events.length > 0) {
-        this.#faultPoint?.('append.before')
-        const outcome = await this.#journal.append(
-          this.key,
-          this.state.seq,
-          draft.events,
-          notesOf(draft, this.#limitsOf),
-        )
-        this.#faultPoint?.('append.after')
-        if (!outcome.ok) {
-          await this.catchUp()
-          this.#waiting = [...built.map((it) => it.waiting), ...this.#waiting]
-          return
-        }
-        this.#stored(draft.events, draft.state)
-      }
-      for (const { waiting, value } of built) waiting.resolve(value as never)
-    } catch (error) {
-      for (const { waiting } of built) waiting.reject(error)
-    }
+    })
+    const moved = this.ahead.seq - before
+    if (moved !== 0) this.#held = this.#held.map(({ after, item }) => ({ after: after + moved, item }))
+  }
+
+  /** After a failed write: what may be tried again is, on top of what is stored; all else is rejected. */
+  #keepTrying(error: unknown): void {
+    const mayPass = error instanceof OxbowError && error.retryable && error.code.startsWith('storage_')
+    const waiting = [...this.#inFlight, ...this.#pending]
+    const kept = mayPass ? waiting.filter((it) => it.patient()) : []
+    for (const it of waiting) if (!kept.includes(it)) it.reject(error)
+    this.#inFlight = []
+    this.#pending = kept
+    if (kept.length === 0) this.#held = []
+    this.#rebuild()
+    this.onChanged?.()
   }
 
   /** Folds and shows stored events, once each: our own may have been read back before their append has returned. */
@@ -189,16 +283,25 @@ export class SessionLog {
     const fresh = events.filter((it) => it.seq > this.state.seq)
     if (fresh.length === 0) return
     this.state = folded !== undefined && fresh.length === events.length ? folded : evolveAll(this.state, fresh)
+    // While a write is under way its outcome says whether these events are our own.
+    if (!this.#storing) this.#rebuild()
     this.#recent = [...this.#recent, ...fresh].slice(-RECENT)
-    this.onStored?.()
+    this.onChanged?.()
     for (const event of fresh) {
-      if (event.type === 'model.finished' || event.type === 'turn.claimed') this.live = undefined
-      this.publish(event)
+      if (this.live !== undefined && endsLiveStep(event, this.live)) this.live = undefined
+      this.#show(event)
+      while (this.#held[0] !== undefined && this.#held[0].after <= event.seq) this.#show(this.#held.shift()!.item)
     }
   }
 
-  /** Shows an item to everybody who follows. Synchronous, and the whole cost of a fragment. */
+  /** Shows a fragment to everybody who follows, behind the events that were folded before it. */
   publish(item: SessionItem): void {
+    if (this.ahead.seq > this.state.seq) this.#held.push({ after: this.ahead.seq, item })
+    else this.#show(item)
+  }
+
+  /** Synchronous, and the whole cost of a fragment. */
+  #show(item: SessionItem): void {
     for (const it of this.#followers) it.push(item)
   }
 
@@ -215,7 +318,7 @@ export class SessionLog {
       {
         seq: () => this.state.seq,
         read: (seq) => this.read(seq),
-        soFar: () => this.live?.soFar() ?? [],
+        soFar: () => this.live?.soFar(this.#held.map((it) => it.item)) ?? [],
       },
       after,
       only,
@@ -276,6 +379,11 @@ export class SessionLog {
     await this.#journal.putSnapshot(this.key, { seq: state.seq, version: STATE_VERSION, data: JSON.stringify(state) })
   }
 }
+
+/** The answer is in the journal, or somebody else gives it. */
+const endsLiveStep = (event: Event, live: LiveStep): boolean =>
+  event.type === 'turn.claimed' ||
+  (event.type === 'model.finished' && event.turnId === live.turnId && event.step === live.step)
 
 function notesOf({ state, audit }: Draft, limitsOf: (agent: string) => StateLimits | undefined): AppendNotes {
   const wakeAt = nextDeadline(state, limitsOf(state.agent))

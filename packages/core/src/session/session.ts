@@ -7,7 +7,7 @@ import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
 import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
-import { OxbowError } from '../errors.ts'
+import { errorFrom, OxbowError } from '../errors.ts'
 import {
   type Delegation,
   type Event,
@@ -239,8 +239,8 @@ export function openSession(
     }
     const result = turnResult(turnId, events)
     if (result.status === 'failed') {
-      const { code, message, reference, retryable = false } = result.error!
-      throw new OxbowError(code, message, { retryable, details: { turnId, reference } })
+      const { reference } = result.error!
+      throw errorFrom(result.error!, { turnId, reference })
     }
     const { output } = options
     if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result

@@ -89,7 +89,7 @@ async function performCall(run: TurnRun, call: CallState): Promise<void> {
   const { callId } = call
   const limit = tool === readArtifact ? Number.POSITIVE_INFINITY : run.agent.limits.maxResultLength
   const shown = await offload(run.files, run.log.key, callId, outcome.content, limit)
-  await run.write((turn, { slots }) => {
+  run.writeAhead((turn, { slots }) => {
     // Tried again after a failed append that was stored all the same.
     if (isFinished(turn, callId)) return []
     const failures = failuresOf(turn, call.tool) + 1
@@ -164,7 +164,7 @@ async function outcomeOf(
   if (spent !== undefined) {
     // Reads beside it may come to their end: after this step the turn is over in any case.
     if (!onlyReads(tool)) run.stop('failure', spent)
-    return refusal(spent.code, spent.message)
+    return refusal('budget_exceeded', spent.message)
   }
 
   const judgement = await mayRun(run, call, tool)
@@ -220,7 +220,9 @@ async function runAttempts(
   let unheard = 0
   for (let attempt = first; ; attempt++) {
     const started: EventBody = { type: 'call.started', turnId, callId, operationId, attempt }
-    await run.write(() => (attempt === first ? [...before, started] : [started]))
+    // Only a call that does more than read must be known to have started before it runs.
+    const write = onlyReads(tool) ? run.writeAhead : run.write
+    await write(() => (attempt === first ? [...before, started] : [started]))
     const { context, changes } = contextFor(run, call, principal, operationId, attempt)
     beside.changes = changes
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
@@ -332,7 +334,7 @@ function contextFor(
   const permission = run.agent.tools.get(call.tool)?.permission
   const { step } = run.turn()
   const { callId } = call
-  const { access, changes } = slotAccess(run.agent, () => log.state.slots)
+  const { access, changes } = slotAccess(run.agent, () => log.ahead.slots)
   const given: Omit<ToolContext, 'signal'> = {
     principal,
     state: access,

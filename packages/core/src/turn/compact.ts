@@ -18,7 +18,7 @@ import type { TurnRun } from './turn-run.ts'
 
 export async function compact(run: TurnRun, { step, reason }: { step: number; reason: CompactionReason }) {
   const { log, agent, turnId, signal } = run
-  const conversation = log.state
+  const conversation = log.ahead
   run.faultPoint?.('compaction.before')
   const compaction = await abandonedOn(
     signal,

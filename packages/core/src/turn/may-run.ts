@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import type { CallOutcome } from '../agents/middleware.ts'
 import { isSamePerson, mayDecide } from '../authority.ts'
+import type { ErrorCode } from '../errors.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { ApprovalState, CallState } from '../journal/state.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
@@ -214,7 +215,7 @@ const denial = (decided: Decided, text: string, reason: string): CallPermission 
   before: [decided],
 })
 
-export const refusal = (code: string, message: string): CallOutcome => ({
+export const refusal = (code: ErrorCode, message: string): CallOutcome => ({
   status: 'error',
   content: [{ type: 'text', text: message }],
   error: { code, message },

@@ -1,4 +1,4 @@
-// Retries at longer and longer intervals: of a question to the host, and of an append that the store cannot take now.
+// Asks the host again at longer and longer intervals.
 import { setTimeout as delay } from 'node:timers/promises'
 import { OxbowError } from '../errors.ts'
 
@@ -17,22 +17,6 @@ export async function askAgain<T>(ask: () => Promise<T>, signal: AbortSignal): P
       return await ask()
     } catch (error) {
       if (!isUnavailable(error)) throw error
-    }
-  }
-}
-
-/** How long a result is held on to while the store cannot take it: locked by somebody, or full. */
-const STORE_PATIENCE_MS = 30_000
-
-export async function persistently(givenUp: () => boolean, append: () => Promise<void>): Promise<void> {
-  const until = performance.now() + STORE_PATIENCE_MS
-  for (let wait = 100; ; wait = Math.min(wait * 2, 2_000)) {
-    try {
-      return await append()
-    } catch (error) {
-      const hopeless = !(error instanceof OxbowError && error.retryable && error.code.startsWith('storage_'))
-      if (hopeless || givenUp() || performance.now() > until) throw error
-      await delay(wait)
     }
   }
 }

@@ -69,7 +69,7 @@ export async function think(run: TurnRun): Promise<void> {
   }
   // Tried again after a failed append that was stored all the same.
   const event = finished(run, step, reply, error, { timing, ...(attempts.length > 0 && { attempts }) })
-  await run.write((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
+  run.writeAhead((now) => (now.step === step && now.reply !== undefined ? [] : [event]))
 }
 
 /** How long a model may take to notice that it was aborted. */
@@ -111,7 +111,7 @@ async function generate(
 
 export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
   const context = { ...turn, step }
-  const prompt = await agent.prompt({ ...context, slots: log.state.slots })
+  const prompt = await agent.prompt({ ...context, slots: log.ahead.slots })
   return agent.hooks.systemPrompt(prompt, context)
 }
 
@@ -121,7 +121,7 @@ function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest
   const { output } = turn.options
   return {
     system,
-    messages: log.state.messages,
+    messages: log.ahead.messages,
     tools: usable,
     ...agent.sampling,
     ...(output !== undefined && { output }),

@@ -5,12 +5,12 @@ import { reviewInput } from '../agents/reviewer.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
-import type { Draft, FaultPoint, SessionLog } from '../journal/session-log.ts'
+import type { FaultPoint, SessionLog } from '../journal/session-log.ts'
 import type { SessionState, TurnState } from '../journal/state.ts'
 import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
 import type { Files } from '../ports.ts'
 import { type Action, decide, whatFollows } from './decide.ts'
-import { askAgain, isUnavailable, persistently } from './retry.ts'
+import { askAgain, isUnavailable } from './retry.ts'
 import { turnClocks } from './turn-clocks.ts'
 
 /** Thrown by a write when another worker has claimed the turn, or the turn has ended: this worker stops. */
@@ -18,6 +18,8 @@ export class ClaimLost extends Error {}
 
 /** Why work stops early. `shutdown` leaves the turn open for the next start. */
 export type StopReason = 'interrupt' | 'claim_lost' | 'shutdown' | 'failure'
+
+export type TurnBuild = (turn: TurnState, state: SessionState) => readonly EventBody[]
 
 export interface TurnRun {
   readonly log: SessionLog
@@ -34,10 +36,17 @@ export interface TurnRun {
   turn(): TurnState
   /** What to do next: what the state says, or the failure with which this worker stops. */
   next(): Action
-  /** Appends the events that `build` returns for the newest state, and what follows from them without an effect. */
-  write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void>
-  /** Stores what follows from the state as it is: a step that begins, a pause, the end of the turn. */
-  settle(): Promise<void>
+  /**
+   * Appends what `build` returns for the newest state, followed by what comes of it without any effect in between.
+   * Resolves when it is durable: what must be known after a crash before anything else happens.
+   */
+  write(build: TurnBuild): Promise<void>
+  /** Like `write`, but only folds it now: it is stored in order, and a failure stops this worker. See `durable`. */
+  writeAhead(build: TurnBuild): void
+  /** Appends only what follows from the state without any effect. */
+  settle(): void
+  /** Resolves when everything written so far is stored. Rejects if that has failed. */
+  durable(): Promise<void>
   /** Something came: an event or a fragment. Resets the idle clock. */
   touch(): void
   /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
@@ -97,7 +106,7 @@ export function turnRun(options: {
     if (turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker) return turn
     throw new ClaimLost(`turn ${turnId} is no longer this worker's`)
   }
-  const first = mine(log.state.turn)
+  const first = mine(log.ahead.turn)
   const totalMs = first.options.totalTimeoutMs ?? agent.limits.totalTimeoutMs
   const idleMs = first.options.idleTimeoutMs ?? agent.limits.idleTimeoutMs
 
@@ -139,27 +148,32 @@ export function turnRun(options: {
     }
   }
 
+  let lost: { readonly error: unknown } | undefined
+  const givenUp = (): boolean => stopped === 'shutdown'
   /**
    * What follows from an event without an effect is stored in the same append: the next step, a pause, the end of the turn.
    * This loop is where a turn ends.
    */
-  async function write(build: (turn: TurnState, state: SessionState) => readonly EventBody[]): Promise<void> {
-    await persistently(
-      () => stopped === 'shutdown',
-      () =>
-        log.append((draft: Draft) => {
-          draft.add(...build(mine(draft.state.turn), draft.state))
-          for (;;) {
-            const after = draft.state.turn
-            if (after?.turnId !== turnId) return
-            if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
-            const action = next(after, draft.state)
-            draft.add(...whatFollows(after, action))
-            // A finding about the answer leads on: to the next step, or to the end.
-            if (action.type !== 'review') return
-          }
-        }),
-    )
+  const append = (build: TurnBuild): Promise<void> => {
+    if (lost !== undefined) throw lost.error
+    return log.appendAhead((draft) => {
+      draft.add(...build(mine(draft.state.turn), draft.state))
+      for (;;) {
+        const after = draft.state.turn
+        if (after?.turnId !== turnId) return
+        if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
+        const action = next(after, draft.state)
+        draft.add(...whatFollows(after, action))
+        // A finding about the answer leads on: to the next step, or to the end.
+        if (action.type !== 'review') return
+      }
+    }, givenUp)
+  }
+  const writeAhead = (build: TurnBuild): void => {
+    append(build).catch((error: unknown) => {
+      lost ??= { error }
+      stop('claim_lost')
+    })
     clock.touch()
   }
 
@@ -200,11 +214,19 @@ export function turnRun(options: {
     get waitsForIdentity() {
       return identityWaits > 0
     },
-    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.state.rules),
-    turn: () => mine(log.state.turn),
-    next: () => next(mine(log.state.turn), log.state),
-    write,
-    settle: () => write(() => []),
+    rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.ahead.rules),
+    turn: () => mine(log.ahead.turn),
+    next: () => next(mine(log.ahead.turn), log.ahead),
+    async write(build) {
+      await append(build)
+      clock.touch()
+    },
+    writeAhead,
+    settle: () => writeAhead(() => []),
+    async durable() {
+      await log.appendAhead(() => {}, givenUp)
+      if (lost !== undefined) throw lost.error
+    },
     touch: clock.touch,
     suspendIdle: clock.suspend,
     leaveBehind,

@@ -10,35 +10,46 @@ import { checkOutput } from './validate-output.ts'
 
 /** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
 export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
-  run.log.onStored = () => watchOver(run)
+  run.log.onChanged = () => watchOver(run)
   watchOver(run)
   try {
     // What they may do is not what they could do when they asked, however long ago that was.
     if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
       await withdrawQuestions(run)
-      return await run.settle()
+      run.settle()
+      return await run.durable()
     }
     let worked = false
     const work = agent.hooks.agent(run.context, async () => {
       worked = true
       for (let action = run.next(); action.type !== 'wait'; action = run.next()) {
-        if (run.stopped === 'shutdown') return
+        if (run.stopped === 'shutdown' || run.stopped === 'claim_lost') return
         await performAction(run, action)
-        if (run.log.state.turn?.turnId !== run.turnId) return
+        if (run.log.ahead.turn?.turnId !== run.turnId) return
       }
       // Pauses that did not follow from another event, for example after too many recoveries.
-      await run.settle()
+      run.settle()
     })
     await Promise.race([work, stopGrace(run)])
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
-    if (run.stopped === 'interrupt' || run.stopped === 'failure') await run.settle()
+    if (run.stopped === 'interrupt' || run.stopped === 'failure') run.settle()
+    await run.durable()
   } catch (error) {
-    if (error instanceof ClaimLost || run.stopped === 'shutdown') return
+    if (error instanceof ClaimLost || run.stopped === 'shutdown') return await drain(run)
     if (isStorageError(error)) throw error
     await failTurn(run, error)
   } finally {
-    run.log.onStored = undefined
+    run.log.onChanged = undefined
     run.close()
+  }
+}
+
+/** Waits until what this worker wrote before it stopped is stored. */
+async function drain(run: TurnRun): Promise<void> {
+  try {
+    await run.durable()
+  } catch (error) {
+    if (isStorageError(error) && run.stopped !== 'shutdown') throw error
   }
 }
 
@@ -92,7 +103,8 @@ async function failTurn(run: TurnRun, error: unknown): Promise<void> {
   // The turn was stopped, and what waited was told so: there is nothing new to say about it.
   if (error !== run.signal.reason) failWith(run, error)
   try {
-    await run.settle()
+    run.settle()
+    await run.durable()
   } catch (again) {
     if (!(again instanceof ClaimLost)) throw again
   }

@@ -1,102 +1,102 @@
 // Analyses a command line and decides about it.
 import { homedir } from 'node:os'
-import { checkPath } from '../paths/check-path.ts'
+import { makeBudget } from '../budget.ts'
 import { secretIn, shows } from '../programs/names.ts'
 import { type CommandRule, readCommandRule } from '../rules/rule.ts'
 import { ruleCouldMean, ruleCovers, ruleMeans, suggestFrom } from '../rules/rules.ts'
 import { harmlessSurroundings } from '../rules/surroundings.ts'
-import { FORK_BOMB, walkScript } from '../walk/walk.ts'
-import { deceptive, loadParser } from '../words/parser.ts'
-import type {
-  AnalyseOptions,
-  Analysis,
-  CommandCheck,
-  CommandOptions,
-  Construct,
-  Reason,
-  SimpleCommand,
-} from '../words/types.ts'
-import { checkProgram, checkSurroundings, pathOptions, type SimpleOptions } from './check-simple.ts'
+import { analyse, type Look, notUnderstood, type Walked } from '../walk/analyse.ts'
+import { FORK_BOMB } from '../walk/walk.ts'
+import type { AnalyseOptions, Analysis, CommandCheck, CommandOptions, Construct, Reason } from '../words/types.ts'
+import { checkProgram, checkSurroundings, type SimpleOptions } from './check-simple.ts'
 import { disasterOf } from './disasters.ts'
 import { notesOf } from './traps.ts'
+
+/** A command line that has been taken apart. What it holds of the file system must not outlive one check. */
+export interface Line {
+  readonly text: string
+  readonly walked: Walked
+  readonly look: Look
+}
+
+export function readLine(text: string, options: AnalyseOptions): Line {
+  const look: Look = { budget: makeBudget(), seen: new Map() }
+  return { text, walked: analyse(text, options, look), look }
+}
 
 /**
  * Takes a command line apart into the simple commands in it, wherever they stand. The text is read as a shell reads it
  * that is started for this one command (`bash -c`, or `sh -c`; see `shell`), without a terminal.
  *
- * It looks at folders to expand patterns and to follow links, and writes nothing. What another process changes between
- * this look and the run of the command is not seen.
+ * It reads folders to expand patterns and to follow links, and writes nothing. It does not see what another process
+ * changes between this look and the run of the command. Its work is bounded: a text that is too long, or costs too much to
+ * follow, has an entry in `unknown`.
+ *
+ * @example analyseCommand('cd src && ls', { cwd, roots: [cwd] }).simple.map((it) => it.text) // ['cd src', 'ls']
  */
-export async function analyseCommand(text: string, options: AnalyseOptions): Promise<Analysis> {
-  const parser = await loadParser()
-  const simple: SimpleCommand[] = []
-  const unknown: Construct[] = []
-  const strange = deceptive(text)
-  if (strange !== undefined) unknown.push(strange)
-  // Too long a text is still searched for what is forbidden, up to a length that costs nothing.
-  if (text.length < 500_000) {
-    const home = options.home ?? homedir()
-    const mayRead = (folder: string): boolean => checkPath(folder, pathOptions(options.cwd, 'read', options)).inside
-    try {
-      const walk = { parser, home, interactive: options.interactive ?? false, mayRead, simple, unknown }
-      walkScript(walk, text, { variables: new Map(), directories: [options.cwd] }, options.shell ?? 'sh')
-    } catch (error) {
-      // The stack is the only thing that hostile nesting can exhaust; then the text has not been understood.
-      unknown.push({
-        kind: 'syntax',
-        text: text.slice(0, 80),
-        why: `The command was not understood: ${(error as Error).message}`,
-      })
-    }
-  }
+export const analyseCommand = (text: string, options: AnalyseOptions): Analysis => analysisOf(readLine(text, options))
+
+function analysisOf({ text, walked: { simple, unknown, outside } }: Line): Analysis {
   const compound = simple.length !== 1 || simple[0]!.text !== text.trim()
-  return { simple, unknown, notes: notesOf(simple), compound }
+  return { simple, unknown, outside, notes: notesOf(simple), compound }
 }
 
 /**
  * Decides about a command line: allowed if all of it only reads what is inside the roots (or is covered by a rule),
  * denied if a part of it is a plain disaster, and asked about otherwise.
  *
- * @example (await checkCommand('git status && rm -rf build', { cwd, roots: [cwd] })).decision // 'ask'
+ * @example checkCommand('git status && rm -rf build', { cwd, roots: [cwd] }).decision // 'ask'
  */
-export async function checkCommand(text: string, options: CommandOptions): Promise<CommandCheck> {
-  const analysis = await analyseCommand(text, options)
+export const checkCommand = (text: string, options: CommandOptions): CommandCheck =>
+  checkLine(readLine(text, options), options)
+
+export function checkLine(line: Line, options: CommandOptions): CommandCheck {
+  const { text, look } = line
+  const analysis = analysisOf(line)
   const { simple, unknown, notes } = analysis
   const rules = (options.allow ?? []).map(readCommandRule).filter((it): it is CommandRule => !('problem' in it))
   const home = options.home ?? homedir()
   const simpleOptions: SimpleOptions = {
     ...options,
+    look,
     home,
     searchPath: options.searchPath ?? process.env.PATH ?? '',
     allowEdits: options.allowEdits ?? false,
   }
 
-  const reasons: Reason[] = unknown.map(({ kind, why, text: part }) => ({
-    decision: kind === FORK_BOMB ? 'deny' : 'ask',
-    code: kind === FORK_BOMB ? 'disaster' : 'construct',
-    message: why,
-    text: part,
-  }))
-  let readOnly = true
+  const reasons: Reason[] = unknown.map(reasonOf)
   for (const command of simple) {
     const disaster = disasterOf(command, { home, roots: options.roots })
     if (disaster !== undefined)
       reasons.push({ decision: 'deny', code: 'disaster', message: disaster, text: command.text })
-    const around = checkSurroundings(command, simpleOptions)
-    reasons.push(...around)
-    const own = checkProgram(command, simpleOptions)
-    if (own.length > 0) {
-      readOnly = false
-      if (!rules.some((it) => ruleCovers(it, command))) reasons.push(...own)
-    }
-    if (options.allowEdits && around.length === 0 && !harmlessSurroundings(command))
-      readOnly &&= checkSurroundings(command, { ...simpleOptions, allowEdits: false }).length === 0
   }
-  // What stands between the commands, such as the list of a loop, is of none of them.
-  const between = simple.reduce((rest, it) => rest.replace(it.text, ' '), text)
-  const secret = secretIn(between)
-  if (secret !== undefined)
-    reasons.push({ decision: 'ask', code: 'secret', message: shows(secret), text: between.trim().slice(0, 80) })
+  for (const folder of analysis.outside)
+    reasons.push({
+      decision: 'ask',
+      code: 'path',
+      message: `A pattern lists the names in ${folder}, outside of the folders that may be used.`,
+      text: text.slice(0, 80),
+    })
+  let readOnly = true
+  try {
+    for (const command of simple) {
+      const around = checkSurroundings(command, simpleOptions)
+      reasons.push(...around)
+      const own = checkProgram(command, simpleOptions)
+      if (own.length > 0) {
+        readOnly = false
+        if (!rules.some((it) => ruleCovers(it, command))) reasons.push(...own)
+      }
+      if (options.allowEdits && around.length === 0 && !harmlessSurroundings(command))
+        readOnly &&= checkSurroundings(command, { ...simpleOptions, allowEdits: false }).length === 0
+    }
+  } catch (error) {
+    reasons.push(reasonOf(notUnderstood(text, error as Error)))
+  }
+  for (const word of line.walked.between) {
+    const secret = secretIn(word)
+    if (secret !== undefined) reasons.push({ decision: 'ask', code: 'secret', message: shows(secret), text: word })
+  }
   if (simple.length === 0 && reasons.length === 0)
     reasons.push({ decision: 'ask', code: 'construct', message: 'There is no command in the text.', text })
 
@@ -114,6 +114,11 @@ export async function checkCommand(text: string, options: CommandOptions): Promi
   }
 }
 
+const reasonOf = ({ kind, why, text }: Construct): Reason =>
+  kind === FORK_BOMB
+    ? { decision: 'deny', code: 'disaster', message: why, text }
+    : { decision: 'ask', code: kind === 'budget' || kind === 'too long' ? 'too much' : 'construct', message: why, text }
+
 const NOWHERE: AnalyseOptions = { cwd: '/', roots: [] }
 
 /**
@@ -121,19 +126,16 @@ const NOWHERE: AnalyseOptions = { cwd: '/', roots: [] }
  * nothing that is not understood, and no output may go to a file. For several rules together, and for pipes into commands
  * that only read, use `checkCommand` with `allow`.
  *
- * @example await commandMatches('git commit *', 'git commit -m x; rm y') // false
+ * @example commandMatches('git commit *', 'git commit -m x; rm y') // false
  */
-export async function commandMatches(
-  pattern: string,
-  text: string,
-  options: AnalyseOptions = NOWHERE,
-): Promise<boolean> {
+export const commandMatches = (pattern: string, text: string, options: AnalyseOptions = NOWHERE): boolean =>
+  lineMatches(pattern, readLine(text, options))
+
+export function lineMatches(pattern: string, { walked: { simple, unknown } }: Line): boolean {
+  if (unknown.length > 0 || simple.length === 0) return false
   const rule = readCommandRule(pattern)
   if ('problem' in rule) return false
-  const { simple, unknown } = await analyseCommand(text, options)
-  return (
-    unknown.length === 0 && simple.length > 0 && simple.every((it) => ruleCovers(rule, it) && harmlessSurroundings(it))
-  )
+  return simple.every((it) => ruleCovers(rule, it) && harmlessSurroundings(it))
 }
 
 /**
@@ -141,21 +143,23 @@ export async function commandMatches(
  * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text runs
  * something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate then asks.
  * What a program does by itself, and the files that it reads its orders from, are not looked at.
+ *
+ * @example commandMentions('git push *', 'cd x && git -C y push') // true
  */
-export async function commandMentions(
+export const commandMentions = (
   pattern: string,
   text: string,
   options: AnalyseOptions = NOWHERE,
-): Promise<boolean | 'unknown'> {
+): boolean | 'unknown' => lineMentions(pattern, readLine(text, options))
+
+export function lineMentions(pattern: string, { walked: { simple, unknown } }: Line): boolean | 'unknown' {
   const rule = readCommandRule(pattern)
-  // What forbids and cannot be read forbids everything.
+  // A rule that forbids and cannot be read forbids everything.
   if ('problem' in rule) return true
-  const { simple, unknown } = await analyseCommand(text, options)
   if (simple.some((it) => ruleMeans(rule, it))) return true
   return unknown.length > 0 || simple.some((it) => ruleCouldMean(rule, it)) ? 'unknown' : false
 }
 
 /** Rules to offer with a question about the text; see `suggestFrom`. */
-export async function suggestRules(text: string, options: AnalyseOptions = NOWHERE): Promise<readonly string[]> {
-  return suggestFrom(await analyseCommand(text, options))
-}
+export const suggestRules = (text: string, options: AnalyseOptions = NOWHERE): readonly string[] =>
+  suggestFrom(analysisOf(readLine(text, options)))

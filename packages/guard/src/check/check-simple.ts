@@ -1,7 +1,7 @@
 // Checks one simple command: its variables, its redirections, its options and the files that it opens.
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
-import { checkPath, type PathOptions } from '../paths/check-path.ts'
+import { checkPathAgain, type PathCheck } from '../paths/check-path.ts'
 import { isSafeAssignment } from '../programs/environment.ts'
 import { readGit } from '../programs/git.ts'
 import { secretIn, shows } from '../programs/names.ts'
@@ -9,10 +9,12 @@ import { type OptionList, optionList, readOptions } from '../programs/options.ts
 import { READ_ONLY, type ReadOnlyCommand, VERSIONS } from '../programs/read-only.ts'
 import { chosenToolchain, riskyRepository } from '../programs/repository.ts'
 import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
+import { type Look, pathOptions } from '../walk/analyse.ts'
 import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from '../words/types.ts'
 import { problemInTree } from './tree.ts'
 
 export interface SimpleOptions extends AnalyseOptions {
+  readonly look: Look
   /** The folders in which programs are looked up, as in `PATH`. */
   readonly searchPath: string
   /** Writing files inside the roots needs no question, as long as they are not dangerous. */
@@ -69,11 +71,10 @@ export function checkSurroundings(command: SimpleCommand, options: SimpleOptions
 /** Why the command itself is more than reading, or nothing. */
 export function checkProgram(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const { words, text, directories } = command
-  // A test compares, and shows nothing.
-  const secret = /^(test|\[\[?)$/.test(words[0]?.value ?? '') ? undefined : secretIn(text)
+  const secret = comparesOnly(words, text) ? undefined : secretIn(text)
   if (secret !== undefined) return [reason('secret', shows(secret), text)]
   if (words.length === 0) return []
-  const elsewhere = directories.find((it) => !checkPath(it, pathOptions(it, 'read', options)).inside)
+  const elsewhere = directories.find((it) => !check(it, it, 'read', options).inside)
   if (elsewhere !== undefined)
     return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
   const name = nameOf(words)
@@ -162,6 +163,15 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   return []
 }
 
+/** A test of these forms shows nothing: others print what they cannot compare, or keep what they have matched. */
+const comparesOnly = (words: readonly Argument[], text: string): boolean => {
+  const name = words[0]?.value
+  if (name === '[[') return !/=~/.test(text)
+  if (name !== 'test' && name !== '[') return false
+  const [one, two] = words.slice(1).filter((it) => it.value !== '!')
+  return /^-[nz]$/.test(one?.value ?? '') || /^(=|==|!=)$/.test(two?.value ?? '')
+}
+
 function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const { text, words } = command
   const call = readGit(words.slice(1))
@@ -175,7 +185,7 @@ function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reas
   }
   if (directories.length === 0) return [reason('directory', 'In which folder git would run is not known.', text)]
   for (const directory of directories) {
-    if (!checkPath(directory, pathOptions(directory, 'read', options)).inside)
+    if (!check(directory, directory, 'read', options).inside)
       return [reason('path', `${directory} is outside of the folders that may be used.`, text)]
     const risky = riskyRepository(directory, (it) => options.roots.includes(it))
     if (risky !== undefined) return [reason('path', risky, text)]
@@ -222,21 +232,17 @@ function fileProblem(
   if (directories.length === 0 && !file.value.startsWith('/'))
     return `${file.text} depends on a folder that is not known.`
   for (const directory of places.length > 0 ? places : ['/']) {
-    const { inside, message, dangerous, real } = checkPath(file.value, pathOptions(directory, 'read', options))
+    const { inside, message, dangerous, real } = check(file.value, directory, 'read', options)
     if (!inside) return message
     if (dangerous !== undefined && use === 'contents') return `${real}: ${dangerous.why}`
   }
   return undefined
 }
 
-export const pathOptions = (cwd: string, access: 'read' | 'write', options: AnalyseOptions): PathOptions => ({
-  cwd,
-  roots: options.roots,
-  access,
-  ...(options.readOnlyRoots === undefined ? {} : { readOnlyRoots: options.readOnlyRoots }),
-  ...(options.home === undefined ? {} : { home: options.home }),
-  ...(options.caseInsensitive === undefined ? {} : { caseInsensitive: options.caseInsensitive }),
-})
+const check = (path: string, cwd: string, access: 'read' | 'write', options: SimpleOptions): PathCheck => {
+  options.look.budget.spend('paths')
+  return checkPathAgain(path, pathOptions(cwd, access, options), options.look.seen)
+}
 
 function redirectionProblem(
   redirected: Redirected,
@@ -259,7 +265,7 @@ function redirectionProblem(
   if (!options.allowEdits) return `It writes to ${value}.`
   if (command.directories.length === 0) return `It writes to ${value} in a folder that is not known.`
   for (const directory of command.directories) {
-    const { inside, message, dangerous, real } = checkPath(value, pathOptions(directory, 'write', options))
+    const { inside, message, dangerous, real } = check(value, directory, 'write', options)
     if (!inside) return message
     if (dangerous !== undefined) return `${real}: ${dangerous.why}`
   }
@@ -274,7 +280,7 @@ function shadowing(name: string, directories: readonly string[], options: Simple
     for (const place of places) {
       const file = join(place, name)
       if (!existsSync(file)) continue
-      return checkPath(place, pathOptions('/', 'write', options)).inside ? file : undefined
+      return check(place, '/', 'write', options).inside ? file : undefined
     }
   }
   return undefined

@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { posix, win32 } from 'node:path'
 import { foldsCase } from './case-folding.ts'
 import { type Danger, dangerOf } from './danger.ts'
-import { canonical, realPath } from './real-path.ts'
+import { canonical, realPath, type SeenNames } from './real-path.ts'
 import { normaliseWindows } from './windows.ts'
 
 export interface PathOptions {
@@ -58,6 +58,11 @@ export interface PathCheck {
  * @example checkPath('../x', { cwd: '/repo/a', roots: ['/repo/a'] }).inside // false
  */
 export function checkPath(path: string, options: PathOptions): PathCheck {
+  return checkPathAgain(path, options, new Map())
+}
+
+/** `checkPath` for several paths of one analysis, which share what they have seen. */
+export function checkPathAgain(path: string, options: PathOptions, seen: SeenNames): PathCheck {
   const access = options.access ?? 'write'
   const platform = options.platform ?? (process.platform === 'win32' ? 'win32' : 'posix')
   const flavour = platform === 'win32' ? win32 : posix
@@ -86,8 +91,8 @@ export function checkPath(path: string, options: PathOptions): PathCheck {
 
   const written = flavour.isAbsolute(text) ? text : `${options.cwd}${flavour.sep}${text}`
   const tidied = flavour.resolve(written)
-  const physical = realPath(written, flavour)
-  const logical = realPath(tidied, flavour)
+  const physical = realPath(written, flavour, seen)
+  const logical = tidied === written ? physical : realPath(tidied, flavour, seen)
   const real = physical.ok ? (platform === 'win32' ? canonical(physical.real) : physical.real) : physical.real
   for (const it of [physical, logical]) {
     if (it.ok) continue
@@ -96,8 +101,8 @@ export function checkPath(path: string, options: PathOptions): PathCheck {
       : refuse('unreadable', `Where ${path} leads cannot be seen.`, it.real)
   }
 
-  const held = holder(real, access, options, flavour)
-  const alsoHeld = physical.real === logical.real ? held : holder(logical.real, access, options, flavour)
+  const held = holder(real, access, options, flavour, seen)
+  const alsoHeld = physical.real === logical.real ? held : holder(logical.real, access, options, flavour, seen)
   if (
     flavour === posix &&
     [...physical.passed, ...logical.passed].some((it) => isSystemTree(it) && !isOnTheWay(it, options))
@@ -105,7 +110,7 @@ export function checkPath(path: string, options: PathOptions): PathCheck {
     return refuse('device', `${path} goes through a folder in which the system shows devices and processes.`, real)
 
   const danger = [...new Set([real, logical.real, tidied])]
-    .map((it) => dangerOf(segmentsOf(it, flavour), access, depthOfRoot(it, held.root, flavour)))
+    .map((it) => dangerOf(segmentsOf(it, flavour), access, depthOfRoot(it, held.root, flavour, seen)))
     .find((it) => it !== undefined)
   const dangerous: { dangerous?: Danger } = danger === undefined ? {} : { dangerous: danger }
   const outside = [held, alsoHeld].find((it) => it.reason !== 'inside')
@@ -152,9 +157,9 @@ interface Held {
   readonly root?: string
 }
 
-function holder(real: string, access: 'read' | 'write', options: PathOptions, flavour: Flavour): Held {
+function holder(real: string, access: 'read' | 'write', options: PathOptions, flavour: Flavour, seen: SeenNames): Held {
   const within = (root: string): boolean => {
-    const resolved = realPath(flavour.resolve(root), flavour)
+    const resolved = realPath(flavour.resolve(root), flavour, seen)
     if (!resolved.ok) return false
     const realRoot = flavour === win32 ? canonical(resolved.real) : resolved.real
     return contains(realRoot, real, options.caseInsensitive ?? (flavour === win32 || foldsCase(realRoot)), flavour)
@@ -192,10 +197,10 @@ const segmentsOf = (path: string, flavour: Flavour): string[] =>
   path.slice(flavour.parse(path).root.length).split(flavour.sep).filter(Boolean)
 
 /** How many segments of the path belong to the root itself, by its name as given or by its real one. */
-function depthOfRoot(path: string, root: string | undefined, flavour: Flavour): number {
+function depthOfRoot(path: string, root: string | undefined, flavour: Flavour, seen: SeenNames): number {
   if (root === undefined) return 0
   const given = flavour.resolve(root)
-  const resolved = realPath(given, flavour)
+  const resolved = realPath(given, flavour, seen)
   const names = [given, ...(resolved.ok ? [resolved.real] : [])].filter((it) =>
     contains(it, path, flavour === win32, flavour),
   )

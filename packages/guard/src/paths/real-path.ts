@@ -2,6 +2,12 @@
 import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs'
 import { type posix, win32 } from 'node:path'
 
+/** One name in a folder: what the system reports of it. */
+type Seen = { readonly stats: Stats; readonly target?: string } | { readonly problem: 'missing' | 'unreadable' }
+
+/** Names that one analysis has looked at already. It must not outlive the analysis: files change. */
+export type SeenNames = Map<string, Seen>
+
 /** As many links as Linux follows before it gives up. */
 const LINKS = 40
 
@@ -20,7 +26,11 @@ export type Resolved =
  * really reached. From the first missing segment on the rest is taken as written. `passed` lists every place that a link
  * led through.
  */
-export function realPath(absolute: string, flavour: typeof posix | typeof win32): Resolved {
+export function realPath(
+  absolute: string,
+  flavour: typeof posix | typeof win32,
+  seen: SeenNames = new Map(),
+): Resolved {
   const { root } = flavour.parse(absolute)
   let current = root
   let stats: Stats | undefined
@@ -38,19 +48,17 @@ export function realPath(absolute: string, flavour: typeof posix | typeof win32)
     }
     const next = flavour.join(current, segment)
     passed.push(next)
-    let target: string | undefined
-    try {
-      stats = lstatSync(next)
-      if (stats.isSymbolicLink()) target = readlinkSync(next)
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code
-      if (code !== 'ENOENT' && code !== 'ENOTDIR') return { ok: false, real: next, problem: 'unreadable', passed }
+    const found = look(next, seen)
+    if ('problem' in found) {
+      if (found.problem === 'unreadable') return { ok: false, real: next, problem: 'unreadable', passed }
       const rest = flavour.join(next, ...left.toReversed())
-      // Behind what is missing the system opens nothing; whoever makes it first, or tidies the text, meets links again.
-      if (left.includes('..')) return realPath(rest, flavour)
+      // The system opens nothing below a missing name. A program that creates it, or tidies the text, meets links again.
+      if (left.includes('..')) return realPath(rest, flavour, seen)
       passed.push(rest)
       return { ok: true, real: rest, passed, stats: undefined }
     }
+    stats = found.stats
+    const { target } = found
     if (target === undefined) {
       current = next
       continue
@@ -60,6 +68,25 @@ export function realPath(absolute: string, flavour: typeof posix | typeof win32)
     const { root: targetRoot } = flavour.parse(target)
     if (targetRoot !== '') current = flavour.resolve(current, targetRoot)
     left.push(...split(target.slice(targetRoot.length), flavour).toReversed())
+  }
+}
+
+function look(path: string, seen: SeenNames): Seen {
+  const before = seen.get(path)
+  if (before !== undefined) return before
+  const found = lookUp(path)
+  seen.set(path, found)
+  return found
+}
+
+function lookUp(path: string): Seen {
+  try {
+    const stats = lstatSync(path, { throwIfNoEntry: false })
+    if (stats === undefined) return { problem: 'missing' }
+    return stats.isSymbolicLink() ? { stats, target: readlinkSync(path) } : { stats }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    return { problem: code === 'ENOENT' || code === 'ENOTDIR' ? 'missing' : 'unreadable' }
   }
 }
 

@@ -34,6 +34,7 @@ const FORBIDDEN = new Set([
   'FUNCTAB',
   'PROCINFO',
   'extension',
+  'ENVIRON',
 ])
 
 type Token = { readonly type: 'word' | 'number' | 'string' | 'regex' | 'operator'; readonly text: string }
@@ -42,11 +43,15 @@ function problemOf(program: string): string | undefined {
   const tokens = tokensOf(program)
   if (tokens === undefined) return 'The program is not understood.'
   let depth = 0
-  let printing = false
+  let braces = 0
+  let printed = false
   for (const [index, { type, text }] of tokens.entries()) {
     if (type === 'word') {
       if (FORBIDDEN.has(text)) return `The program uses ${text}.`
-      if (text === 'print' || text === 'printf') printing = true
+      if (text !== 'print' && text !== 'printf') continue
+      // A statement may stand in the head of a `for` loop, where `>` writes as it does elsewhere.
+      if (depth > 0) return 'The program prints in the head of a loop.'
+      printed = true
       continue
     }
     if (type !== 'operator') continue
@@ -55,9 +60,13 @@ function problemOf(program: string): string | undefined {
     else if (text === '|' || text === '|&') return 'The program has a pipe.'
     else if (text === '@') return 'The program calls or loads something by its name.'
     else if (text === '>>') return 'The program writes a file.'
-    // Behind print this writes to a file; before it, or in parentheses, it compares.
-    else if (text === '>' && printing && depth === 0) return 'The program may write a file.'
-    else if ((text === ';' || text === '}' || text === '{') && depth === 0) printing = false
+    // After `print` it writes to a file or compares, as the grammar has it; before `print` it compares.
+    else if (text === '>' && printed) return 'The program may write a file.'
+    else if (text === '{') braces += 1
+    else if (text === '}') {
+      braces -= 1
+      if (braces <= 0) printed = false
+    }
     if (text === '<' && tokens[index - 1]?.text === 'getline') return 'The program reads a file.'
   }
   return depth === 0 ? undefined : 'The program is not understood.'

@@ -199,19 +199,8 @@ export const READ_ONLY: readonly ReadOnlyCommand[] = [
   },
   { names: 'hexdump hd', options: '-bcCdovx -n: -s: -e:', operands: 'files' },
   { names: 'xxd', options: '-abeEipur -c: -g: -l: -s: -o:', operands: 'files', most: 1 },
-  {
-    names: 'strings',
-    options: '-afow -n: -t: -e: -# --all --bytes: --radix: --encoding: --print-file-name',
-    operands: 'files',
-  },
   { names: 'base64 base32', options: '-dDi -w: --decode --ignore-garbage --wrap:', operands: 'files', most: 1 },
   { names: 'iconv', options: '-cls -f: -t: --from-code: --to-code: --list', operands: 'files' },
-  {
-    names: 'nm size readelf objdump',
-    options:
-      '-aAcCdDfghHlnprsStTuvVwWx --demangle? --dynamic --defined-only --undefined-only --extern-only --headers --syms --symbols --dyn-syms --sections --segments --wide --all',
-    operands: 'files',
-  },
   { names: 'zcat', options: '-fq', operands: 'files' },
   {
     names: 'unzip',
@@ -235,7 +224,7 @@ export const READ_ONLY: readonly ReadOnlyCommand[] = [
   {
     names: 'grep egrep fgrep',
     options:
-      '-abcEFGhHiIlLnoPqrRsTUvwxyzZ -A: -B: -C: -m: -e: -d: -D: -# --after-context: --before-context: --context? --count --color? --colour? --extended-regexp --fixed-strings --basic-regexp --perl-regexp --files-with-matches --files-without-match --with-filename --no-filename --ignore-case --no-ignore-case --include: --exclude: --exclude-dir: --invert-match --line-number --line-regexp --word-regexp --max-count: --no-messages --null --null-data --only-matching --quiet --silent --recursive --dereference-recursive --regexp: --text --binary-files: --initial-tab --byte-offset --line-buffered',
+      '-abcEFGhHiIlLnoPqrRsTUvwxyzZ -A: -B: -C: -m: -e: -# --after-context: --before-context: --context? --count --color? --colour? --extended-regexp --fixed-strings --basic-regexp --perl-regexp --files-with-matches --files-without-match --with-filename --no-filename --ignore-case --no-ignore-case --include: --exclude: --exclude-dir: --invert-match --line-number --line-regexp --word-regexp --max-count: --no-messages --null --null-data --only-matching --quiet --silent --recursive --dereference-recursive --regexp: --text --binary-files: --initial-tab --byte-offset --line-buffered',
     operands: 'pattern and files',
     pattern: '-e --regexp',
     recursive: '-r --recursive',

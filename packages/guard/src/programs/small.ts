@@ -36,13 +36,16 @@ export const checkRead = (call: Call): string | undefined =>
     ? checkPlainNames(call)
     : 'It sets a variable that other programs look at.'
 
-/** `set -euo pipefail` and its parts; the rest replaces the arguments of the script or changes how it is read. */
+/**
+ * `set -euo pipefail` and its parts. The rest replaces the arguments of the script or changes how it is read; `-x` and `-v`
+ * print the values of variables.
+ */
 export const checkSet = (words: readonly Argument[]): Raw => {
   const texts = values(words)
   const known = texts.every((it, index) =>
-    /^[-+][euxo]*o$/.test(it)
-      ? /^(pipefail|errexit|nounset|xtrace)$/.test(texts[index + 1] ?? '')
-      : /^[-+][eux]+$/.test(it) || (texts[index - 1] ?? '').endsWith('o'),
+    /^[-+][euo]*o$/.test(it)
+      ? /^(pipefail|errexit|nounset)$/.test(texts[index + 1] ?? '')
+      : /^[-+][eu]+$/.test(it) || (texts[index - 1] ?? '').endsWith('o'),
   )
   return known && texts.length > 0 ? [] : 'It changes how the shell reads the rest.'
 }
@@ -90,21 +93,21 @@ export const checkTest = (words: readonly Argument[]): Raw => {
   return refuse
 }
 
+/** Options of `ps`; a colon means that the next word is the value. */
+const PS_OPTIONS =
+  /^-(e|f|ef|A|a|x|F|l|L|H|T|eLf|efww|w+|ww|aux|ef?jH|axu)$|^--(no-headers|forest|headers|sort[=][\w,+-]*|[p]?pid=[\d,]*|cols=\d*)$/
+const PS_WITH_VALUE = /^-(p|o|C|u|U|t|q|G|g|axo|eo|Ao)$|^--(sort|pid|ppid|cols)$/
+
 /** `ps`: the letter e without a dash, and the field `environ`, show the environment of other processes. */
 export const checkProcesses = (words: readonly Argument[]): Raw => {
   const texts = values(words)
-  for (const [index, text] of texts.entries()) {
-    if (/^(aux?w*f?|axf?|axjf|ax?uf?|ux?|x|[0-9,]+)$/.test(text)) continue
-    if (/^-(e|f|ef|A|a|x|F|l|L|H|T|eLf|efww|w+|ww|aux|ef?jH|axu|p|o|C|u|U|t|q|G|g|axo|eo|Ao)$/.test(text)) continue
-    if (/^--(no-headers|forest|headers|sort[=\w,+-]*|pid[=\d,]*|ppid[=\d,]*|cols[=\d]*)$/.test(text)) continue
-    if (
-      (texts[index - 1] ?? '').startsWith('-') &&
-      /^[\w%,=:+.-]+$/.test(text) &&
-      !text.startsWith('-') &&
-      !/environ/i.test(text)
-    )
-      continue
-    return `What ${words[index]!.text} shows is not known.`
+  for (let index = 0; index < texts.length; index += 1) {
+    const text = texts[index]!
+    if (/^(aux?w*f?|axf?|axjf|ax?uf?|ux?|x|[0-9,]+)$/.test(text) || PS_OPTIONS.test(text)) continue
+    if (!PS_WITH_VALUE.test(text)) return `What ${words[index]!.text} shows is not known.`
+    index += 1
+    const value = texts[index] ?? ''
+    if (!/^[\w%,=:+.][\w%,=:+.-]*$/.test(value) || /environ/i.test(value)) return `What ${text} shows is not known.`
   }
   return []
 }
@@ -126,7 +129,7 @@ export const checkIp = (words: readonly Argument[]): Raw =>
     ? []
     : 'Only showing addresses, links and routes reads.'
 
-/** `jq`: a program that imports reads other files. Returns the files. */
+/** `jq`: a program can import files and read the environment. Returns the files that it is given. */
 export const checkJq = (words: readonly Argument[]): Raw => {
   // --arg NAME VALUE takes two words.
   const rest: Argument[] = []
@@ -145,5 +148,7 @@ export const checkJq = (words: readonly Argument[]): Raw => {
   if (program.value === undefined) return 'The program is not known.'
   if (/\b(import|include|input_line_number|modulemeta|get_search_list)\b/.test(program.value))
     return 'The program reads other files.'
+  // A field may have the name, as in `.env`; the function and the variable show the environment.
+  if (/\$ENV|(^|[^.\w])env\b|\.\.\s*env\b/.test(program.value)) return 'The program may read the environment.'
   return files
 }

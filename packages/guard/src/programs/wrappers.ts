@@ -4,7 +4,7 @@ import type { Argument } from '../words/types.ts'
 import { dynamic } from '../words/words.ts'
 import { optionList, readOptions } from './options.ts'
 
-/** Wrappers that add nothing of their own, with the options for which this is true. */
+/** Wrappers that only run another program, with the options for which this is true. */
 const TRANSPARENT: Readonly<Record<string, string>> = {
   builtin: '',
   command: '-p',
@@ -18,8 +18,16 @@ const TRANSPARENT: Readonly<Record<string, string>> = {
   time: '-p -v -l',
   timeout: '-k: -s: -v --kill-after: --signal: --preserve-status --foreground --verbose',
   xargs:
-    '-0rtx -n: -P: -L: -I: -d: -s: --null --no-run-if-empty --max-args: --max-procs: --delimiter: --verbose --exit --replace:',
+    '-0rtx -n: -P: -L: -I: -d: -s: -i? -l? -e? -E: --null --no-run-if-empty --max-args: --max-procs: --delimiter: --verbose --exit --replace? --max-lines? --max-chars: --eof?',
 }
+
+/**
+ * Options with which xargs appends what it reads as further words, and does nothing else. The others decide together
+ * where those words go (`-I`, `--replace`, and `-n` and `-L`, which cancel them), and versions differ.
+ */
+const APPENDING = new Set(
+  '-0 -r -t -x -n -P --null --no-run-if-empty --max-args --max-procs --verbose --exit'.split(' '),
+)
 
 /** Shells whose `-c` text is read as this analysis reads it. */
 export const PLAIN_SHELLS: ReadonlySet<string> = new Set(['sh', 'bash', 'dash', 'ash'])
@@ -113,6 +121,8 @@ export interface Unwrapped {
   readonly assignments: readonly Argument[]
   /** Folder of `env -C`. */
   readonly directory?: Argument
+  /** Why the words of the inner program are not certain. */
+  readonly unsure?: string
 }
 
 export const nameOf = (words: readonly Argument[]): string | undefined => {
@@ -129,6 +139,7 @@ export function unwrap(written: readonly Argument[]): Unwrapped {
   const via: string[] = []
   const assignments: Argument[] = []
   let directory: Argument | undefined
+  let unsure: string | undefined
   for (;;) {
     const name = nameOf(words)
     const list = name !== undefined && Object.hasOwn(TRANSPARENT, name) ? TRANSPARENT[name] : undefined
@@ -152,13 +163,21 @@ export function unwrap(written: readonly Argument[]): Unwrapped {
     if (inner.length === 0 || inner[0]!.splits) break
     start += words.length - inner.length
     if (name === 'xargs') {
-      const replaced = call.options.findLast((it) => it.name === '-I' || it.name === '--replace')?.value?.value
-      inner = replaced === undefined ? [...inner, dynamic('…', '', true)] : inner.map((it) => fill(it, replaced))
+      const appends = call.options.every((it) => APPENDING.has(it.name))
+      if (!appends) unsure = 'Where xargs puts what it reads depends on its options.'
+      inner = [...(appends ? inner : inner.map(anyText)), dynamic('…', '', true)]
     }
     words = inner
     via.push(name)
   }
-  return { words, start, via, assignments, ...(directory === undefined ? {} : { directory }) }
+  return {
+    words,
+    start,
+    via,
+    assignments,
+    ...(directory === undefined ? {} : { directory }),
+    ...(unsure === undefined ? {} : { unsure }),
+  }
 }
 
 const lists = new Map<string, ReturnType<typeof optionList>>()
@@ -168,10 +187,8 @@ const parsed = (text: string): ReturnType<typeof optionList> => {
   return known
 }
 
-const fill = (word: Argument, replaced: string): Argument => {
-  const at = (word.value ?? word.prefix).indexOf(replaced)
-  return at < 0 ? word : dynamic(word.text, (word.value ?? word.prefix).slice(0, at))
-}
+/** A word in which xargs may replace a part. The program itself is kept, for rules that name it. */
+const anyText = (word: Argument, index: number): Argument => (index === 0 ? word : dynamic(word.text, '', true))
 
 export interface Inner {
   /** The text of a script, if it is known. */
@@ -234,7 +251,7 @@ function shellScript(name: string, args: readonly Argument[]): readonly Inner[] 
         if (!/^(pipefail|errexit|nounset|posix)$/.test(args[index]?.value ?? ''))
           unsure = 'An option of the shell is not known.'
       }
-      if (!/^-[ceulxo]+$/.test(text)) unsure = 'An option of the shell is not known.'
+      if (!/^-[ceulo]+$/.test(text)) unsure = 'An option of the shell is not known.'
       continue
     }
     return runs ? [{ script: text, label: `${name} -c`, ...(unsure === undefined ? {} : { unsure }) }] : []

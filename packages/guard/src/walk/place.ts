@@ -1,17 +1,19 @@
 // What the walk through a script carries with it, and how its words ask for it.
 import type { ParsedScript } from 'unbash'
-import type { Parser } from '../words/parser.ts'
 import type { Construct, Shell, SimpleCommand } from '../words/types.ts'
 import type { Scope, WordContext } from '../words/units.ts'
 import type { Outcome } from './scope.ts'
 
 export interface Walk {
-  readonly parser: Parser
   readonly home: string
   readonly interactive: boolean
   readonly mayRead: (folder: string) => boolean
   readonly simple: SimpleCommand[]
   readonly unknown: Construct[]
+  /** Patterns that were expanded against the names in folders, as they are written. */
+  readonly patterns: string[]
+  /** Words that belong to no simple command: the lists of loops, what `case` compares. */
+  readonly between: string[]
   /** Walks a script that was parsed with the text around it, and one that has still to be parsed. */
   readonly enter: (place: Place, tree: ParsedScript, scope: Scope) => Outcome
   readonly parseAndEnter: (place: Place, source: string, scope: Scope) => Outcome
@@ -37,6 +39,7 @@ export function contextOf(place: Place, scope: Scope): WordContext {
     home: walk.home,
     interactive: walk.interactive,
     mayRead: walk.mayRead,
+    pattern: (text) => walk.patterns.push(text),
     unknown: (it) => walk.unknown.push(it),
     bashOnly: (text) => onlyInBash(place, text),
     script: (tree, label, text) => {

@@ -13,8 +13,11 @@ export const both = (scope: Scope): Outcome => ({ success: scope, failure: scope
 
 export const after = ({ success, failure }: Outcome, otherwise: Scope): Scope => merge(success, failure) ?? otherwise
 
+/** The state after one or the other. */
 export function merge(one: Scope | undefined, other: Scope | undefined): Scope | undefined {
   if (one === undefined || other === undefined || one === other) return one ?? other
+  const { budget } = one
+  budget.spend('steps', one.variables.size + other.variables.size)
   const variables = new Map<string, Argument | null>()
   for (const name of [...one.variables.keys(), ...other.variables.keys()]) {
     const first = one.variables.get(name)
@@ -23,13 +26,22 @@ export function merge(one: Scope | undefined, other: Scope | undefined): Scope |
   }
   // An unknown folder makes the whole unknown.
   const known = one.directories.length > 0 && other.directories.length > 0
-  return { variables, directories: known ? [...new Set([...one.directories, ...other.directories])] : [] }
+  return { variables, directories: known ? few([...one.directories, ...other.directories]) : [], budget }
 }
 
-export const bind = (scope: Scope, name: string, value: Argument | null): Scope => ({
-  ...scope,
-  variables: new Map(scope.variables).set(name, value?.value === undefined ? null : value),
-})
+/** A command that may run in more folders than this runs in an unknown one. */
+const MOST_DIRECTORIES = 16
+
+function few(directories: readonly string[]): readonly string[] {
+  const distinct = [...new Set(directories)]
+  return distinct.length > MOST_DIRECTORIES ? [] : distinct
+}
+
+/** The state after an assignment; `null` for a value that is not known. */
+export function bind(scope: Scope, name: string, value: Argument | null): Scope {
+  scope.budget.spend('steps', scope.variables.size)
+  return { ...scope, variables: new Map(scope.variables).set(name, value?.value === undefined ? null : value) }
+}
 
 /** After something that may have changed any variable: none is known, neither `HOME` nor `PWD`. */
 export const forgetAll = (scope: Scope): Scope => ({
@@ -52,5 +64,5 @@ export function changeDirectory(scope: Scope, words: readonly Argument[]): Outco
     const physical = flavour.isAbsolute(target) ? target : `${it}${flavour.sep}${target}`
     return target.includes('..') ? [logical, physical] : [logical]
   })
-  return { success: { ...scope, directories: [...new Set(directories)].slice(0, 32) }, failure: scope }
+  return { success: { ...scope, directories: few(directories) }, failure: scope }
 }

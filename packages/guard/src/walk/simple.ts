@@ -1,5 +1,6 @@
 // One simple command of a script: its words, variables and redirections, what it wraps, and what it does to the shell.
 import type { Assignment, Command as CommandTree, Redirection } from 'unbash'
+import { evaluates } from '../programs/evaluated.ts'
 import { innerOf, unwrap } from '../programs/wrappers.ts'
 import type { Argument, Assigned, Redirected, SimpleCommand } from '../words/types.ts'
 import type { Scope, WordContext } from '../words/units.ts'
@@ -9,7 +10,6 @@ import { bind, both, changeDirectory, forgetAll, type Outcome } from './scope.ts
 
 /** So many substitutions and scripts inside of each other are followed. */
 export const DEEPEST = 10
-const MOST_COMMANDS = 2_000
 
 /** Builtins after which no variable is known. */
 const CHANGES_VARIABLES = new Set(
@@ -138,7 +138,8 @@ function emitWords(
   redirections: readonly Redirected[],
 ): Outcome {
   const { walk, via } = place
-  const { words, start, via: wrappers, assignments: own, directory } = unwrap(written)
+  const { words, start, via: wrappers, assignments: own, directory, unsure } = unwrap(written)
+  if (unsure !== undefined) walk.unknown.push({ kind: 'wrapper', text, why: unsure })
   const inEnv = own.map((it): Assigned => {
     const name = it.prefix.slice(0, it.prefix.indexOf('='))
     const value = it.value?.slice(name.length + 1)
@@ -159,11 +160,9 @@ function emitWords(
     directories: moved.directories,
     ...(only?.script === undefined ? {} : { script: only.script }),
   }
-  if (walk.simple.length >= MOST_COMMANDS) {
-    if (!walk.unknown.some((it) => it.kind === 'length'))
-      walk.unknown.push({ kind: 'length', text, why: `There are more than ${MOST_COMMANDS} commands.` })
-    return both(scope)
-  }
+  scope.budget.spend('commands')
+  const evaluated = evaluates(words[0]?.value ?? '', words.slice(1))
+  if (evaluated !== undefined) walk.unknown.push({ kind: 'evaluated', text, why: evaluated })
   walk.simple.push(emitted)
 
   for (const it of inner) {
@@ -173,6 +172,7 @@ function emitWords(
     const fresh: Scope = {
       variables: new Map(moved.variables.has('HOME') ? [['HOME', null]] : []),
       directories: moved.directories,
+      budget: scope.budget,
     }
     const apart = it.same ? { ...forgetAll(moved), directories: [] } : fresh
     if (it.script !== undefined && it.script.trim() !== '') {

@@ -1,12 +1,14 @@
 // Walks the tree of a parsed script through its control flow, down to every simple command in it.
-import type {
-  CommandNode,
-  ParsedScript,
-  PipelineNode,
-  Redirection,
-  Statement,
-  SyntaxNode,
-  TestExpression,
+import {
+  type CommandNode,
+  forEachChild,
+  type ParsedScript,
+  type PipelineNode,
+  parse,
+  type Redirection,
+  type Statement,
+  type SyntaxNode,
+  type TestExpression,
 } from 'unbash'
 import { isPlainName } from '../programs/names.ts'
 import { uncovered } from '../words/parser.ts'
@@ -17,6 +19,7 @@ import { contextOf, onlyInBash, type Place, type Walk } from './place.ts'
 import { after, bind, both, forgetAll, merge, type Outcome } from './scope.ts'
 import { changesVariables, DEEPEST, emit, simple } from './simple.ts'
 
+/** A loop over more values than this has a value that is not known. */
 const MOST_TURNS = 300
 
 /** Lists the commands of a text in `simple` of the walk, and what was not understood in `unknown`. */
@@ -26,8 +29,10 @@ export function walkScript(
   scope: Scope,
   shell: Shell,
 ): void {
-  const parseAndEnter = (place: Place, text: string, start: Scope): Outcome =>
-    script({ ...place, source: text, piped: false }, place.walk.parser.parse(text), start, 0, text.length)
+  const parseAndEnter = (place: Place, text: string, start: Scope): Outcome => {
+    start.budget.spend('characters', text.length)
+    return script({ ...place, source: text, piped: false }, parse(text), start, 0, text.length)
+  }
   const whole: Walk = { ...walk, enter: script, parseAndEnter }
   parseAndEnter({ walk: whole, source, via: [], shell, piped: false }, source, scope)
 }
@@ -46,7 +51,7 @@ function script(place: Place, tree: ParsedScript, scope: Scope, from = tree.pos,
       text: inner.source.slice(it.pos, it.pos + 40),
       why: `The shell would not read this: ${it.message}.`,
     })
-  const left = uncovered(tree, inner.source, begin, end, walk.parser)
+  const left = uncovered(tree, inner.source, begin, end)
   if (left !== undefined) walk.unknown.push({ kind: 'syntax', text: left, why: 'This part was not understood.' })
   return statements(inner, tree.commands, scope)
 }
@@ -121,6 +126,7 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
       return join(ends, node.else === undefined ? both(last) : statements(place, node.else.commands, last))
     }
     case 'For': {
+      for (const it of node.wordlist ?? []) walk.between.push(it.text)
       const values = node.wordlist?.flatMap((it) => expandWord(it, contextOf(place, scope)))
       const name = node.name.text
       if (!isPlainName(name)) refuse('for', 'The loop sets a variable that other programs look at.')
@@ -142,6 +148,7 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
         return join(outcome, result)
       })
     case 'Case': {
+      walk.between.push(node.word.text, ...node.items.flatMap((item) => item.pattern.map((it) => it.text)))
       visitParts(node.word.parts, contextOf(place, scope))
       let result = both(scope)
       for (const item of node.items) {
@@ -158,7 +165,7 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
       return both(scope)
     case 'Function':
       refuse('function', 'A function can take the name of a program and runs when it is called.')
-      if (startsItself(place, node.name.text, node.body))
+      if (startsItself(node.name.text, node.body))
         refuse(FORK_BOMB, 'The function starts itself in the background until the machine stands still.')
       return lost(place, node.body, scope)
     case 'Coproc':
@@ -184,7 +191,7 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
 export const FORK_BOMB = 'fork bomb'
 
 /** Whether a call of `name` stands in a pipeline or in the background of its own body. */
-function startsItself(place: Place, name: string, body: SyntaxNode): boolean {
+function startsItself(name: string, body: SyntaxNode): boolean {
   let found = false
   const visit = (node: SyntaxNode, beside: boolean): void => {
     if (node.type === 'Command' && node.name?.value === name && beside) found = true
@@ -192,7 +199,7 @@ function startsItself(place: Place, name: string, body: SyntaxNode): boolean {
       beside ||
       (node.type === 'Pipeline' && node.commands.length > 1) ||
       (node.type === 'Statement' && node.background === true)
-    place.walk.parser.forEachChild(node, (child) => visit(child, next))
+    forEachChild(node, (child) => visit(child, next))
   }
   visit(body, false)
   return found
@@ -214,7 +221,7 @@ function lost(place: Place, node: SyntaxNode, scope: Scope): Outcome {
 function loop(place: Place, bodies: readonly SyntaxNode[], scope: Scope, turn: (start: Scope) => Outcome): Outcome {
   const { simple, unknown } = place.walk
   let start = scope
-  for (const name of bodies.flatMap((it) => [...assignedIn(place, it)]))
+  for (const name of bodies.flatMap((it) => [...assignedIn(it)]))
     start = name === '*' ? forgetAll(start) : bind(start, name, null)
   for (let count = 0; ; count += 1) {
     const [commands, constructs] = [simple.length, unknown.length]
@@ -223,11 +230,11 @@ function loop(place: Place, bodies: readonly SyntaxNode[], scope: Scope, turn: (
     if (end.directories.join('\0') === start.directories.join('\0')) return both(end)
     simple.length = commands
     unknown.length = constructs
-    start = count < 3 ? { ...end, directories: end.directories.slice(0, 32) } : { ...forgetAll(end), directories: [] }
+    start = count < 3 ? end : { ...forgetAll(end), directories: [] }
   }
 }
 
-function assignedIn(place: Place, node: SyntaxNode): Set<string> {
+function assignedIn(node: SyntaxNode): Set<string> {
   const names = new Set<string>()
   const visit = (child: SyntaxNode): void => {
     if (child.type === 'Assignment') names.add(child.name)
@@ -237,14 +244,14 @@ function assignedIn(place: Place, node: SyntaxNode): Set<string> {
       const args = child.args.map((it) => it.text)
       if (changesVariables(name, args) || name === 'builtin' || name === 'command') names.add('*')
     }
-    place.walk.parser.forEachChild(child, visit)
+    forEachChild(child, visit)
   }
   visit(node)
   return names
 }
 
 function expansionsIn(place: Place, node: SyntaxNode, scope: Scope): void {
-  place.walk.parser.forEachChild(node, (child) => {
+  forEachChild(node, (child) => {
     if (child.type === 'CommandExpansion' || child.type === 'ArithmeticCommandExpansion')
       contextOf(place, scope).script(child.script, '$(…)', child.text)
     else if (child.type !== 'CompoundList') expansionsIn(place, child, scope)

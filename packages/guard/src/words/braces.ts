@@ -1,4 +1,5 @@
 // Brace expansion as bash does it, on the units of a word.
+import type { Budget } from '../budget.ts'
 import type { Unit } from './units.ts'
 
 /** More words than this from one word are not followed. */
@@ -8,8 +9,13 @@ const isOpen = (unit: Unit | undefined): boolean => unit?.type === 'char' && !un
 const isChar = (unit: Unit | undefined, char: string): boolean =>
   unit?.type === 'char' && !unit.quoted && unit.char === char
 
-/** The words that the braces of one word make, in order; `undefined` if that is not clear. */
-export function expandBraces(units: readonly Unit[]): readonly (readonly Unit[])[] | undefined {
+/**
+ * The words that the braces of one word make, in order; `undefined` if that is not clear.
+ *
+ * @throws TooMuch
+ */
+export function expandBraces(units: readonly Unit[], budget: Budget): readonly (readonly Unit[])[] | undefined {
+  budget.spend('steps', units.length)
   const start = units.findIndex(isOpen)
   if (start < 0) return [units]
   const before = units.slice(0, start)
@@ -31,22 +37,24 @@ export function expandBraces(units: readonly Unit[]): readonly (readonly Unit[])
 
   const inner = units.slice(start + 1, end)
   if (end > 0 && commas.length > 0) {
-    const tails = expandBraces(units.slice(end + 1))
+    const tails = expandBraces(units.slice(end + 1), budget)
     if (tails === undefined) return undefined
     const words: Unit[][] = []
     for (const [index, from] of [start, ...commas].entries()) {
-      const middles = expandBraces(units.slice(from + 1, commas[index] ?? end))
+      const middles = expandBraces(units.slice(from + 1, commas[index] ?? end), budget)
       if (middles === undefined) return undefined
+      budget.spend('steps', middles.length * tails.length * units.length)
+      if (words.length + middles.length * tails.length > MOST) return undefined
       for (const middle of middles) for (const tail of tails) words.push([...before, ...middle, ...tail])
-      if (words.length > MOST) return undefined
     }
     return words
   }
 
   const sequence = end > 0 ? expandSequence(inner) : undefined
   if (sequence !== undefined) {
-    const tails = expandBraces(units.slice(end + 1))
+    const tails = expandBraces(units.slice(end + 1), budget)
     if (tails === undefined || sequence.length * tails.length > MOST) return undefined
+    budget.spend('steps', sequence.length * tails.length * units.length)
     return sequence.flatMap((middle) => tails.map((tail) => [...before, ...middle, ...tail]))
   }
   // `{}` and `{word}` stand for themselves. Everything else that has a comma or two dots is read differently by
@@ -56,7 +64,7 @@ export function expandBraces(units: readonly Unit[]): readonly (readonly Unit[])
   const dots = rest.some((unit, index) => isChar(unit, '.') && isChar(rest[index + 1], '.'))
   if (!plain && (dots || rest.some((unit) => isChar(unit, ',')))) return undefined
   if (plain && inner.some((unit, index) => isChar(unit, '.') && isChar(inner[index + 1], '.'))) return undefined
-  const tails = expandBraces(rest)
+  const tails = expandBraces(rest, budget)
   return tails?.map((tail) => [...before, units[start]!, ...tail])
 }
 

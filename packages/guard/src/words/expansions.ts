@@ -72,6 +72,7 @@ function variable(name: string, quoted: boolean, context: WordContext): readonly
   if (value === undefined) return [quoted ? ONE_WORD : WORDS]
   // Without quotes the value is split and its wildcards are expanded; an empty one is no word at all.
   if (!quoted && !/^[^\s*?[\\]+$/.test(value)) return [WORDS]
+  context.scope.budget.spend('characters', value.length)
   return [...value].map((char) => ({ type: 'char', char, quoted: true }))
 }
 

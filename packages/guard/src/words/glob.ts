@@ -1,11 +1,10 @@
 // Path-name expansion against the real folder, so that what a pattern will name can be checked name by name.
 import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Budget } from '../budget.ts'
 
 /** More names than this are not followed. */
 const MOST = 1_000
-/** More folders than this are not read. */
-const MOST_FOLDERS = 200
 
 /** A character of a pattern; only an unquoted one can be a wildcard. */
 export interface PatternCharacter {
@@ -21,18 +20,20 @@ export const hasWildcard = (pattern: readonly PatternCharacter[]): boolean => pa
 /**
  * The names that the pattern matches in `cwd`, as the shell would write them. `undefined` if there are too many, if shells
  * read the pattern differently, if a folder cannot be read, or if `may` refuses to have it read.
+ *
+ * @throws TooMuch
  */
 export function expandGlob(
   pattern: readonly PatternCharacter[],
   cwd: string,
   may: (folder: string) => boolean,
+  budget: Budget,
 ): readonly string[] | undefined {
   const segments: PatternCharacter[][] = [[]]
   for (const it of pattern) {
     if (it.char === '/') segments.push([])
     else segments.at(-1)!.push(it)
   }
-  let folders = 0
   let found = ['']
   for (const [index, segment] of segments.entries()) {
     const last = index === segments.length - 1
@@ -46,15 +47,17 @@ export function expandGlob(
         : whole
       continue
     }
-    const pattern = segmentPattern(segment)
+    const pattern = segmentPattern(segment, budget)
     if (pattern === undefined) return undefined
     const next: string[] = []
     for (const base of found) {
-      folders += 1
+      budget.spend('folders')
       const folder = absolute(base, cwd)
-      if (folders > MOST_FOLDERS || !may(folder)) return undefined
+      if (!may(folder)) return undefined
       const names = read(folder)
       if (names === undefined) return undefined
+      budget.spend('entries', names.length)
+      budget.spend('steps', names.length * pattern.length)
       for (const name of names) {
         if (!matches(pattern, [...name]) || (name.startsWith('.') && text[0] !== '.')) continue
         if (!last && !isFolder(join(folder, name))) continue
@@ -71,7 +74,7 @@ export function expandGlob(
 type Part = '*' | ((char: string) => boolean)
 
 /** The pattern of one segment; `undefined` for a bracket whose meaning depends on the locale or the shell. */
-function segmentPattern(segment: readonly PatternCharacter[]): readonly Part[] | undefined {
+function segmentPattern(segment: readonly PatternCharacter[], budget: Budget): readonly Part[] | undefined {
   const parts: Part[] = []
   for (let index = 0; index < segment.length; index += 1) {
     const it = segment[index]!
@@ -79,6 +82,7 @@ function segmentPattern(segment: readonly PatternCharacter[]): readonly Part[] |
     else if (it.char === '*') parts.push('*')
     else if (it.char === '?') parts.push(() => true)
     else {
+      budget.spend('steps', segment.length - index)
       const rest = segment.slice(index).map((later) => (later.quoted ? '\\' : later.char))
       const [whole, not, set] = /^\[(!?)((?:\d-\d|[\w.])+)\]/.exec(rest.join('')) ?? []
       if (whole === undefined) {

@@ -1,21 +1,9 @@
-// The shell parser, loaded when the first command is analysed, and two checks that it has read all of the text.
-import type { ParsedScript, SyntaxNode } from 'unbash'
+// Two checks around the shell parser: that a text is what it looks like, and that all of it was read.
+import { forEachChild, type SyntaxNode } from 'unbash'
 import type { Construct } from './types.ts'
 
-export interface Parser {
-  readonly parse: (source: string) => ParsedScript
-  readonly forEachChild: (node: SyntaxNode, visit: (child: SyntaxNode) => void) => void
-}
-
-let loading: Promise<Parser> | undefined
-
-export function loadParser(): Promise<Parser> {
-  loading ??= import('unbash')
-  return loading
-}
-
-/** Longer than anything that a person would read before saying yes. */
-const LONGEST = 20_000
+/** Longer than anything that a person would read before saying yes. A longer text is not even parsed. */
+export const LONGEST = 20_000
 
 /** Pictures may be put together of several characters, some of which cannot be seen alone. */
 const PICTURE = /\p{Extended_Pictographic}\ufe0f?(?:\u200d\p{Extended_Pictographic}\ufe0f?)*/gu
@@ -71,13 +59,7 @@ const WHOLE = new Set([
  * words and comments, and brackets only where they belong to a node. A parser that mends broken input, as this one does,
  * could otherwise drop a command unnoticed.
  */
-export function uncovered(
-  script: SyntaxNode,
-  source: string,
-  from: number,
-  to: number,
-  parser: Parser,
-): string | undefined {
+export function uncovered(script: SyntaxNode, source: string, from: number, to: number): string | undefined {
   const spans: (readonly [number, number])[] = []
   const bracket = (at: number, ...chars: readonly string[]): void => {
     if (chars.includes(source[at] ?? '')) spans.push([at, at + 1])
@@ -115,7 +97,7 @@ export function uncovered(
         spans.push([node.pos, node.body.pos])
         break
     }
-    parser.forEachChild(node, visit)
+    forEachChild(node, visit)
   }
   visit(script)
   spans.sort(([one], [other]) => one - other)

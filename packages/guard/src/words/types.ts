@@ -67,6 +67,8 @@ export interface Note {
 export interface Analysis {
   readonly simple: readonly SimpleCommand[]
   readonly unknown: readonly Construct[]
+  /** Folders outside the roots whose names a pattern would list. */
+  readonly outside: readonly string[]
   readonly notes: readonly Note[]
   /** More than one command, or a construct around it. */
   readonly compound: boolean
@@ -89,6 +91,7 @@ export interface Reason {
   readonly decision: 'ask' | 'deny'
   readonly code:
     | 'construct'
+    | 'too much'
     | 'not read-only'
     | 'option'
     | 'path'

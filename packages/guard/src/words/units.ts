@@ -1,5 +1,6 @@
 // What a word consists of, and what is known where it stands.
 import type { ParsedScript } from 'unbash'
+import type { Budget } from '../budget.ts'
 import type { Argument, Construct } from './types.ts'
 
 /** A character of a word, or a hole that only the shell can fill. */
@@ -21,17 +22,20 @@ export interface Scope {
   readonly variables: ReadonlyMap<string, Argument | null>
   /** The folders in which the command may run; empty if that is not known. */
   readonly directories: readonly string[]
+  readonly budget: Budget
 }
 
 export interface WordContext {
   readonly scope: Scope
   readonly home: string
   readonly interactive: boolean
-  /** Takes note of something that only bash reads so. */
+  /** Takes note of a construct that only bash reads this way. */
   readonly bashOnly: (text: string) => void
   readonly unknown: (construct: Construct) => void
-  /** Takes a script that runs inside of the word. */
+  /** Walks a script that runs inside the word. */
   readonly script: (script: ParsedScript | undefined, label: string, text: string) => void
   /** Whether names in the folder may be looked up. */
   readonly mayRead: (folder: string) => boolean
+  /** Takes note of a pattern that was expanded against the names in a folder. */
+  readonly pattern: (text: string) => void
 }

@@ -12,11 +12,12 @@ export const dynamic = (text: string, prefix = '', splits = false): Argument => 
 /** The arguments that one word becomes. */
 export function expandWord(word: Word, context: WordContext): readonly Argument[] {
   const units = unitsOfWord(word, context)
-  const words = expandBraces(units)
+  const words = expandBraces(units, context.scope.budget)
   if (words === undefined) {
     context.unknown({ kind: 'braces', text: word.text, why: 'Shells read these braces differently.' })
     return [dynamic(word.text, '', true)]
   }
+  context.scope.budget.spend('characters', words.length === 1 ? 0 : words.reduce((sum, it) => sum + it.length, 0))
   return words.flatMap((it) => {
     // An empty alternative is no word, unless there are quotes in it.
     if (it.length === 0 && words.length > 1) return /['"]/.test(word.text) ? [dynamic(word.text, '', true)] : []
@@ -39,6 +40,7 @@ export function visitParts(parts: readonly WordPart[] | undefined, context: Word
 }
 
 function unitsOfWord(word: Word, context: WordContext): readonly Unit[] {
+  context.scope.budget.spend('characters', word.text.length)
   const { parts } = word
   if (parts === undefined) return unquoted(word.text, context)
   if (parts.map((it) => it.text).join('') !== word.text)
@@ -187,10 +189,11 @@ function argumentsOf(units: readonly Unit[], text: string, context: WordContext)
   const value = characters.map((it) => it.char).join('')
   if (!hasWildcard(characters)) return [literal(value, text)]
 
+  context.pattern(text)
   const names = new Set<string>()
   if (context.scope.directories.length === 0) return [dynamic(text, prefix, true)]
   for (const directory of context.scope.directories) {
-    const matched = expandGlob(characters, directory, context.mayRead)
+    const matched = expandGlob(characters, directory, context.mayRead, context.scope.budget)
     if (matched === undefined) return [dynamic(text, literalStart(characters), true)]
     for (const name of matched) names.add(name)
     // A pattern without a match stands for itself.

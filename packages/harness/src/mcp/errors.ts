@@ -1,8 +1,8 @@
-// What went wrong with a server, in words that hold no secret, and whether a call may have taken effect.
+// What went wrong with a server, in words without secrets, and whether a call may have taken effect.
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
-import { OxbowError } from '@oxbow/core'
+import { type ErrorCode, OxbowError } from '@oxbow/core'
 
-/** The code of an answer that we put in place of one that never came: its stream ended before. */
+/** The code of an error response that we put in place of one that never came, for example because its stream ended. */
 export const NO_ANSWER = -32_099
 
 const MAX_MESSAGE = 500
@@ -12,34 +12,59 @@ const NOT_SENT =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ENOENT|EACCES|CERT_.*|ERR_TLS_.*|DEPTH_ZERO_.*|SELF_SIGNED.*|UNABLE_TO_.*)$/
 
 export type Trouble =
-  /** The server said no, or said that it failed. */
+  /** The server answered no, or answered with a JSON-RPC error. */
   | 'refused'
-  /** The session is gone: a new one may do the same. */
+  /** The server does not know the session: a new session may send the same request. */
   | 'session'
   | 'unauthorized'
   | 'not_sent'
-  /** Sent, and no answer that tells what became of it. */
+  /** Sent, and no answer says what became of it. */
   | 'unknown'
 
+/**
+ * Statuses that mean that the request was not carried out, whatever stands between us and the server. 401, 403 and 404 do
+ * so as well, and have a `Trouble` of their own. A proxy answers any other status also after the server has acted.
+ */
+const REFUSALS = new Set([400, 405, 413, 415, 422, 429])
+
+/** What an error means for the request that failed with it. Everything that is not known to be harmless is `unknown`. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof ProtocolError) return error.code === NO_ANSWER ? 'unknown' : 'refused'
   if (error instanceof UnauthorizedError) return 'unauthorized'
   if (error instanceof SdkHttpError) {
     const { status = 0 } = error
-    if (status === 404 || status === 410) return 'session'
+    if (status === 404) return 'session'
     if (status === 401 || status === 403) return 'unauthorized'
-    return status === 502 || status === 504 || status < 400 ? 'unknown' : 'refused'
+    return REFUSALS.has(status) || rpcErrorIn(error) !== undefined ? 'refused' : 'unknown'
   }
-  if (error instanceof SdkError) {
-    const before: SdkErrorCode[] = [
-      SdkErrorCode.NotConnected,
-      SdkErrorCode.CapabilityNotSupported,
-      SdkErrorCode.MethodNotSupportedByProtocolVersion,
-    ]
-    return before.includes(error.code) ? 'not_sent' : 'unknown'
-  }
-  return codesOf(error).some((it) => NOT_SENT.test(it)) ? 'not_sent' : 'unknown'
+  if (codesOf(error).some((it) => NOT_SENT.test(it))) return 'not_sent'
+  return error instanceof SdkError && NEVER_SENT.has(error.code) ? 'not_sent' : 'unknown'
 }
+
+const NEVER_SENT: ReadonlySet<SdkErrorCode> = new Set([
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.CapabilityNotSupported,
+  SdkErrorCode.MethodNotSupportedByProtocolVersion,
+])
+
+/** Servers answer 400 as well as 404 when they do not know a session. Whether this is one, a second request has to show. */
+export const mayBeUnknownSession = (error: unknown): boolean =>
+  error instanceof SdkHttpError && (error.status === 400 || error.status === 404)
+
+/** The message of a JSON-RPC error in the body of an HTTP error. */
+function rpcErrorIn(error: SdkHttpError): string | undefined {
+  try {
+    const { jsonrpc, error: given } = JSON.parse(bodyOf(error)) as {
+      jsonrpc?: unknown
+      error?: { code?: unknown; message?: unknown }
+    }
+    return jsonrpc === '2.0' && typeof given?.code === 'number' ? String(given.message ?? given.code) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const bodyOf = ({ data }: SdkHttpError): string => (typeof data?.text === 'string' ? data.text : '')
 
 /** The codes of an error and of its causes. */
 function codesOf(error: unknown): string[] {
@@ -48,9 +73,15 @@ function codesOf(error: unknown): string[] {
   return [...(typeof code === 'string' ? [code] : []), ...codesOf(error.cause), ...(errors ?? []).flatMap(codesOf)]
 }
 
-/** The innermost message says the most: `fetch failed` says nothing. */
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  if (error instanceof SdkHttpError && error.status !== undefined) return httpWords(error)
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+    return 'its answer does not fit the protocol'
+  if (error.name === 'ZodError') return 'its answer is not a JSON-RPC message'
+  if (error instanceof SyntaxError) return 'its answer is not JSON'
+  if (error.name === 'TimeoutError') return 'no answer in time'
+  // The innermost message has the reason: `fetch failed` has none.
   if (!error.message.endsWith('fetch failed')) return error.message
   const { cause, data } = error as { cause?: unknown; data?: { cause?: unknown } }
   const inner = cause ?? data?.cause
@@ -58,11 +89,21 @@ function wordsOf(error: unknown): string {
   return inner.message.endsWith('fetch failed') ? wordsOf(inner) : inner.message || codesOf(inner).join(' ')
 }
 
+function httpWords(error: SdkHttpError): string {
+  const { status } = error
+  const text = bodyOf(error)
+  const said = rpcErrorIn(error) ?? (/^\s*</.test(text) ? 'an HTML page' : text.trim())
+  if (said !== '') return `HTTP ${status}: ${said}`
+  // Redirects that were not followed have no body, and a message that names their target.
+  return error.message.includes('Redirect') ? error.message : `HTTP ${status}`
+}
+
 /** For people and models. The cause is not kept: it may hold headers. */
-export function mcpError(code: string, message: string, options: { retryable?: boolean } = {}): OxbowError {
+export function mcpError(code: ErrorCode, message: string, options: { retryable?: boolean } = {}): OxbowError {
   return new OxbowError(code, message, options)
 }
 
+/** What an error says, in one line without secrets. */
 export function wordsFor(error: unknown, redact: (text: string) => string): string {
   return redact(wordsOf(error)).replace(/\s+/g, ' ').trim().slice(0, MAX_MESSAGE)
 }

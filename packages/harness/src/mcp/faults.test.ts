@@ -13,10 +13,31 @@ const alive = (pid: number): boolean => {
 }
 
 describe('Y12: a server that is a program', () => {
-  test.each(['good', 'old', 'noisy'])('is connected when it is %s', async (behaviour) => {
+  test.each(['good', 'old', 'noisy', 'banner', 'marked', 'batches'])(
+    'is connected when it is %s',
+    async (behaviour) => {
+      const { servers } = await connected({ p: program(behaviour) })
+      expect(servers.status()[0]).toMatchObject({
+        state: 'connected',
+        transport: 'stdio',
+        protocolVersion: '2025-11-25',
+      })
+      expect(servers.tools.map((it) => it.name)).toContain('environment')
+    },
+  )
+
+  test.each([
+    ['noisy', 2],
+    ['banner', 1],
+  ])('that writes to standard output what is not a message has it counted: %s', async (behaviour, lines) => {
     const { servers } = await connected({ p: program(behaviour) })
-    expect(servers.status()[0]).toMatchObject({ state: 'connected', transport: 'stdio', protocolVersion: '2025-11-25' })
-    expect(servers.tools.map((it) => it.name)).toContain('environment')
+    expect(servers.status()[0]!.stdoutNoise).toMatchObject({ lines })
+  })
+
+  test('that writes a banner instead of an answer has it quoted', async () => {
+    await expect(connected({ p: program('chatty') }, { connectTimeoutMs: 1_500 })).rejects.toMatchObject({
+      message: expect.stringContaining('1 line on stdout is not JSON-RPC, the last: Starting …'),
+    })
   })
 
   test('has in its environment what is listed, and PATH', async () => {
@@ -63,7 +84,10 @@ describe('Y12: a server that is a program', () => {
       { text: 'Told.' },
     ])
     await it.session.run('Go.')
-    expect((await it.finished())[0]).toMatchObject({ status: 'unknown' })
+    expect((await it.finished())[0]).toMatchObject({
+      status: 'unknown',
+      error: { message: expect.stringContaining('sent a message of more than 100000 bytes') },
+    })
   })
 
   test('that gives a long result has it stored, and the model is shown a part', async () => {
@@ -87,12 +111,26 @@ describe('Y12: a server that is a program', () => {
   test('that need not be there is tried again, and its tools are there at the next build', async () => {
     const server = await rawServer()
     await server.stop()
-    const { servers } = await connected({ raw: { url: server.url, required: false } })
+    const { servers, notices } = await connected({ raw: { url: server.url, required: false } })
     expect(servers.tools).toEqual([])
+    expect(notices).toEqual([
+      {
+        level: 'warn',
+        server: 'raw',
+        message: expect.stringMatching(
+          /^unreachable: .*ECONNREFUSED.*\. Continuing without its tools\. Retrying in [01]\.\d s\.$/,
+        ),
+      },
+    ])
+    expect(servers.health()).toEqual([
+      { name: 'mcp:raw', required: false, ok: false, detail: servers.status()[0]!.problem!.message },
+    ])
     expect(servers.status()[0]).toMatchObject({ state: 'reconnecting', problem: { code: 'mcp_unreachable' } })
     await server.start()
     await until(() => servers.status()[0]!.state === 'connected', { deadlineMs: 10_000 })
     expect(servers.status()[0]!.added).toEqual(['look'])
+    expect(servers.health()[0]).toMatchObject({ ok: true, detail: 'connected' })
+    await until(() => notices.some((it) => it.message.startsWith('Connected.')))
     expect(servers.tools.map((it) => it.name)).toEqual(['look'])
   })
 
@@ -159,16 +197,16 @@ describe('Y12: a server over HTTP', () => {
     expect((await it.finished())[0]).toMatchObject({ status: 'error', error: { code: 'mcp_no_answer' } })
   })
 
-  test('that fails with 500 is an error, with what it said and without our headers', async () => {
+  test('that quotes our headers in an error does not get them into the journal', async () => {
     const server = await rawServer((_message, request, response) => {
-      response.writeHead(500).end(`no luck with ${request.headers.authorization}`)
+      response.writeHead(400).end(`no luck with ${request.headers.authorization}`)
     })
     const headers = { authorization: 'Bearer very-secret-token' }
     const it = await talking({ raw: { url: server.url, headers } }, [callOf('look'), { text: 'Told.' }])
     await it.session.run('Go.')
     const [finished] = await it.finished()
     expect(finished).toMatchObject({ status: 'error', error: { code: 'mcp_refused' } })
-    expect(finished!.error!.message).toContain('no luck with')
+    expect(finished!.error!.message).toContain('HTTP 400: no luck with')
     expect(JSON.stringify(await it.events())).not.toContain('very-secret-token')
     expect(server.headers.every((it) => it.authorization === 'Bearer very-secret-token')).toBe(true)
   })

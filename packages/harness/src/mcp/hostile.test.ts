@@ -106,8 +106,8 @@ describe('Y12: a stream of events', () => {
         for (const byte of end + end) await send(byte)
       }
       const last = event({ id, result: { content: [{ type: 'text', text: 'whole' }] } })
-      await send(`${last}${end}${end}:`)
-      response.end()
+      // The stream stays open: what ends the event is all that comes.
+      await send(`${last}${end}${end}`)
     })
     const it = await talking({ raw: { url: server.url, maxMessageBytes: 2_000 } }, [callOf('look'), { text: 'Told.' }])
     await it.session.run('Go.')

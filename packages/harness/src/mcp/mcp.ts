@@ -1,37 +1,45 @@
 // MCP servers as a capability of an agent.
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
 import type { McpAuth } from './auth/oauth.ts'
-import { isStdio, type McpOptions, type McpServer, type McpStatus } from './options.ts'
+import { isStdio, type McpOptions, type McpServer, type McpStatus, PROTOCOL_VERSIONS } from './options.ts'
 import { redactor } from './redact.ts'
 import { NOT_MARKED } from './tools/listing.ts'
 import { aliasesOf, namesOf, originOf } from './tools/names.ts'
 import { type Offered, offered } from './tools/remote-tools.ts'
 
 export interface McpCapability extends Capability {
-  /** Of the servers as they are now: an agent that is built later may have other tools. */
+  /** What the servers offer now: an agent that is built later may have other tools. */
   readonly tools: readonly Tool[]
   readonly allow: readonly string[]
   status(): readonly McpStatus[]
-  /** Ends connections and programs. What runs is broken off. */
+  /** For the health of a service: each server as `mcp:NAME`, and what is wrong with it. */
+  health(): readonly McpHealth[]
+  /** Closes the connections and ends the programs. Calls in flight are aborted. */
   close(): Promise<void>
 }
 
-/** How many tools that are left out a notice names; `status()` has all. */
+export interface McpHealth {
+  readonly name: string
+  readonly required: boolean
+  readonly ok: boolean
+  readonly detail: string
+}
+
+/** How many skipped tools a notice names; `status()` has all. */
 const MAX_TOLD = 20
 const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 
 /**
- * Connects MCP servers and offers their tools, resources and prompts to an agent. Only tools that a server marks as read-only
- * are offered, unless `tools` or `allow` name others, and whatever is offered asks before it runs, unless `allow` or
- * `trustReadOnly` says otherwise.
+ * Connects MCP servers and offers their tools, resources and prompts to an agent. By default only tools that a server marks as
+ * read-only are offered, and they ask before they run; `tools`, `allow` and `trustReadOnly` change that.
  *
- * The agent is immutable: when a server changes its list, a tool that is gone says so when it is called, and new ones are
- * there when the agent is built again with the same capability.
+ * An agent is immutable: a tool that its server no longer has reports that when it is called, and a new one is offered when
+ * the agent is built again with the same capability.
  *
  * @example
  * const files = await mcp({ docs: { url: 'https://docs.internal/mcp', trustReadOnly: true } })
  * agent({ name: 'helper', model, instructions: '…', capabilities: [files] })
- * @throws OxbowError `mcp_invalid`, `mcp_stdio_refused`, and when a server that is required is not there
+ * @throws OxbowError `mcp_invalid`, `mcp_stdio_refused`, and when a required server cannot be connected
  *   `mcp_unreachable`, `mcp_unauthorized`
  */
 export async function mcp(
@@ -42,8 +50,8 @@ export async function mcp(
   const entries = Object.entries(servers)
   for (const [name, server] of entries) check(name, server, allowStdio)
 
-  // Most agents have no servers: the library is loaded by those that do.
-  const { connection } = await import('./connection.ts')
+  // Most agents have no servers: only those that do load the library.
+  const { connection } = await import('./connection/connection.ts')
   const all = entries.map(([name, server]) => ({ name, server, connection: connection(name, server, options) }))
   const close = async (): Promise<void> => {
     await Promise.all(all.map((it) => it.connection.close()))
@@ -56,30 +64,31 @@ export async function mcp(
   }
 
   const origins = new Map(entries.map(([name, server]) => [name, originOf(name, server)]))
-  /** Of the servers as they are now. The agent's own are those of the last time that somebody has asked. */
+  /** What the servers offer now. The agent has what was offered when `tools` was last read. */
   const build = (): Built => {
     const each = all.map(({ connection, server }) => offered(connection, server))
-    const offers = each.flatMap((it) => it.offers)
-    const names = namesOf(offers, reserved)
-    return {
-      tools: offers.map((it, at) =>
-        it.build({ name: names[at]!, aliases: aliasesOf(it), origin: origins.get(it.server)! }),
-      ),
-      allow: names.filter((_, at) => offers[at]!.allowed),
-      names: each.map(({ offers: own }) => names.splice(0, own.length)),
-      skipped: each.map((it) => it.skipped),
-    }
+    const names = namesOf(
+      each.flatMap((it) => it.offers),
+      reserved,
+    )
+    return each.map(({ offers, skipped }) => {
+      const tools: Offering[] = []
+      const left = [...skipped]
+      for (const it of offers) {
+        const naming = { name: names.shift()!, aliases: aliasesOf(it), origin: origins.get(it.server)! }
+        try {
+          tools.push({ tool: it.build(naming), allowed: it.allowed })
+        } catch (error) {
+          left.push({ tool: it.tool, reason: `it cannot be used: ${(error as Error).message}` })
+        }
+      }
+      return { tools, skipped: left }
+    })
   }
-  let built: Built
-  try {
-    built = build()
-  } catch (error) {
-    await close()
-    throw error
-  }
+  let built = build()
   all.forEach(({ name, server }, at) => {
     for (const level of ['info', 'warn'] as const) {
-      const skipped = built.skipped[at]!.filter((it) => (it.reason === NOT_MARKED) === (level === 'info'))
+      const skipped = built[at]!.skipped.filter((it) => (it.reason === NOT_MARKED) === (level === 'info'))
       const list = skipped.slice(0, MAX_TOLD).map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`)
       if (skipped.length > MAX_TOLD) list.push(`and ${skipped.length - MAX_TOLD} more`)
       if (list.length > 0)
@@ -90,63 +99,76 @@ export async function mcp(
     name: 'mcp',
     get tools() {
       built = build()
-      return built.tools
+      return built.flatMap((it) => it.tools.map(({ tool }) => tool))
     },
     get allow() {
-      return built.allow
+      return built.flatMap((it) => it.tools.filter(({ allowed }) => allowed).map(({ tool }) => tool.name))
     },
     status() {
       const now = build()
-      return all.map(({ name, connection }, at) => {
-        const [had, has] = [built.names[at]!, now.names[at]!]
+      return all.map(({ name, server, connection }, at) => {
+        const [had, has] = [namesIn(built[at]!), namesIn(now[at]!)]
         return {
           server: name,
+          required: server.required !== false,
           ...connection.health(),
           tools: had,
-          skipped: now.skipped[at]!,
+          skipped: now[at]!.skipped,
           added: has.filter((it) => !had.includes(it)),
           gone: had.filter((it) => !has.includes(it)),
         }
       })
     },
+    health: () =>
+      all.map(({ name, server, connection }) => {
+        const { state, problem } = connection.health()
+        const required = server.required !== false
+        return { name: `mcp:${name}`, required, ok: state === 'connected', detail: problem?.message ?? state }
+      }),
     close,
   }
 }
 
-interface Built {
-  readonly tools: readonly Tool[]
-  readonly allow: readonly string[]
-  /** Of each server, in their order. */
-  readonly names: readonly (readonly string[])[]
-  readonly skipped: readonly Offered['skipped'][]
+interface Offering {
+  readonly tool: Tool
+  /** Runs without asking. */
+  readonly allowed: boolean
 }
+
+/** One entry for each server, in their order. */
+type Built = readonly { readonly tools: readonly Offering[]; readonly skipped: Offered['skipped'] }[]
+
+const namesIn = ({ tools }: Built[number]): string[] => tools.map((it) => it.tool.name)
 
 function check(name: string, server: McpServer, allowStdio: boolean): void {
   const fault = (what: string) => new OxbowError('mcp_invalid', `MCP server ${JSON.stringify(name)}: ${what}`)
   if (!SERVER_NAME.test(name))
-    throw fault('its name may have up to 32 of A-Z a-z 0-9 _ -, and begins with a letter or digit')
+    throw fault('the name is not valid. Use up to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit.')
+  const { protocolVersion: version } = server
+  if (version !== undefined && !PROTOCOL_VERSIONS.includes(version))
+    throw fault(`unknown protocolVersion ${JSON.stringify(version)}. Use one of ${PROTOCOL_VERSIONS.join(', ')}.`)
   if (isStdio(server)) {
     if (!allowStdio)
       throw new OxbowError(
         'mcp_stdio_refused',
-        `MCP server ${name}: no programs are started here, because whoever may write the configuration could run any command. Start it elsewhere and give its url.`,
+        `MCP server ${name}: programs are not allowed here, because a configuration could then run any command. Start the server elsewhere and set its url.`,
       )
-    if (server.command.trim() === '') throw fault('command must be a program')
+    if (server.command.trim() === '') throw fault('command is empty. Set it to a program.')
   } else if (!URL.canParse(server.url) || !/^https?:$/.test(new URL(server.url).protocol))
-    throw fault('url must be an address that begins with http:// or https://')
+    throw fault('url is not an address. Set it to one that begins with http:// or https://.')
   else if (server.auth !== undefined) {
     const missing = faultOfAuth(server.auth)
     if (missing !== undefined) throw fault(missing)
   }
 }
 
-/** What is missing in it, as words for whoever has written it. */
+/** What is missing in the settings of the sign-in. */
 function faultOfAuth(auth: McpAuth): string | undefined {
   const { issuer } = auth
   const hasSecret = auth.type !== 'authorization-code' || auth.clientSecret !== undefined
   if (issuer === undefined || issuer === '')
     return hasSecret
-      ? 'auth.issuer must name the authorization server that the secret is for; else the MCP server could say who gets it'
+      ? 'auth.issuer is missing. Set it to the authorization server that the secret is for; otherwise the MCP server chooses who gets it.'
       : undefined
-  return URL.canParse(issuer) ? undefined : 'auth.issuer must be an address'
+  return URL.canParse(issuer) ? undefined : 'auth.issuer is not an address.'
 }

@@ -1,24 +1,37 @@
-// What whoever connects MCP servers can say about them.
+// The options of MCP servers.
 import type { JsonSchema } from '@oxbow/core'
 import type { McpAuth } from './auth/oauth.ts'
 
 interface AnyServer {
   /**
-   * Tools beside those that the server marks as read-only: names as the server publishes them, or `prefix*`. Default: none.
-   * They ask before they run, unless rules of the agent say otherwise.
+   * Tools that are offered besides those that the server marks as read-only: names as the server publishes them, or `prefix*`.
+   * Default: none. They ask before they run, unless rules of the agent say otherwise.
    */
   readonly tools?: readonly string[]
-  /** Tools that run without asking, in the same form; they need not stand in `tools` as well. */
+  /** Tools that run without asking, in the same form; they need not be in `tools` as well. */
   readonly allow?: readonly string[]
-  /** What the server marks as read-only runs without asking. Default: false, because the mark is the server's own word. */
+  /** What the server marks as read-only runs without asking. Default false: the server itself sets the mark. */
   readonly trustReadOnly?: boolean
+  /**
+   * What the server marks as idempotent is sent again, with the same operation id, when its outcome is unknown. Default false.
+   * The operation id is in `_meta` of each call, as `oxbow/operationId`.
+   */
+  readonly trustIdempotent?: boolean
+  /**
+   * For tools by name, the tool of the same server that says what became of an interrupted call. It gets the operation id as
+   * `operation_id` or `operationId`, and the arguments of the call that its schema names. It answers with an object:
+   * `{ "status": "done", "result": … }`, or `not_done`. Any other answer leaves the outcome unknown.
+   */
+  readonly reconcile?: Readonly<Record<string, string>>
   /** How long one call may take. Default 60,000. */
   readonly timeoutMs?: number
   /** The longest message that is read from the server. Default 10 MiB. */
   readonly maxMessageBytes?: number
-  /** What becomes of questions that the server has for the user in the middle of a call. Default `ask`. */
+  /** Which version of the protocol to speak. Default: the newest that both sides know. */
+  readonly protocolVersion?: ProtocolVersion
+  /** How questions are answered that the server has for the user during a call. Default `ask`. */
   readonly onQuestion?: QuestionPolicy
-  /** Whether the server must be there when the agent is built. Default true; else it is tried again in the background. */
+  /** Whether building the agent fails without the server. Default true; else the connection is retried in the background. */
   readonly required?: boolean
 }
 
@@ -42,10 +55,11 @@ export interface McpAnswer {
 }
 
 export interface McpHttpServer extends AnyServer {
+  /** `http:` or `https:`. */
   readonly url: string
   /** `http` is streamable HTTP; `sse` its predecessor. Default `http`. */
   readonly transport?: 'http' | 'sse'
-  /** They go with every request, and are never shown. */
+  /** Sent with every request, and never shown. */
   readonly headers?: Readonly<Record<string, string>>
   readonly auth?: McpAuth
 }
@@ -53,7 +67,7 @@ export interface McpHttpServer extends AnyServer {
 export interface McpStdioServer extends AnyServer {
   readonly command: string
   readonly args?: readonly string[]
-  /** All that the process has in its environment, beside PATH. The values are never shown. */
+  /** The environment of the process, without which it has only PATH. The values are never shown. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
 }
@@ -61,20 +75,20 @@ export interface McpStdioServer extends AnyServer {
 export type McpServer = McpHttpServer | McpStdioServer
 
 export interface McpOptions {
-  /** Whether servers may be programs on this machine. Default true: say false where a file that others write names them. */
+  /** Whether servers may be programs on this machine. Default true. Set false where others can write the configuration. */
   readonly allowStdio?: boolean
-  /** Names of the agent's other tools; a tool that has one of them is called `server__tool`. */
+  /** Names of the agent's other tools; a tool of a server with such a name is called `server__tool`. */
   readonly reserved?: readonly string[]
   /** How long a server may take to be ready. Default 30,000. */
   readonly connectTimeoutMs?: number
-  /** What an operator should know; must not throw. */
+  /** Receives what an operator should know; must not throw. */
   readonly onNotice?: (notice: McpNotice) => void
 }
 
 export interface McpNotice {
   readonly level: 'info' | 'warn'
   readonly server: string
-  /** Without secrets. What the server said stands in it as it said it. */
+  /** Without secrets. It may quote the server. */
   readonly message: string
 }
 
@@ -84,23 +98,31 @@ export interface McpStatus {
   readonly server: string
   readonly transport: 'http' | 'sse' | 'stdio'
   readonly state: McpState
-  /** As the server calls itself. */
+  readonly required: boolean
+  /** The server's own name and version. */
   readonly implementation?: { readonly name: string; readonly version: string }
   readonly protocolVersion?: string
-  /** When the server last gave an answer that could be used, as ISO 8601. */
+  /** The time of the last usable answer, as ISO 8601. */
   readonly lastVerified?: string
-  /** Why it is not connected. */
+  /** What has gone wrong since the last usable answer. */
   readonly problem?: { readonly code: string; readonly message: string }
+  /** Of a program: lines on standard output that are not messages, and the last of them. */
+  readonly stdoutNoise?: { readonly lines: number; readonly last?: string }
   /** The tools of the agent, by the names that the model calls. */
   readonly tools: readonly string[]
   /** Tools of the server that the agent does not have, and why. */
   readonly skipped: readonly { readonly tool: string; readonly reason: string }[]
-  /** The server has changed its list: what the next build of the agent would have more, and what does not answer any more. */
+  /** Since the agent was built: tools that its next build would have as well, and tools that the server no longer has. */
   readonly added: readonly string[]
   readonly gone: readonly string[]
 }
 
 export const isStdio = (server: McpServer): server is McpStdioServer => 'command' in server
+
+/** The version whose servers need no `initialize`. */
+export const PROTOCOL_2026 = '2026-07-28'
+export const PROTOCOL_VERSIONS = [PROTOCOL_2026, '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
+export type ProtocolVersion = (typeof PROTOCOL_VERSIONS)[number]
 
 export const CALL_TIMEOUT_MS = 60_000
 export const CONNECT_TIMEOUT_MS = 30_000

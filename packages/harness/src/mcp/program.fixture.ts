@@ -9,7 +9,10 @@ interface Request {
 }
 
 const behaviour = process.argv[2] ?? 'good'
-const send = (message: object): void => void process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`)
+const send = (message: object): void => {
+  const text = JSON.stringify({ jsonrpc: '2.0', ...message })
+  process.stdout.write(`${behaviour === 'batches' ? `[${text}]` : text}\n`)
+}
 const result = (text: string): object => ({ content: [{ type: 'text', text }] })
 
 if (behaviour === 'broken') {
@@ -17,6 +20,13 @@ if (behaviour === 'broken') {
   process.exit(3)
 }
 if (behaviour === 'noisy') console.log('Welcome to the server!\n{"half": ')
+if (behaviour === 'banner') process.stdout.write('Listening on stdio ')
+if (behaviour === 'marked') process.stdout.write('\uFEFF')
+if (behaviour === 'chatty') {
+  process.stdout.write('Starting … ')
+  process.stdin.resume()
+  await new Promise(() => {})
+}
 if (behaviour === 'stubborn') {
   process.on('SIGTERM', () => {})
   setInterval(() => {}, 1_000)
@@ -62,6 +72,11 @@ function call({ id, params }: Request): void {
       send({ method: 'notifications/tools/list_changed' })
       answer('grown')
       return
+    case 'spoil':
+      names.unshift('')
+      send({ method: 'notifications/tools/list_changed' })
+      answer('spoilt')
+      return
     case 'confirm':
       asking = id
       send({
@@ -78,7 +93,7 @@ function call({ id, params }: Request): void {
   }
 }
 
-const names = 'environment pids die hang twice flood huge garbage grow confirm'.split(' ')
+const names = 'environment pids die hang twice flood huge garbage grow spoil confirm'.split(' ')
 let asking: Request['id']
 
 for await (const line of createInterface({ input: process.stdin })) {

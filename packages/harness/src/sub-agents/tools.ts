@@ -194,10 +194,8 @@ const inBackground = ({ session, agent, task }: ChildView): string =>
   `${agent} works in the background as ${session} on "${task}". It is not done. Its result will come to you as a message; ` +
   'do not guess it. wait_async_results waits for it.'
 
-const SUCCEEDED: ReadonlySet<string> = new Set(['done', 'partial', 'blocked'])
-
 /** @throws OxbowError `child_…`: whatever is not the agent's own word on its task is never a success */
 function resultOf({ status, text }: ChildEnd): string {
-  if (SUCCEEDED.has(status)) return text
+  if (status === 'done' || status === 'partial' || status === 'blocked') return text
   throw new OxbowError(`child_${status}`, text)
 }

@@ -315,7 +315,7 @@ describe('answers that fail', () => {
     [
       'a model that is not there',
       googleError(404, 'NOT_FOUND', 'models/x is not found'),
-      { code: 'invalid_request', message: expect.stringMatching(/knows no gemini-3-pro-preview at http:\/\/127/) },
+      { code: 'invalid_request', message: expect.stringMatching(/has no model gemini-3-pro-preview at http:\/\/127/) },
     ],
     [
       'a page',

@@ -2,11 +2,11 @@
 // and errors are the same as in our own drivers.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
+import { type ErrorContext, redirectError } from '../failures/provider-errors.ts'
+import { scrubber } from '../failures/secrets.ts'
 import { checkLimits, cutError, defaultLimits, type Limits, limitError, startAnswer } from '../wire/answer.ts'
 import { checkTimeouts, type Timeouts } from '../wire/clock.ts'
 import { checkAddress, withOptions } from '../wire/endpoint.ts'
-import { type ErrorContext, redirectError } from '../wire/provider-errors.ts'
-import { scrubber } from '../wire/secrets.ts'
 import { sdkFailure } from './failure.ts'
 import { promptWriter, type SupportedUrls } from './prompt.ts'
 import { assembleParts } from './reply.ts'

@@ -1,9 +1,16 @@
 // What an AI SDK provider throws or streams as an error, as a ModelError. The SDK's own errors hold the whole request, and
 // with it the conversation: nothing of ours keeps them.
 import { ModelError, type ModelReply } from '@oxbow/core'
+import {
+  bodyError,
+  clean,
+  type ErrorContext,
+  frameError,
+  httpError,
+  networkError,
+} from '../failures/provider-errors.ts'
+import { scrubbedError } from '../failures/secrets.ts'
 import { cutError } from '../wire/answer.ts'
-import { bodyError, clean, type ErrorContext, frameError, httpError, networkError } from '../wire/provider-errors.ts'
-import { scrubbedError } from '../wire/secrets.ts'
 
 /** The fields of the SDK's errors that are read here; any may be missing. */
 interface SdkError {
@@ -74,7 +81,8 @@ function callFailure(error: SdkError, { context, partial, streaming }: Failing):
   if (status < 400) {
     return body === '' ? cutError(context, partial, cause) : bodyError(context, body, 'Check the base URL.', partial)
   }
-  return httpError(context, status, new Headers((responseHeaders ?? {}) as Record<string, string>), body)
+  const headers = (responseHeaders ?? {}) as Readonly<Record<string, string | undefined>>
+  return httpError(context, { status, header: (name) => headers[name] }, body)
 }
 
 const frameOf = ({ message, type, code, statusCode }: SdkError): object => ({

@@ -9,7 +9,7 @@ import type {
 } from '@ai-sdk/provider'
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ThinkingBlock, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
-import { noOutput, perObject, sortedByName, wireArguments, wireCallId, wireToolName } from '../wire/write.ts'
+import { noOutput, perObject, sortedByName, wireArguments, wireCallId, wireToolName } from '../requests/write.ts'
 import { readSignature, readSignatureOf } from './signature.ts'
 
 /** By media type (`image/*`, `*`): the addresses that the provider fetches itself. */

@@ -1,6 +1,6 @@
 // One message of ours as content blocks of Anthropic's messages format, as JSON text.
 import type { Block, CallBlock, DataBlock, Message, ResultBlock, ThinkingBlock } from '@oxbow/core'
-import { noOutput, wellFormed, wireArguments, wireCallId, wireJson, wireToolName } from '../wire/write.ts'
+import { noOutput, wellFormed, wireArguments, wireCallId, wireJson, wireToolName } from '../requests/write.ts'
 
 export interface Content {
   /** The blocks, joined by commas; empty when nothing of the message may be sent. */

@@ -1,7 +1,7 @@
 // Answers of a given schema: the subset of JSON Schema that Anthropic's structured output takes, and the tool that stands
 // in where it does not reach.
 import type { ModelRequest } from '@oxbow/core'
-import { wireToolName } from '../wire/write.ts'
+import { wireToolName } from '../requests/write.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 

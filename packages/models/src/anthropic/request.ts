@@ -1,7 +1,7 @@
 // From a ModelRequest to the JSON text of a request in Anthropic's messages format.
 import type { Message, ModelRequest, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
-import { perObject, sortedByName, wireJson, wireToolName } from '../wire/write.ts'
+import { perObject, sortedByName, wireJson, wireToolName } from '../requests/write.ts'
 import { type Content, contentOf, type Replay } from './content.ts'
 import { answerTool, nativeSchema } from './output.ts'
 import { type AnthropicQuirks, refusesSampling } from './quirks.ts'

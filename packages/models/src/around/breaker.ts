@@ -132,20 +132,23 @@ const nameOf = (state: CircuitState): BreakerState =>
   state === CircuitState.Closed ? 'closed' : state === CircuitState.HalfOpen ? 'half_open' : 'open'
 
 const refusal = (model: Model): ModelError =>
-  new ModelError(
-    'overloaded',
-    `${model.id} has failed too often and is left alone for a while. Try again in a moment.`,
-    {
-      retryable: true,
-      details: { breaker: 'open' },
-    },
-  )
+  new ModelError('overloaded', `Circuit breaker open for ${model.id} after repeated failures. Try again in a moment.`, {
+    retryable: true,
+    details: { breaker: 'open' },
+  })
 
 /** The model's own faults. That somebody asks too often or wrongly says nothing about whether it works. */
 const isFault = (error: unknown): boolean =>
-  error instanceof ModelError && error.retryable && error.code !== 'rate_limited' && !showsNothing(error)
+  error instanceof ModelError &&
+  error.retryable &&
+  error.code !== 'rate_limited' &&
+  error.details?.at !== 'output' &&
+  !showsNothing(error)
 
-/** The model was not heard: somebody cancelled, or the request was never made. */
+/** The model did not come to answer: the caller cancelled, or the request waited in a queue, ours or the provider's. */
 const showsNothing = (error: unknown): boolean =>
   error instanceof ModelError &&
-  (error.code === 'cancelled' || error.details?.queue !== undefined || error.details?.breaker !== undefined)
+  (error.code === 'cancelled' ||
+    error.details?.queue !== undefined ||
+    error.details?.queued !== undefined ||
+    error.details?.breaker !== undefined)

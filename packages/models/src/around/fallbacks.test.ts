@@ -235,8 +235,7 @@ describe('other models (B1)', () => {
     ['400 Model Not Exist', { status: 400, body: { error: { message: 'Model Not Exist' } } }, 1],
     ['400 Arrearage', { status: 400, body: { error: { code: 'Arrearage', message: 'Access denied.' } } }, 1],
     ['301', { status: 301, headers: { location: 'https://new.example/v1' } }, 1],
-    // `fetch` itself tries it once more, over another connection.
-    ['421', { status: 421 }, 2],
+    ['421', { status: 421 }, 1],
     ['499', { status: 499 }, 1],
     ['409', { status: 409 }, 3],
     ['425', { status: 425 }, 3],

@@ -1,7 +1,8 @@
 // Embeddings of Volcengine Ark's multimodal models, whose endpoint makes one vector of all that a request holds.
+
+import { bodyError } from '../failures/provider-errors.ts'
 import { endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
-import { bodyError } from '../wire/provider-errors.ts'
 import { embedInBatches } from './batches.ts'
 import type { Embedder } from './embedder.ts'
 import { checkEmbedding, type EmbeddingsOptions, idOf } from './openai-embeddings.ts'

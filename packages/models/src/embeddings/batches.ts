@@ -2,7 +2,7 @@
 import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import { type RetryOptions, retrying } from '../around/retry.ts'
-import type { ErrorContext } from '../wire/provider-errors.ts'
+import type { ErrorContext } from '../failures/provider-errors.ts'
 import type { Embeddings } from './embedder.ts'
 
 export interface BatchLimits {

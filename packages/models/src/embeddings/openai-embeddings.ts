@@ -1,9 +1,9 @@
 // Embeddings in OpenAI's format, which most providers and servers speak.
 import { checkRetry, type RetryOptions } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
+import { bodyError } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
-import { bodyError } from '../wire/provider-errors.ts'
 import { type BatchLimits, embedInBatches } from './batches.ts'
 import type { Embedder } from './embedder.ts'
 import { vectorsOf, type WireEmbedding } from './vectors.ts'

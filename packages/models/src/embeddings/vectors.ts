@@ -1,6 +1,6 @@
 // Vectors as they come, checked: what is stored once is compared for years.
 import { ModelError } from '@oxbow/core'
-import type { ErrorContext } from '../wire/provider-errors.ts'
+import type { ErrorContext } from '../failures/provider-errors.ts'
 
 /** One entry of an answer; any field may be missing or of another type. */
 export interface WireEmbedding {

@@ -47,8 +47,8 @@ test('the id is provider:model unless another is given', () => {
 test.each([
   [{ baseUrl: 'localhost/v1' }, /base URL/],
   [{ baseUrl: 'http://user:sk-a@127.0.0.1/v1' }, /password/],
-  [{ apiKey: 'sk-a\nb' }, /the key of p/],
-  [{ apiKey: '', keyVariable: 'P_API_KEY' }, /P_API_KEY/],
+  [{ apiKey: 'sk-a\nb' }, /^The API key of p is empty or contains invalid characters/],
+  [{ apiKey: '', keyVariable: 'P_API_KEY' }, /^P_API_KEY is empty or contains invalid characters/],
   [{ headers: { 'x-key': 'sk-a\nb' } }, /"x-key"/],
 ])('an address or a key that cannot be right is told before any request: %j', (options, message) => {
   const make = () => openaiChat({ provider: 'p', model: 'm', baseUrl: 'http://127.0.0.1/v1', ...options })

@@ -10,7 +10,7 @@ import {
   wireArguments,
   wireJson,
   wireToolName,
-} from '../wire/write.ts'
+} from '../requests/write.ts'
 import type { Quirks } from './quirks.ts'
 
 /**

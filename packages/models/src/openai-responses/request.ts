@@ -1,7 +1,15 @@
 // From a ModelRequest to the JSON text of a request of OpenAI's responses format.
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ThinkingBlock, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
-import { noOutput, perObject, sortedByName, wireArguments, wireCallId, wireJson, wireToolName } from '../wire/write.ts'
+import {
+  noOutput,
+  perObject,
+  sortedByName,
+  wireArguments,
+  wireCallId,
+  wireJson,
+  wireToolName,
+} from '../requests/write.ts'
 
 export interface WriterOptions {
   /** As the provider knows it. */

@@ -1,6 +1,6 @@
 // Why a model does not answer, and what to do about it.
 import type { ModelError } from '@oxbow/core'
-import { addressOf } from '../wire/secrets.ts'
+import { addressOf } from '../failures/secrets.ts'
 
 export type Fault =
   | 'key'

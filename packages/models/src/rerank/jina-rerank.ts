@@ -2,9 +2,9 @@
 import { estimateTokens, ModelError, noUsage, tokenCount, type Usage } from '@oxbow/core'
 import { checkRetry, type RetryOptions, retrying } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
+import { bodyError, type ErrorContext } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
-import { bodyError, type ErrorContext } from '../wire/provider-errors.ts'
 
 export interface Reranker {
   readonly id: string

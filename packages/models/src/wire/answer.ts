@@ -1,10 +1,10 @@
 // How one answer comes to its end, once: whole, failed, cancelled or out of time. For everything that reads a stream.
 import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
-import type { ReplyAssembler } from './assembler.ts'
+import { type ErrorContext, frameError, nativeFormatError, unreadError } from '../failures/provider-errors.ts'
+import { scrubbedError } from '../failures/secrets.ts'
+import type { ReplyAssembler, WireFault } from './assembler.ts'
 import { type Clock, startClock, type TimeoutCode, type Timeouts } from './clock.ts'
-import { type ErrorContext, frameError, nativeFormatError, unreadError } from './provider-errors.ts'
-import { scrubbedError } from './secrets.ts'
 
 /** What one answer may hold before it is given up as broken. */
 export interface Limits {
@@ -31,7 +31,7 @@ export interface AnswerOptions {
   /** Called once, however it ends. */
   readonly onSettled?: () => void
   /** What a timeout means, where it means something else than that nothing came. */
-  readonly onTimeout?: () => ModelError | undefined
+  readonly onTimeout?: (code: TimeoutCode, limitMs: number) => ModelError | undefined
 }
 
 export interface Answer {
@@ -41,6 +41,8 @@ export interface Answer {
   readonly clock: Clock
   /** Gives one frame to the assembler. */
   frame(value: object): void
+  /** Ends the answer with what was wrong in it. */
+  fault(fault: WireFault): void
   succeed(): void
   fail(error: ModelError): void
   /** Nothing more will come: with a reason to end the answer is whole, without one it is not. */
@@ -87,11 +89,30 @@ export function startAnswer({
   const ended = (error: () => ModelError) => (assembler.complete ? succeed() : fail(error()))
   const cancel = () => fail(new ModelError('cancelled', 'The model call was cancelled.', partial('cancelled')))
   const clock = startClock(timeouts, (code, limitMs) => {
-    const error = onTimeout?.()
+    const error = onTimeout?.(code, limitMs)
     if (error) return fail(error)
     ended(() => timeoutError(context, code, limitMs, partial()))
     abort()
   })
+
+  const take = (fault: WireFault | undefined, wasComplete: boolean) => {
+    switch (fault?.type) {
+      case undefined:
+        if (assembler.complete && !wasComplete) clock.closing(closingMs)
+        return
+      case 'error':
+        // What comes after the reason to end takes nothing away from the answer.
+        return wasComplete ? succeed() : fail(frameError(context, fault.error, partial()))
+      case 'cut':
+        return wasComplete ? succeed() : fail(cutError(context, partial()))
+      case 'native':
+        return fail(nativeFormatError(context))
+      case 'calls':
+        return fail(limitError(context, limits, 'calls', partial()))
+      case 'unread':
+        return fail(unreadError(context, fault.kinds, partial()))
+    }
+  }
 
   if (signal.aborted) cancel()
   else signal.addEventListener('abort', cancel)
@@ -105,16 +126,9 @@ export function startAnswer({
     frame(value) {
       clock.progress()
       const wasComplete = assembler.complete
-      const fault = assembler.frame(value)
-      // What comes after the reason to end takes nothing away from the answer.
-      if (wasComplete && (fault?.type === 'error' || fault?.type === 'cut')) succeed()
-      else if (fault?.type === 'native') fail(nativeFormatError(context))
-      else if (fault?.type === 'calls') fail(limitError(context, limits, 'calls', partial()))
-      else if (fault?.type === 'cut') fail(cutError(context, partial()))
-      else if (fault?.type === 'unread') fail(unreadError(context, fault.kinds, partial()))
-      else if (fault?.type === 'error') fail(frameError(context, fault.error, partial()))
-      else if (assembler.complete && !wasComplete) clock.closing(closingMs)
+      take(assembler.frame(value), wasComplete)
     },
+    fault: (fault) => take(fault, assembler.complete),
     succeed,
     fail,
     ended,
@@ -145,6 +159,14 @@ export function limitError(
     `If that can be right, raise limits.${limit} of the model.`
   return new ModelError('provider_error', message, partial)
 }
+
+/** Nothing but signs of life came: a full queue says nothing about whether the model works. */
+export const queuedError = (context: ErrorContext, limitMs: number): ModelError =>
+  new ModelError(
+    'total_timeout',
+    `${context.provider} kept the request waiting for ${limitMs} ms and did not begin to answer. Try again later, or raise the limit.`,
+    { retryable: true, details: { queued: true } },
+  )
 
 function timeoutError(context: ErrorContext, code: TimeoutCode, limitMs: number, partial: Partial): ModelError {
   const what = {

@@ -1,9 +1,11 @@
 // Where requests go and what goes with each: checked once, when a model is made.
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type ModelRequest, OxbowError } from '@oxbow/core'
+import { scrubber } from '../failures/secrets.ts'
 import { checkLimits, defaultLimits, type Limits } from './answer.ts'
 import { checkTimeouts, type Timeouts } from './clock.ts'
 import type { Endpoint } from './exchange.ts'
-import { scrubber } from './secrets.ts'
+import { sendWithFetch } from './transport.ts'
 
 /** What every driver of our own takes. */
 export interface DriverOptions {
@@ -24,6 +26,7 @@ export interface DriverOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly timeouts?: Timeouts
   readonly limits?: Limits
+  /** Sends the requests instead of node:http, for example through a client of your own. */
   readonly fetch?: typeof globalThis.fetch
 }
 
@@ -44,7 +47,7 @@ export const bearer = (apiKey: string | undefined): Record<string, string> =>
 
 /** @throws OxbowError `model_config` when the address cannot be right, or holds a password. */
 export function checkAddress(provider: string, baseUrl: string): void {
-  if (!URL.canParse(baseUrl)) {
+  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
   }
   const { username, password } = new URL(baseUrl)
@@ -59,10 +62,9 @@ export function endpointOf(options: DriverOptions, format: Format): Endpoint {
   checkAddress(provider, baseUrl)
   checkTimeouts(provider, timeouts)
   checkLimits(provider, options.limits ?? {})
-  // `fetch` refuses such a header with a message that shows the key.
   if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
-    const name = keyVariable ?? `the key of ${provider}`
-    throw new OxbowError('model_config', `Check ${name}: it is empty, or has spaces or letters that no key has.`)
+    const name = keyVariable ?? `The API key of ${provider}`
+    throw new OxbowError('model_config', `${name} is empty or contains invalid characters.`)
   }
   const own = Object.entries(options.headers ?? {})
   for (const [header, value] of own) {
@@ -81,16 +83,16 @@ export function endpointOf(options: DriverOptions, format: Format): Endpoint {
       keyVariable,
     },
     url: withPath(baseUrl, path),
-    headers: {
+    headers: lowerCased({
       'content-type': 'application/json',
       accept: 'text/event-stream',
       ...format.headers(keyHeader === undefined ? apiKey : undefined),
       ...(keyHeader === undefined || apiKey === undefined ? {} : { [keyHeader]: apiKey }),
       ...options.headers,
-    },
+    }),
     timeouts,
     limits: { ...defaultLimits, ...options.limits },
-    fetch: options.fetch,
+    send: options.fetch && sendWithFetch(options.fetch),
   }
 }
 
@@ -100,9 +102,14 @@ function withPath(baseUrl: string, path: string): string {
   return [`${address.replace(/\/+$/, '')}${path}`, ...query].join('?')
 }
 
+/** The later of two headers wins, however their names are written. */
+const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.trim()]))
+
 function isHeader(name: string, value: string): boolean {
   try {
-    new Headers([[name, value]])
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
     return true
   } catch {
     return false

@@ -1,23 +1,34 @@
-// One request and its streamed answer over HTTP, from the bytes to the frames.
+// One request and its answer over HTTP, from the bytes to the frames.
 import type { ModelReply } from '@oxbow/core'
-import { cutError, type Limits, limitError, startAnswer } from './answer.ts'
+import {
+  bodyError,
+  type ErrorContext,
+  httpError,
+  networkError,
+  redirectError,
+  wordsError,
+} from '../failures/provider-errors.ts'
+import { cutError, type Limits, limitError, queuedError, startAnswer } from './answer.ts'
 import type { ReplyAssembler } from './assembler.ts'
-import type { Clock, Timeouts } from './clock.ts'
-import { bodyError, type ErrorContext, httpError, networkError, redirectError } from './provider-errors.ts'
+import type { Timeouts } from './clock.ts'
 import { sseReader } from './sse.ts'
+import { type Receiver, type ResponseHead, type Send, sendOverHttp, type Transfer } from './transport.ts'
 
 export interface Endpoint {
   readonly context: ErrorContext
   readonly url: string
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly limits: Required<Limits>
-  readonly fetch: typeof globalThis.fetch | undefined
+  /** Default: over node:http. */
+  readonly send?: Send | undefined
 }
 
-interface Reader {
-  /** The next bytes, undefined at the end. Rejects with `tooLong`. */
-  read(): Promise<Uint8Array | undefined>
+/** Reads one kind of body. */
+interface Sink {
+  data(bytes: Uint8Array): void
+  end(): void
 }
 
 /** Sends `body` and feeds the answer to the assembler. Rejects with a `ModelError`, at once when `signal` aborts. */
@@ -27,176 +38,221 @@ export function exchange(
   assembler: ReplyAssembler,
   signal: AbortSignal,
 ): Promise<ModelReply> {
-  const { context, limits } = endpoint
-  const abort = new AbortController()
-  /** The response, from the moment its head has come. */
-  let response: Response | undefined
+  const { context, limits, send = sendOverHttp } = endpoint
+  let transfer: Transfer | undefined
+  let head: ResponseHead | undefined
+  /** How long may be waited for the end of the body. */
   let endOfBody: NodeJS.Timeout | undefined
+  let bodyEnded = false
+  let framed = false
+  const errorBody = bodyParts(MAX_ERROR_BYTES)
   const answer = startAnswer({
     context,
     timeouts: endpoint.timeouts,
     limits,
     assembler,
     signal,
-    abort: () => abort.abort(),
-    onSettled: () => clearTimeout(endOfBody),
-    onTimeout: () => (response?.ok === false ? httpError(context, response.status, response.headers, '') : undefined),
+    abort: () => {
+      clearTimeout(endOfBody)
+      transfer?.abort()
+    },
+    onSettled: () => {
+      clearTimeout(endOfBody)
+      if (transfer && head && !bodyEnded) endOfBody = setTimeout(transfer.abort, DRAIN_MS).unref()
+    },
+    onTimeout: (code, limitMs) => {
+      if (head && !isOk(head)) return httpError(context, head, errorBody.text())
+      return code === 'total_timeout' && head && !framed ? queuedError(context, limitMs) : undefined
+    },
   })
-  const { clock, frame, succeed, fail, ended, partial } = answer
+  const { clock, succeed, fail, ended, partial } = answer
 
-  const readEvents = async (start: Uint8Array, reader: Reader) => {
-    let bytesEnded = false
+  const frame = (value: object) => {
+    framed = true
+    answer.frame(value)
+  }
+  const frames = (value: object) => {
+    for (const each of Array.isArray(value) ? value : [value]) if (isObject(each) && !answer.settled) frame(each)
+  }
+
+  const events = (): Sink => {
+    /** The end of the answer has come, and maybe not yet that of the body. */
     let whole = false
+    /** Lines that belong to no event, and data that is no JSON: usually signs of life, sometimes the words of an error. */
+    let words = ''
     const end = () => {
-      // The connection can be used again once the body has ended, which is at once: a next call need not open another.
       whole = true
+      // The connection can be used again once the body has ended, which is at once: the next request need not open another.
       endOfBody = setTimeout(succeed, END_OF_BODY_MS)
     }
-    const events = sseReader((data) => {
+    const take = (data: string, event: string) => {
       // What follows the end is no part of this answer.
       if (answer.settled || whole) return
-      if (data === '[DONE]') return assembler.complete || assembler.mayEnd ? end() : fail(cutError(context, partial()))
-      // What is no object is some gateway's sign of life; a broken object is a lost piece of the answer.
-      if (data.charCodeAt(0) !== openingBrace) return
-      let value: object
-      try {
-        value = JSON.parse(data)
-      } catch {
-        // The last event of a stream that was cut is no more broken than the stream.
-        if (bytesEnded) return
-        const hint = 'A frame of its stream was broken JSON. Try again.'
-        return fail(bodyError(context, data, hint, { retryable: true, ...partial() }))
+      const first = firstCharacter(data)
+      if (first === '[' && data.trim() === '[DONE]') {
+        return assembler.complete || assembler.mayEnd ? end() : ended(() => wordsOrCut())
       }
-      frame(value)
+      const value = first === '{' || first === '[' ? parsed(data) : undefined
+      if (value === undefined) return first === '{' ? takeBroken(data) : takeWords(data, event)
+      if (event === 'error' && !Array.isArray(value)) {
+        framed = true
+        return answer.fault({ type: 'error', error: (value as { readonly error?: unknown }).error ?? value })
+      }
+      frames(value)
       if (assembler.ended) end()
-    })
-    events.push(start)
-    while (!answer.settled) {
-      const bytes = await reader.read()
-      if (answer.settled) break
-      if (bytes === undefined) {
-        bytesEnded = true
-        events.end()
-        if (whole) return succeed()
-        return ended(() => cutError(context, partial()))
+    }
+    const takeBroken = (data: string) => {
+      // The last event of a stream that was cut is no more broken than the stream.
+      if (bodyEnded) return
+      const hint = 'A frame of its stream was broken JSON. Try again.'
+      fail(bodyError(context, data, hint, { retryable: true, ...partial() }))
+    }
+    const takeWords = (text: string, event: string) => {
+      if (event === 'error') return answer.fault({ type: 'error', error: parsed(text) ?? text.trim() })
+      if (words.length < MAX_WORDS) words += `${text.slice(0, MAX_WORDS)}\n`
+    }
+    const takeStray = (line: string) => {
+      if (answer.settled || whole) return
+      const [, error] = /^error\s*:\s*(\S.*)$/i.exec(line) ?? []
+      takeWords(error ?? line, error === undefined ? '' : 'error')
+    }
+    const wordsOrCut = () =>
+      words.trim() === '' || assembler.started ? cutError(context, partial()) : wordsError(context, words)
+    const reader = sseReader(take, takeStray)
+    return {
+      data(bytes) {
+        // Until the first frame comments say that the request is queued; after it they say nothing about the answer.
+        if (!framed) clock.progress()
+        reader.push(bytes)
+      },
+      end() {
+        reader.end()
+        if (whole) succeed()
+        else ended(wordsOrCut)
+      },
+    }
+  }
+
+  /** The body is one document and not an event stream. */
+  const document = (): Sink => {
+    const parts = bodyParts(Number.POSITIVE_INFINITY)
+    return {
+      data(bytes) {
+        clock.progress()
+        parts.add(bytes)
+      },
+      end() {
+        const text = parts.text()
+        const value = parsed(text)
+        if (value === undefined) {
+          const isPage = text.trimStart().startsWith('<')
+          const hint = isPage ? 'It sent a web page: check the base URL.' : 'It sent broken JSON. Try again.'
+          return fail(bodyError(context, text, hint, { retryable: !isPage }))
+        }
+        frames(value)
+        if (assembler.complete || assembler.started) succeed()
+        else fail(bodyError(context, text, 'Check the base URL.'))
+      },
+    }
+  }
+
+  /** Some send white space as a sign of life, also before a document: the first other character says what the body is. */
+  const undecided = (): Sink => ({
+    data(bytes) {
+      clock.progress()
+      const first = firstCharacter(Buffer.from(bytes).toString())
+      if (first === '') return
+      sink = first === '{' || first === '[' || first === '<' ? document() : events()
+      sink.data(bytes)
+    },
+    end: () => fail(cutError(context, {})),
+  })
+
+  const failed = (it: ResponseHead): Sink => {
+    const end = () => fail(httpError(context, it, errorBody.text()))
+    return {
+      data(bytes) {
+        if (!errorBody.add(bytes)) end()
+      },
+      end,
+    }
+  }
+
+  let sink: Sink | undefined
+  let total = 0
+  const receiver: Receiver = {
+    onHead(it) {
+      head = it
+      if (it.status === 0 || (it.status >= 300 && it.status < 400)) {
+        return fail(redirectError(context, it.status, it.header('location') ?? null))
       }
-      events.push(bytes)
-    }
-    void drain(reader, abort)
-  }
-
-  /** The body is one document and no event stream. */
-  const readDocument = async (start: Uint8Array, reader: Reader) => {
-    const text = await readRest(start, reader, clock)
-    let value: object
-    try {
-      value = JSON.parse(text)
-    } catch {
-      const isPage = text.trimStart().startsWith('<')
-      const hint = isPage ? 'It sent a web page: check the base URL.' : 'It sent broken JSON. Try again.'
-      return fail(bodyError(context, text, hint, { retryable: !isPage }))
-    }
-    frame(value)
-    if (assembler.complete || assembler.started) succeed()
-    else fail(bodyError(context, text, 'Check the base URL.'))
-  }
-
-  const run = async () => {
-    response = await (endpoint.fetch ?? fetch)(endpoint.url, {
-      method: 'POST',
-      headers: endpoint.headers,
-      body,
-      signal: abort.signal,
-      // Followed, it would take the conversation, and with 307 the key in a header of its own, to whoever it names.
-      redirect: 'manual',
-    })
-    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
-      return fail(redirectError(context, response.status, response.headers.get('location')))
-    }
-    if (!response.ok) {
-      return fail(httpError(context, response.status, response.headers, await readError(response)))
-    }
-    const reader = boundedReader(response, limits.answerBytes)
-    // Some send empty lines as a sign of life, also before a document.
-    let first = await reader.read()
-    while (first !== undefined && firstCharacter(first) === '') first = await reader.read()
-    if (answer.settled) return
-    clock.firstByte()
-    if (first === undefined) return fail(cutError(context, {}))
-    const character = firstCharacter(first)
-    const isDocument = character === '{' || character === '[' || character === '<'
-    await (isDocument ? readDocument(first, reader) : readEvents(first, reader))
+      sink = isOk(it) ? undecided() : failed(it)
+    },
+    onData(bytes) {
+      if (answer.settled) return
+      if (total === 0 && isOk(head!)) clock.firstByte()
+      // Counted when unpacked: a few kilobytes can unpack to gigabytes.
+      total += bytes.length
+      if (total > limits.answerBytes) ended(() => limitError(context, limits, 'answerBytes', partial()))
+      else sink?.data(bytes)
+      if (total > limits.answerBytes) transfer?.abort()
+    },
+    onEnd() {
+      bodyEnded = true
+      if (answer.settled) clearTimeout(endOfBody)
+      else sink?.end()
+    },
+    onError(error) {
+      bodyEnded = true
+      clearTimeout(endOfBody)
+      if (head && !isOk(head)) fail(httpError(context, head, errorBody.text()))
+      else ended(() => (head ? cutError(context, partial(), error) : networkError(context, error)))
+    },
   }
 
   if (answer.settled) return answer.reply
-  run().catch((error: unknown) => {
-    if (answer.settled) return
-    ended(() => {
-      if (error === tooLong) return limitError(context, limits, 'answerBytes', partial())
-      return response ? cutError(context, partial(), error) : networkError(context, error)
-    })
-    abort.abort()
-  })
+  transfer = send({ url: endpoint.url, headers: endpoint.headers, body }, receiver)
   return answer.reply
 }
 
-const openingBrace = 123
 /** How long the end of a body may take after the last event. */
 const END_OF_BODY_MS = 25
+/** How long the rest of a body is read after the answer has settled, so that the connection can be used again. */
+const DRAIN_MS = 1_000
+/** Nobody reads more of the body of an error. */
+const MAX_ERROR_BYTES = 64 * 1024
+const MAX_WORDS = 2_000
 
-/** Of the body of an error nobody reads more. */
-const errorBytes = 64 * 1024
-const tooLong = new Error('The body is longer than an answer may be.')
+const isOk = ({ status }: ResponseHead): boolean => status >= 200 && status < 300
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
 /** The first character after a byte order mark and white space; no event stream begins with a bracket. */
-const firstCharacter = (bytes: Uint8Array): string => new TextDecoder().decode(bytes).trimStart().charAt(0)
+function firstCharacter(text: string): string {
+  const first = text.charAt(0)
+  return first === '{' ? first : text.trimStart().charAt(0)
+}
 
-async function readRest(start: Uint8Array, reader: Reader, clock: Clock): Promise<string> {
-  const parts = [start]
-  for (;;) {
-    const bytes = await reader.read()
-    clock.progress()
-    if (bytes === undefined) return new TextDecoder().decode(Buffer.concat(parts))
-    parts.push(bytes)
+/** Undefined for what is not JSON of an object or a list. */
+function parsed(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
   }
 }
 
-/** Counts what comes, after it was unpacked: a few kilobytes can unpack to gigabytes. */
-function boundedReader({ body }: Response, limit: number): Reader {
-  const reader = body?.getReader()
-  let total = 0
-  return {
-    async read() {
-      const bytes = (await reader?.read())?.value
-      total += bytes?.length ?? 0
-      if (total > limit) throw tooLong
-      return bytes
-    },
-  }
-}
-
-/** The beginning of an error's body; the rest is not waited for. */
-async function readError({ body }: Response): Promise<string> {
+function bodyParts(most: number) {
   const parts: Uint8Array[] = []
   let bytes = 0
-  for await (const part of body ?? []) {
-    parts.push(part)
-    bytes += part.length
-    if (bytes > errorBytes) break
-  }
-  return new TextDecoder().decode(Buffer.concat(parts).subarray(0, errorBytes))
-}
-
-/** Reads a stream to its end after its last event, so that the connection can be used again; gives it a second for that. */
-async function drain(reader: Reader, abort: AbortController): Promise<void> {
-  const timer = setTimeout(() => abort.abort(), 1_000)
-  timer.unref()
-  try {
-    while ((await reader.read()) !== undefined) {}
-  } catch {
-    // The answer is complete; how its connection ends is nobody's concern. One that goes on for too long is closed.
-    abort.abort()
-  } finally {
-    clearTimeout(timer)
+  return {
+    /** False when there is enough. */
+    add(part: Uint8Array): boolean {
+      parts.push(part)
+      bytes += part.length
+      return bytes <= most
+    },
+    text: () => Buffer.concat(parts).subarray(0, Math.min(bytes, most)).toString(),
   }
 }

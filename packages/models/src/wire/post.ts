@@ -1,9 +1,9 @@
 // One request with one JSON document as its answer: no stream, the same clocks, limits and errors.
 import { noUsage } from '@oxbow/core'
+import { wireJson } from '../requests/write.ts'
 import type { ReplyAssembler } from './assembler.ts'
 import { bearer } from './endpoint.ts'
 import { type Endpoint, exchange } from './exchange.ts'
-import { wireJson } from './write.ts'
 
 /** The headers of a format whose answers are documents. */
 export const jsonBearer = (apiKey: string | undefined): Record<string, string> => ({

@@ -42,7 +42,7 @@ describe('Y12: oxbow mcp', () => {
     const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
     const { stdout, code } = await it.run(['mcp', 'test', 'far'])
     expect(code).toBe(1)
-    expect(stdout).toContain('far: The MCP server far cannot be reached')
+    expect(stdout).toContain('far: MCP server far: unreachable')
     expect(stdout).not.toContain('hidden')
   })
 

@@ -25,9 +25,9 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     middleware: [...(tracing ? [tracing.middleware] : []), metrics.middleware, loggingMiddleware(log)],
     engine: { onError: engineErrors(log), currentPrincipal: identity.refresh },
   })
-  const { engine, models, backend } = runtime
+  const { engine, models, backend, servers } = runtime
   try {
-    const service = createService({ engine, config, log, metrics, identity, models })
+    const service = createService({ engine, config, log, metrics, identity, models, dependencies: servers.health })
     const stopped = untilSignal()
     const { url } = await service.listen()
     // In a thread, and not before somebody can be answered.

@@ -3,6 +3,7 @@
 import {
   addUsage,
   type Event,
+  errorFrom,
   isEvent,
   OxbowError,
   type SessionItem,
@@ -123,7 +124,7 @@ export function runEncoder(run: {
         })
         break
       case 'turn.failed':
-        error(failureOf(event.error.code, event.error.reference ?? report(errorOf(event))))
+        error(failureOf(event.error.code, event.error.reference ?? report(errorFrom(event.error))))
         break
       case 'turn.cancelled':
         error(failureOfStop(event.reason))
@@ -260,8 +261,6 @@ export function runEncoder(run: {
 type Resolved = Event<'approval.resolved'>
 
 type Outcome = NonNullable<Extract<Frame, { type: 'RUN_FINISHED' }>['outcome']>
-
-const errorOf = ({ error: { code, message } }: Event<'turn.failed'>): OxbowError => new OxbowError(code, message)
 
 const withTotal = (usage: Usage): Usage & { totalTokens: number } => ({
   ...usage,

@@ -29,6 +29,9 @@ transport = "sse"
 headers = { authorization = "Bearer \${ISSUES_TOKEN}" }
 trustReadOnly = true
 tools = ["create_*"]
+trustIdempotent = true
+reconcile = { create_issue = "find_issue" }
+protocolVersion = "2025-06-18"
 timeout = "2m"
 required = false
 [mcp.orders]
@@ -47,6 +50,9 @@ allow = ["*"]`
         headers: { authorization: 'Bearer it' },
         trustReadOnly: true,
         tools: ['create_*'],
+        trustIdempotent: true,
+        reconcile: { create_issue: 'find_issue' },
+        protocolVersion: '2025-06-18',
         timeoutMs: 120_000,
         required: false,
       },
@@ -70,6 +76,12 @@ allow = ["*"]`
   })
 
   const url = '[mcp.a]\nurl = "https://a/mcp"\n'
+
+  test.each(['http', 'streamable-http'])('streamable HTTP is called %s', async (transport) => {
+    const { mcp } = await load(`${url}transport = "${transport}"`)
+    expect(mcp.a).toMatchObject({ transport: 'http' })
+  })
+
   test.each([
     ['neither address nor program', '[mcp.a]\ntools = ["x"]', /^mcp\.a: needs either url, .* or command/],
     ['both', `${url}command = "npx"`, /^mcp\.a: needs either url/],
@@ -100,7 +112,7 @@ allow = ["*"]`
       '[mcp.a]\nurl = "file:///etc/passwd"',
       /^mcp\.a\.url: got a value that is not shown; allowed: an address/,
     ],
-    ['a name with a dot', '[mcp."a.b"]\nurl = "https://a/mcp"', /^mcp: "a\.b" is no name/],
+    ['a name with a dot', '[mcp."a.b"]\nurl = "https://a/mcp"', /^mcp: "a\.b" is not a valid name/],
     [
       'a value where a table belongs',
       '[mcp]\na = "https://a/mcp"',

@@ -1,4 +1,4 @@
-// MCP servers as `mcp` of the harness takes them; each mistake is told with its key in the file.
+// MCP servers in the form that `mcp` of the harness accepts; each problem names its key in the file.
 import { mcpServerSettings } from './settings/mcp-settings.ts'
 import type { Profile } from './settings/schema.ts'
 import { tableReader } from './tables.ts'
@@ -7,6 +7,9 @@ interface AnyMcpServer {
   readonly tools?: readonly string[]
   readonly allow?: readonly string[]
   readonly trustReadOnly?: boolean
+  readonly trustIdempotent?: boolean
+  readonly reconcile?: Readonly<Record<string, string>>
+  readonly protocolVersion?: '2026-07-28' | '2025-11-25' | '2025-06-18' | '2025-03-26' | '2024-11-05'
   readonly timeoutMs?: number
   readonly required?: boolean
 }
@@ -40,16 +43,16 @@ const OF_URL = ['transport', 'headers', 'auth'] as const
 const OF_COMMAND = ['args', 'env'] as const
 const read = tableReader(mcpServerSettings, { hidden: /^(?:url|headers|args|auth)\b/ })
 
-/** From the setting `mcp`. What is wrong in it is told in `problems`. */
+/** From the setting `mcp`. What is wrong in it is added to `problems`. */
 export function mcpConfig(given: unknown, profile: Profile, environment: Environment, problems: string[]): McpConfig {
-  // What is no table the schema has told already.
+  // The schema has already reported what is not a table.
   if (typeof given !== 'object' || given === null) return {}
   const servers: Record<string, McpServerConfig> = {}
   for (const [name, table] of Object.entries(given)) {
     const at = `mcp.${name}`
     if (!NAME.test(name)) {
       problems.push(
-        `mcp: ${JSON.stringify(name)} is no name; allowed: up to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit`,
+        `mcp: ${JSON.stringify(name)} is not a valid name; allowed: up to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit`,
       )
       continue
     }
@@ -73,7 +76,7 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
       servers[name] = {
         ...common,
         url,
-        ...(transport !== undefined && { transport }),
+        ...(transport !== undefined && { transport: transport === 'sse' ? 'sse' : 'http' }),
         ...(headers !== undefined && { headers }),
         ...(auth !== undefined && {
           auth: {

@@ -14,6 +14,7 @@ import {
 } from '@oxbow/core'
 import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
+import type { Dependency } from '../health.ts'
 import type { ObservedRequest } from '../http/request-log.ts'
 import { type Route, route } from '../http/route.ts'
 
@@ -21,6 +22,7 @@ interface MetricsSource {
   readonly engine: Engine
   readonly openStreams: () => number
   readonly models?: Pick<Models, 'list'> | undefined
+  readonly dependencies?: () => readonly Dependency[]
 }
 
 export interface Metrics {
@@ -272,6 +274,16 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
       for (const { name, model, health } of models())
         for (const state of BREAKER_STATES)
           if (health !== undefined) this.set({ name, model, state }, health.breaker === state ? 1 : 0)
+    },
+  })
+  new prom.Gauge({
+    name: 'oxbow_dependency_up',
+    help: '1 for something outside this process that is there, such as an MCP server; 0 for what is missing.',
+    labelNames: ['name', 'required'],
+    registers,
+    collect() {
+      for (const { name, required, ok } of source()?.dependencies?.() ?? [])
+        this.set({ name, required: String(required) }, ok ? 1 : 0)
     },
   })
   new prom.Gauge({

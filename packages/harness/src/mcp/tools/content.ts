@@ -1,4 +1,5 @@
-// What a server answers, as blocks for the model. All of it is untrusted text: nothing here is read as an instruction.
+// What a server answers, as blocks for the model. All of it is untrusted text: none of it is an instruction to us.
+import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client'
 import type { InputBlock } from '@oxbow/core'
 
@@ -8,18 +9,30 @@ const text = (value: string): InputBlock => ({ type: 'text', text: value })
 
 export function blocksOf({ content, structuredContent }: CallToolResult): InputBlock[] {
   const blocks = content.map(blockOf)
-  if (
-    structuredContent !== undefined &&
-    !content.some((it) => it.type === 'text' && isSame(it.text, structuredContent))
-  )
+  const texts = content.flatMap((it) => (it.type === 'text' ? [it.text] : []))
+  if (structuredContent !== undefined && !isRepeated(structuredContent, texts))
     blocks.push(text(JSON.stringify(structuredContent)))
   return blocks.length > 0 ? blocks : [text('Done, without a result.')]
 }
 
-/** Servers repeat the structured content as text for older clients. */
-function isSame(json: string, value: unknown): boolean {
+/**
+ * Servers repeat the structured content as text for older clients: whole, or, where a library has put a value into
+ * `{ "result": … }`, the value alone, a list also as one text for each of its items.
+ */
+function isRepeated(value: unknown, texts: readonly string[]): boolean {
+  const isText = (it: unknown): boolean => texts.some((one) => says(one, it))
+  if (isText(value)) return true
+  const keys = typeof value === 'object' && value !== null ? Object.keys(value) : []
+  if (keys.length !== 1 || keys[0] !== 'result') return false
+  const { result } = value as { result: unknown }
+  if (isText(result)) return true
+  return Array.isArray(result) && result.length === texts.length && result.every((it, at) => says(texts[at]!, it))
+}
+
+function says(written: string, value: unknown): boolean {
+  if (typeof value === 'string' && value.trim() === written.trim()) return true
   try {
-    return JSON.stringify(JSON.parse(json)) === JSON.stringify(value)
+    return isDeepStrictEqual(JSON.parse(written), value)
   } catch {
     return false
   }
@@ -57,7 +70,7 @@ export function promptBlocks({ description, messages }: GetPromptResult): InputB
   return description === undefined ? blocks : [text(description), ...blocks]
 }
 
-/** What an answer with `isError` says. */
+/** The text of an answer with `isError`. */
 export function errorText({ content }: CallToolResult): string {
   const said = content.map((it) => (it.type === 'text' ? it.text : '')).join('\n')
   return said.trim() === '' ? 'The tool failed without saying why.' : said.trim()

@@ -1,5 +1,5 @@
-// Which tools of a server an agent may have, and why it does not have the others. A server may list whatever it likes: what is
-// left out costs nothing, and what is taken is bounded.
+// Which tools of a server an agent may have, and why it does not have the others. A server may list anything: what is left out
+// costs nothing, and what is offered is bounded.
 import type { Tool } from '@modelcontextprotocol/client'
 import { type JsonSchema, validatorFor } from '@oxbow/core'
 import { type McpServer, matches } from '../options.ts'
@@ -11,14 +11,19 @@ const MAX_TOTAL = 1_000_000
 const MAX_NAME = 128
 export const MAX_DESCRIPTION = 4_000
 
-/** Why most tools are skipped: it is no fault of theirs. */
+/** Why most tools are skipped; nothing is wrong with them. */
 export const NOT_MARKED = 'it is not marked as read-only; name it in "tools" or "allow"'
 
-/** A tool of the server, with its input as a schema that can be used, or why the agent does not have it. */
+/** A tool of the server with a usable input schema, or the reason why the agent does not have it. */
 export type Listed =
   | { readonly tool: Tool; readonly input: JsonSchema }
   | { readonly tool: Pick<Tool, 'name'>; readonly skip: string }
 
+/**
+ * Judges each tool of a server's list.
+ *
+ * @example await listed([{ name: 'look', inputSchema: { type: 'object' } }], { url: 'https://docs.internal/mcp', tools: ['*'] })
+ */
 export async function listed(tools: readonly Tool[], server: McpServer): Promise<Listed[]> {
   const result: Listed[] = []
   const seen = new Set<string>()

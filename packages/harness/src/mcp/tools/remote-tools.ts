@@ -1,4 +1,4 @@
-// What one server offers as tools of ours. Everything that it says of them is its own word, and is taken for a hint.
+// What one server offers, as tools of an agent. What the server says about them is a hint, and is not trusted by default.
 import type { Tool as McpTool } from '@modelcontextprotocol/client'
 import {
   type JsonSchema,
@@ -9,14 +9,16 @@ import {
   type ToolResult,
   tool,
 } from '@oxbow/core'
-import type { Connection } from '../connection.ts'
+import type { Connection } from '../connection/connection.ts'
 import { newAsking, type Question, wordsOfQuestion } from '../elicitation.ts'
 import { CALL_TIMEOUT_MS, type McpServer, matches } from '../options.ts'
 import { blocksOf, errorText, promptBlocks, resourceBlocks } from './content.ts'
 import { MAX_DESCRIPTION } from './listing.ts'
 import type { Naming } from './names.ts'
+import { metaFor, reconcileWith } from './reconcile.ts'
 
 const MAX_PROGRESS = 200
+
 /** A tool of a server, before it has the name that the model calls. */
 export interface Offer {
   readonly server: string
@@ -63,7 +65,7 @@ export function offered(connection: Connection, server: McpServer): Offered {
   return { offers, skipped }
 }
 
-/** Reading is only believed where the operator says so: whatever is no `read` asks by default. */
+/** The mark counts only where the operator trusts it: any effect but `read` asks by default. */
 const effectsOf = (server: McpServer, readOnly: boolean): Tool['effects'] =>
   readOnly && server.trustReadOnly === true ? ['read'] : readOnly ? ['net'] : ['write', 'net']
 
@@ -78,19 +80,23 @@ function serverTool(
   const readOnly = annotations?.readOnlyHint === true
   const onlyReads = readOnly && server.trustReadOnly === true
   const about = description.trim().slice(0, MAX_DESCRIPTION)
+  const idempotent = onlyReads || (annotations?.idempotentHint === true && server.trustIdempotent === true)
+  const witness = Object.hasOwn(server.reconcile ?? {}, published) ? server.reconcile![published] : undefined
   return tool({
     ...naming,
     description: about === '' ? `The tool ${published} of the MCP server ${connection.name}.` : about,
     input,
     effects: effectsOf(server, readOnly),
     timeoutMs,
+    idempotent,
+    ...(witness !== undefined && { reconcile: reconcileWith(connection, witness, timeoutMs) }),
     async run(given, context) {
       if (!connection.offers().tools.some((it) => it.tool.name === published))
         throw new OxbowError(
           'mcp_tool_gone',
-          `The MCP server ${connection.name} does not offer ${published} any more. Do without it; an agent that is built anew has the server's present tools.`,
+          `MCP server ${connection.name} no longer offers ${published}. Continue without it.`,
         )
-      return withQuestions(connection, published, given, context, onlyReads, timeoutMs)
+      return withQuestions(connection, published, given, context, { onlyReads, mayRepeat: idempotent, timeoutMs })
     },
   })
 }
@@ -100,18 +106,17 @@ async function withQuestions(
   published: string,
   given: Readonly<Record<string, unknown>>,
   context: ToolContext,
-  onlyReads: boolean,
-  timeoutMs: number,
+  { timeoutMs, ...how }: { readonly onlyReads: boolean; readonly mayRepeat: boolean; readonly timeoutMs: number },
 ): Promise<ToolResult> {
   const { signal } = context
   const asking = newAsking(context.decision)
-  const result = await connection.request({ signal, asking, onlyReads, what: published }, (client) =>
+  const result = await connection.request({ signal, asking, ...how, what: published }, (client) =>
     client.callTool(
-      { name: published, arguments: given },
+      { name: published, arguments: given, _meta: metaFor(context.operationId) },
       { ...limits(context, timeoutMs), onprogress: progressTo(context) },
     ),
   )
-  // What came out of a call whose question nobody had answered yet is of no use.
+  // The call ended without an answer to its question: its result means nothing.
   if (asking.open !== undefined) return ask(connection.name, published, given, asking.decided, asking.open)
   if (result.isError === true) throw new OxbowError('mcp_tool_error', errorText(result))
   return blocksOf(result)
@@ -130,7 +135,7 @@ function ask(
   })
 }
 
-/** The time limit is the tool's own; the library's only comes behind it. */
+/** The tool has its own time limit; that of the library comes after it. */
 const limits = ({ signal }: Pick<ToolContext, 'signal'>, timeoutMs: number) => ({ signal, timeout: timeoutMs + 1_000 })
 
 const progressTo =
@@ -153,7 +158,7 @@ interface BuiltIn {
   build(naming: Naming, connection: Connection, server: McpServer): Tool
 }
 
-/** A tool of ours over what the server has beside tools. */
+/** A tool of ours for resources and prompts. */
 function builtIn(
   name: string,
   description: (server: string) => string,

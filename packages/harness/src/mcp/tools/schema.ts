@@ -1,5 +1,6 @@
-// Schemas of servers, of whatever draft, as schemas of 2020-12 that this process may check arguments with.
+// Schemas of servers, of any draft, as schemas of 2020-12 with which this process can check arguments.
 import type { JsonSchema } from '@oxbow/core'
+import { References } from './references.ts'
 import { boundExpansion } from './schema-cost.ts'
 
 const MAX_DEPTH = 64
@@ -19,41 +20,58 @@ const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const NAMED = new Set(['properties', '$defs', 'definitions', 'dependentSchemas'])
 
 /**
- * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04. Regular
- * expressions and `uniqueItems` are left out, because they can be made to keep a process busy for hours; the server checks
- * them itself.
+ * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04; references to
+ * `$id` and `$anchor` become places in the schema. Regular expressions and `uniqueItems` are left out, because they can be
+ * made to keep a process busy for hours; the server checks them itself.
  *
- * @throws Error when it is no schema of an object, too deep, too long, or too much work to check arguments with
+ * @example modernSchema({ type: 'object', properties: { age: { minimum: 0, exclusiveMinimum: true } } })
+ * @throws Error when it is not a schema of an object, too deep, too long, or too much work to check arguments with
  */
 export function modernSchema(schema: unknown): JsonSchema {
-  if (!isObject(schema)) throw new Error('the input schema is no object')
+  if (!isObject(schema)) throw new Error('the input schema is not an object')
   if (JSON.stringify(schema).length > MAX_LENGTH) throw new Error(`the schema is longer than ${MAX_LENGTH} characters`)
   const schemas = new Set<object>()
-  const modern = convert(schema, 0, schemas) as Json
+  const references = new References()
+  const modern = convert(schema, { path: '', base: '', depth: 0 }, schemas, references) as Json
+  references.resolve()
   boundExpansion(modern, schemas)
   return schema.$schema === undefined ? modern : { ...modern, $schema: 'https://json-schema.org/draft/2020-12/schema' }
 }
 
-/** @param schemas gets whatever stands where a schema stands: a reference may lead to nothing else. */
-function convert(schema: unknown, depth: number, schemas: Set<object>): unknown {
-  if (depth > MAX_DEPTH) throw new Error(`the schema is nested deeper than ${MAX_DEPTH}`)
+interface Place {
+  /** From the root of the new schema, as a JSON pointer. */
+  readonly path: string
+  /** The `$id` that references in it are relative to. */
+  readonly base: string
+  readonly depth: number
+}
+
+/** @param schemas gets every schema in it: a reference may lead to these only */
+function convert(schema: unknown, place: Place, schemas: Set<object>, references: References): unknown {
+  if (place.depth > MAX_DEPTH) throw new Error(`the schema is nested deeper than ${MAX_DEPTH}`)
   if (!isObject(schema)) return schema
   const result: Json = {}
-  const next = (value: unknown): unknown => convert(value, depth + 1, schemas)
-  const named = (value: unknown): unknown =>
-    isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, it]) => [key, next(it)])) : value
+  const { path, depth } = place
+  const base = references.add(schema, result, place)
+  const next = (value: unknown, ...keys: (string | number)[]): unknown => {
+    const steps = keys.map((it) => `/${String(it).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    return convert(value, { path: path + steps.join(''), base, depth: depth + 1 }, schemas, references)
+  }
+  const list = (values: readonly unknown[], key: string): unknown[] => values.map((it, at) => next(it, key, at))
+  const named = (value: unknown, at: string): unknown =>
+    isObject(value) ? Object.fromEntries(Object.entries(value).map(([key, it]) => [key, next(it, at, key)])) : value
   for (const [key, value] of Object.entries(schema)) {
-    if (NAMED.has(key)) result[key] = named(value)
-    else if (LISTS.has(key) && Array.isArray(value)) result[key] = value.map(next)
+    if (NAMED.has(key)) result[key] = named(value, key)
+    else if (LISTS.has(key) && Array.isArray(value)) result[key] = list(value, key)
     else if (key === 'items' && Array.isArray(value)) {
-      result.prefixItems = value.map(next)
-      if (schema.additionalItems !== undefined) result.items = next(schema.additionalItems)
-    } else if (ONE.has(key)) result[key] = next(value)
+      result.prefixItems = list(value, 'prefixItems')
+      if (schema.additionalItems !== undefined) result.items = next(schema.additionalItems, 'items')
+    } else if (ONE.has(key)) result[key] = next(value, key)
     else if (key === 'dependencies' && isObject(value)) {
       const lists = Object.entries(value).filter(([, it]) => Array.isArray(it))
-      const schemas = Object.entries(value).filter(([, it]) => !Array.isArray(it))
+      const dependent = Object.entries(value).filter(([, it]) => !Array.isArray(it))
       if (lists.length > 0) result.dependentRequired = Object.fromEntries(lists)
-      if (schemas.length > 0) result.dependentSchemas = named(Object.fromEntries(schemas))
+      if (dependent.length > 0) result.dependentSchemas = named(Object.fromEntries(dependent), 'dependentSchemas')
     } else if (key === '$recursiveRef') result.$ref = value
     else if (key === 'exclusiveMinimum' && typeof value === 'boolean') {
       if (value) result.exclusiveMinimum = schema.minimum
@@ -71,7 +89,7 @@ function convert(schema: unknown, depth: number, schemas: Set<object>): unknown 
 }
 
 const LEFT_OUT = new Set(
-  // Without other addresses a reference is a place in this schema. `__proto__` would be more than a field.
+  // References lead to places in this schema. `__proto__` would be more than a field.
   'pattern patternProperties additionalItems uniqueItems $recursiveAnchor $id id $anchor $dynamicAnchor __proto__'.split(
     ' ',
   ),

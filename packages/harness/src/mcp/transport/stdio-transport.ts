@@ -2,17 +2,22 @@
 // transport it gives the program nothing of our environment but PATH, and ends whatever the program has started.
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ReadBuffer, SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client'
+import { SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client'
 import spawn from 'cross-spawn'
 import { MAX_MESSAGE_BYTES, type McpStdioServer } from '../options.ts'
+import { type Noise, stdoutReader } from './stdout-reader.ts'
 
-/** How long a program may take to end by itself, and then after SIGTERM. */
+/** How long a program may take to end without a signal, and then after SIGTERM. */
 const PATIENCE_MS = 1_000
 const STDERR_TAIL = 500
 
 export interface StdioTransport extends Transport {
-  /** What it has written to standard error last. */
+  /** The end of what it wrote to standard error. */
   said(): string
+  /** What it wrote to standard output that is not a message. */
+  noise(): Noise
+  /** Why we ended it, where we did. */
+  fault(): Error | undefined
   /** The library knows a transport over pipes by these two. */
   readonly pid: number | null
   readonly stderr: null
@@ -25,30 +30,19 @@ process.on('exit', () => {
 })
 
 export function stdioTransport(server: McpStdioServer): StdioTransport {
-  const buffer = new ReadBuffer({ maxBufferSize: server.maxMessageBytes ?? MAX_MESSAGE_BYTES })
   let child: ChildProcess | undefined
   let closing: Promise<void> | undefined
   let tail = ''
+  let fault: Error | undefined
 
-  const read = (chunk: Buffer): void => {
-    try {
-      buffer.append(chunk)
-    } catch (error) {
-      transport.onerror?.(error as Error)
+  const reader = stdoutReader(server.maxMessageBytes ?? MAX_MESSAGE_BYTES, {
+    onMessage: (message) => transport.onmessage?.(message),
+    // Whose answer it was is not known: all that wait learn of it, and the program is ended.
+    onTooLong(error) {
+      fault = error
       void transport.close()
-      return
-    }
-    for (;;) {
-      try {
-        const message = buffer.readMessage()
-        if (message === null) return
-        transport.onmessage?.(message)
-      } catch (error) {
-        // A line that is no message: programs print to the wrong stream.
-        transport.onerror?.(error as Error)
-      }
-    }
-  }
+    },
+  })
 
   const transport: StdioTransport = {
     stderr: null,
@@ -56,6 +50,8 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
       return child?.pid ?? null
     },
     said: () => tail.trim(),
+    noise: () => reader.noise(),
+    fault: () => fault,
     start: () =>
       new Promise((resolve, reject) => {
         const { PATH = '' } = process.env
@@ -82,7 +78,7 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
           child = undefined
           transport.onclose?.()
         })
-        started.stdout?.on('data', read)
+        started.stdout?.on('data', reader.read)
         started.stderr?.on('data', (chunk: Buffer) => {
           tail = (tail + chunk.toString()).slice(-STDERR_TAIL)
         })
@@ -126,6 +122,6 @@ function signal(child: ChildProcess, name: NodeJS.Signals): void {
     if (process.platform === 'win32') child.kill(name)
     else process.kill(-child.pid, name)
   } catch {
-    // It has ended already.
+    // It is gone.
   }
 }

@@ -1,6 +1,8 @@
 // What went wrong at a provider, as a ModelError: a typed code, a message that is safe to show and names the fix, and
 // the provider's own words, clipped, in `details`.
-import { ModelError, type ModelErrorCode, type ModelReply } from '@oxbow/core'
+import { ModelError, type ModelReply } from '@oxbow/core'
+import { classify, type Verdict } from './classify.ts'
+import { retryAfterOf } from './retry-after.ts'
 import { addressOf, type Scrub, scrubbedError } from './secrets.ts'
 
 export interface ErrorContext {
@@ -16,39 +18,19 @@ export interface ErrorContext {
   readonly keyVariable?: string | undefined
 }
 
-/** How providers say that a conversation is too long. A limit of the answer (`max_tokens is too large`) is not meant. */
-const overflow = new RegExp(
-  [
-    'context.?length.?exceeded',
-    'exceed_context',
-    'request_too_large',
-    'maximum (context|prompt|input) length',
-    'prompt (is |tokens )?(too long|超长)',
-    'prompt exceeds max',
-    'input (token )?length.{0,60}(exceed|too long)',
-    'range of input length',
-    '(exceed|overflow|(larger|longer|greater) than|too large).{0,60}context',
-    'longer than the maximum model length',
-    'context.?(window|length|size|limit).{0,40}(exceed|overflow)',
-    'exceeded model token limit',
-    'total tokens.{0,40}exceed',
-    'too many (input )?tokens',
-    '(input|prompt) token count.{0,60}exceed',
-    'must be less than max_seq_len',
-    '`inputs` tokens \\+ `max_new_tokens` must be',
-    'max \\d+ tokens per request',
-    'input is too long',
-    'reduce the length of (the|your) (messages|prompt|input)',
-  ].join('|'),
-  'i',
-)
+/** The head of an answer, as far as its errors need it. */
+export interface ErrorHead {
+  readonly status: number
+  /** By its lower-case name. */
+  header(name: string): string | undefined
+}
 
 /** An answer with a status of 400 or more. */
-export function httpError(context: ErrorContext, status: number, headers: Headers, body: string): ModelError {
+export function httpError(context: ErrorContext, { status, header }: ErrorHead, body: string): ModelError {
   const error = parseError(body)
   return build(context, status, error, {
-    retryAfterMs: retryAfter(headers) ?? retryDelay(body),
-    requestId: headers.get('x-request-id') ?? headers.get('request-id') ?? error.requestId,
+    retryAfterMs: retryAfterOf(header, body, error.message),
+    requestId: header('x-request-id') ?? header('request-id') ?? error.requestId,
     body,
   })
 }
@@ -61,7 +43,25 @@ export function frameError(
 ): ModelError {
   const body = JSON.stringify(typeof error === 'string' ? { error: { message: error } } : { error })
   const parsed = parseError(body)
-  return build(context, parsed.status, parsed, { ...partial, body, requestId: parsed.requestId })
+  const retryAfterMs = retryAfterOf(() => undefined, body, parsed.message)
+  return build(context, parsed.status, parsed, { ...partial, body, requestId: parsed.requestId, retryAfterMs })
+}
+
+/** An answer with status 200 that is neither a stream nor a document: some providers and gateways send an error so. */
+export function wordsError(context: ErrorContext, words: string): ModelError {
+  const text = words.trim()
+  const error = { message: text, type: '', status: undefined, requestId: undefined }
+  const verdict = classify({ status: undefined, text, body: text })
+  if (verdict.code !== 'provider_error') return build(context, undefined, error, { body: text })
+  const said = clean(context, text)
+  return new ModelError(
+    'stream_cut',
+    `${context.provider} sent words instead of an answer. Try again. It says: ${said}`,
+    {
+      retryable: true,
+      details: { body: clip(context.scrub(text), 2000), said },
+    },
+  )
 }
 
 /** `fetch` failed before an answer came. */
@@ -170,17 +170,17 @@ function build(
   },
 ): ModelError {
   const text = `${error.type} ${error.message}`
-  const { code, retryable } = classify(status, text, extra.body)
-  const said = code === 'auth' ? '' : clean(context, error.message)
+  const verdict = classify({ status, text, body: extra.body })
+  const { code, retryable, at } = verdict
+  const said = clean(context, at === 'key' ? withoutKeys(error.message) : error.message)
   const saying = said === '' ? '' : ` It says: ${said}`
-  const http = status === undefined ? '' : ` (HTTP ${status})`
-  return new ModelError(code, advice(context, code, retryable, http, status) + saying, {
+  return new ModelError(code, advice(context, verdict, status, extra.retryAfterMs) + saying, {
     retryable,
     details: {
       body: clip(context.scrub(extra.body), 2000),
-      // Once more by itself: what logs it may not want to quote a provider, who may quote the conversation.
+      // Also on its own: logs may leave out the words of a provider, which may quote the conversation.
       ...(said === '' ? {} : { said }),
-      ...(code === 'invalid_request' && (status === 404 || unknownModel.test(text)) && { at: 'model' }),
+      ...(at && { at }),
       ...(extra.requestId === undefined ? {} : { requestId: context.scrub(extra.requestId) }),
     },
     ...(status === undefined ? {} : { status }),
@@ -189,102 +189,59 @@ function build(
   })
 }
 
-/** Not the request is wrong but the moment. 424: the model of Bedrock failed behind its door. */
-const passing = new Set([408, 409, 424, 425])
-
-/** What providers say of a model that they do not have, with status 400 instead of 404. */
-const unknownModel =
-  /model.{0,60}(?:not.?found|not.?exist)|(?:unknown|no such|invalid) model|model_not_found|InvalidEndpointOrModel/i
-
-function classify(
-  status: number | undefined,
-  text: string,
-  body: string,
-): { code: ModelErrorCode; retryable: boolean } {
-  // Google tells a wrong key with status 400.
-  if (status === 401 || status === 403 || body.includes('API_KEY_INVALID')) return { code: 'auth', retryable: false }
-  // Waiting does not fill an account. Google speaks of billing also where it says how long to wait.
-  const spent = /insufficient.?(quota|balance)|billing|arrear/i.test(text) && retryDelay(body) === undefined
-  if (
-    status === 429 ||
-    (status === 400 && /arrear/i.test(text)) ||
-    (status === undefined && (spent || /rate.?limit|too many requests/i.test(text)))
-  ) {
-    return { code: 'rate_limited', retryable: !spent }
-  }
-  const refusedInput = status === undefined || (status >= 400 && status < 500 && status !== 404)
-  if (refusedInput && overflow.test(text.trim() === '' ? body : text))
-    return { code: 'context_overflow', retryable: false }
-  if (status === 503 || status === 529 || /overloaded|server_is_busy|insufficient_system_resource/i.test(text)) {
-    return { code: 'overloaded', retryable: true }
-  }
-  // 421 and 499 tell of proxies on the way, and once more by the same way helps nobody.
-  if (status === 421 || status === 499) return { code: 'provider_error', retryable: false }
-  if (status !== undefined && status >= 400 && status < 500 && !passing.has(status)) {
-    return { code: 'invalid_request', retryable: false }
-  }
-  if (status === undefined && /invalid_request|invalid_api_key|authentication|permission_error/i.test(text)) {
-    return { code: /key|auth|permission_error/i.test(text) ? 'auth' : 'invalid_request', retryable: false }
-  }
-  return { code: 'provider_error', retryable: true }
-}
-
 function advice(
   context: ErrorContext,
-  code: ModelErrorCode,
-  retryable: boolean,
-  http: string,
+  { code, retryable, at }: Verdict,
   status: number | undefined,
+  retryAfterMs: number | undefined,
 ): string {
   const { provider, model } = context
-  switch (code) {
-    case 'auth':
+  const http = status === undefined ? '' : ` (HTTP ${status})`
+  switch (at) {
+    case 'key':
       return `${provider} refused the API key${http}. Check ${context.keyVariable ?? 'the key'} and that it may use ${model}.`
-    case 'rate_limited':
-      return retryable
-        ? `${provider} limits the rate of requests${http}. Wait and try again, or ask for a higher limit.`
+    case 'account':
+      return status === 402
+        ? `The account at ${provider} has no credit left${http}. Top it up.`
         : `The account at ${provider} has no quota left${http}. Check its plan and billing.`
+    case 'model':
+      return code === 'auth'
+        ? `The account at ${provider} may not use ${model}${http}. Request access, or choose another model.`
+        : `${provider} has no model ${model} at ${addressOf(context.baseUrl)}${http}. Check the model's name and the base URL.`
+    case 'region':
+      return `${provider} does not serve this country or region${http}. Use another provider, or one of its other addresses.`
+    case 'content':
+      return `${provider} blocked the request for its content${http}. Change what is sent, or use another model.`
+    case 'proxy':
+      return `A proxy or firewall in front of ${provider} refused the request${http}. Check HTTPS_PROXY, NO_PROXY and the network's rules.`
+    case 'output':
+      return `${model} wrote a tool call that ${provider} could not read${http}. Try again.`
+  }
+  switch (code) {
+    case 'rate_limited':
+      return `${provider} limits the rate of requests${http}. ${waitOf(retryAfterMs)} and try again, or ask for a higher limit.`
     case 'overloaded':
       return `${provider} is overloaded${http}. Try again in a moment.`
     case 'context_overflow':
       return `The conversation is longer than ${model} can read${http}. Shorten it.`
     case 'invalid_request':
-      if (status === 404)
-        return `${provider} knows no ${model} at ${addressOf(context.baseUrl)}${http}. Check the model's name and the base URL.`
-      if (status === 402) return `The account at ${provider} has no credit left${http}. Top it up.`
-      return `${provider} refused the request${http}. Check the model's name and the options.`
+      return `${provider} refused the request${http}. Check the options of the model.`
     default:
-      return `${provider} failed${http}. Try again.`
+      return `${provider} failed${http}. ${retryable ? 'Try again.' : 'Check the base URL and what is in between.'}`
   }
 }
 
-const MAX_RETRY_AFTER_MS = 120_000
+const waitOf = (ms: number | undefined): string =>
+  ms === undefined || ms < 1 ? 'Wait' : `Wait ${ms < 1_000 ? `${ms} ms` : `${Math.ceil(ms / 1_000)} s`}`
 
-/** Seconds or an HTTP date (and Azure's milliseconds), at most two minutes; anything else is ignored. */
-function retryAfter(headers: Headers): number | undefined {
-  const value = headers.get('retry-after')?.trim() ?? ''
-  const millis = headers.get('retry-after-ms')?.trim() ?? ''
-  const isNumber = /^\d+(\.\d+)?$/
-  const ms = isNumber.test(millis)
-    ? Number(millis)
-    : isNumber.test(value)
-      ? Number(value) * 1000
-      : /^[A-Z][a-z]+, .* GMT$/.test(value)
-        ? Date.parse(value) - Date.now()
-        : Number.NaN
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(0, Math.round(ms)), MAX_RETRY_AFTER_MS)
-}
-
-/** Google's, inside the body. */
-function retryDelay(body: string): number | undefined {
-  const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1]
-  return seconds === undefined ? undefined : Math.min(Math.ceil(Number(seconds) * 1000), MAX_RETRY_AFTER_MS)
-}
+/** Providers repeat a wrong key with stars in it, or another than ours. */
+const withoutKeys = (text: string): string =>
+  text.replace(/\S*\*{2,}\S*|\b(?:sk|pk|gsk|xai|key)-[\w-]+/gi, (key) => `[key]${/[.,;]$/.exec(key)?.[0] ?? ''}`)
 
 const clip = (text: string, length: number): string => {
   const line = text.trim()
   return line.length <= length ? line : `${line.slice(0, length)}…`
 }
 
-/** Words of others, short and without secrets. */
+/** The words of a provider, short and without secrets. */
 export const clean = (context: ErrorContext, text: string): string => clip(context.scrub(text), 300)

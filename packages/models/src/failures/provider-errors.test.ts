@@ -14,7 +14,7 @@ test.each([
   [402, 'invalid_request', false],
   [404, 'invalid_request', false],
   [408, 'provider_error', true],
-  [413, 'invalid_request', false],
+  [413, 'context_overflow', false],
   [422, 'invalid_request', false],
   [500, 'provider_error', true],
   [502, 'provider_error', true],
@@ -181,7 +181,10 @@ test('an account without quota is rate_limited, but waiting does not help', asyn
 describe('what a message says', () => {
   test('a refused key: the variable to check, never the key', async () => {
     const error = await refused(401, { error: { message: 'Incorrect API key provided: sk-secret' } })
-    expect(error.message).toBe('acme refused the API key (HTTP 401). Check ACME_API_KEY and that it may use any.')
+    expect(error.message).toBe(
+      'acme refused the API key (HTTP 401). Check ACME_API_KEY and that it may use any. ' +
+        'It says: Incorrect API key provided: [key]',
+    )
     expect(JSON.stringify(error.details)).not.toContain('sk-secret')
   })
 
@@ -232,7 +235,7 @@ describe('what a message says', () => {
   test('an unknown model: what to check', async () => {
     const error = await refused(404, { error: { message: 'model not found' } })
     expect(error.message).toMatch(
-      /acme knows no any at http:\/\/127\.0\.0\.1:\d+\/v1 \(HTTP 404\)\. Check the model's name/,
+      /acme has no model any at http:\/\/127\.0\.0\.1:\d+\/v1 \(HTTP 404\)\. Check the model's name/,
     )
   })
 })

@@ -12,7 +12,7 @@ const context = {
   scrub: (it: string) => it,
 }
 const codeOf = (status: number, body: unknown): string =>
-  httpError(context, status, new Headers(), typeof body === 'string' ? body : JSON.stringify(body)).code
+  httpError(context, { status, header: () => undefined }, typeof body === 'string' ? body : JSON.stringify(body)).code
 const said = (message: string, code?: string) => ({ error: { message, ...(code !== undefined && { code }) } })
 const anthropicSaid = (message: string, type = 'invalid_request_error') => ({
   type: 'error',

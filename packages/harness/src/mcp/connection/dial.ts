@@ -1,0 +1,169 @@
+// One connection to a server, from the first byte to the list of its tools.
+import {
+  Client,
+  type ClientOptions,
+  type JsonSchemaValidator,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  type Tool,
+} from '@modelcontextprotocol/client'
+import { type Asking, answerTo } from '../elicitation.ts'
+import { CONNECT_TIMEOUT_MS, isStdio, type McpServer, PROTOCOL_2026 } from '../options.ts'
+import { type Listed, listed } from '../tools/listing.ts'
+import { type HttpTransport, httpTransport } from '../transport/http-transport.ts'
+import type { Unusable } from '../transport/repair.ts'
+import { repairing } from '../transport/repairing.ts'
+import { type StdioTransport, stdioTransport } from '../transport/stdio-transport.ts'
+import type { Noise } from '../transport/stdout-reader.ts'
+
+/** How long a server may leave a question of the newest protocol unanswered before it is asked in the older one. */
+const PROBE_MS = 5_000
+
+export interface Offers {
+  readonly tools: readonly Listed[]
+  readonly hasResources: boolean
+  readonly hasPrompts: boolean
+}
+
+/** A connection of the library, with the calls in flight on it. */
+export interface Line {
+  readonly client: Client
+  readonly transport: HttpTransport | StdioTransport
+  readonly since: number
+  readonly calls: Set<object>
+  readonly asking: Set<Asking>
+  offers: Offers
+  lost: boolean
+}
+
+export interface DialEvents {
+  /** The server changed its list, or what it sent cannot be read. */
+  readonly onTools: (line: Line, tools: readonly Listed[] | Error) => void
+  readonly onUnusable: (method: string, unusable: readonly Unusable[]) => void
+  readonly onClosed: (line: Line, error: Error) => void
+}
+
+/** `auto` asks in the newest protocol and falls back; `legacy` begins with `initialize`. */
+export type Era = 'auto' | 'legacy'
+
+/** The era that the operator chose, if any. */
+export const chosenEra = ({ protocolVersion }: McpServer): Era =>
+  protocolVersion === undefined || protocolVersion === PROTOCOL_2026 ? 'auto' : 'legacy'
+
+/** Connecting failed; what a program wrote meanwhile says more than the error. */
+export class DialError extends Error {
+  readonly said: string
+  constructor(cause: unknown, said: string) {
+    super('The connection could not be opened.', { cause })
+    this.said = said
+  }
+}
+
+/**
+ * Opens a connection and reads what the server offers.
+ *
+ * @param timeoutMs for all of it
+ * @throws DialError
+ */
+export async function dial(
+  server: McpServer,
+  era: Era,
+  { signal: closing, timeoutMs = CONNECT_TIMEOUT_MS }: { readonly signal: AbortSignal; readonly timeoutMs?: number },
+  { onTools, onUnusable, onClosed }: DialEvents,
+): Promise<Line> {
+  let unusable: readonly Unusable[] = []
+  const transport = repairing(isStdio(server) ? stdioTransport(server) : httpTransport(server), (sent, found) => {
+    if (sent.method !== 'tools/list') return onUnusable(sent.method, found)
+    unusable = sent.isFirst ? found : [...unusable, ...found]
+  })
+  const usable = async (tools: readonly Tool[]): Promise<Listed[]> => [
+    ...(await listed(tools, server)),
+    ...unusable.map(({ name, reason }) => ({ tool: { name }, skip: reason })),
+  ]
+  const asking = new Set<Asking>()
+  const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)])
+  const limits = { signal, timeout: timeoutMs }
+  const client = new Client(
+    { name: 'oxbow', version: '0.1.0' },
+    {
+      // Only forms: a yes or no can be given to them, while nobody can be sent to an address.
+      capabilities: { elicitation: { form: { applyDefaults: true } } },
+      ...versionsFor(server, era, timeoutMs),
+      jsonSchemaValidator: noValidator,
+      listChanged: {
+        tools: {
+          onChanged: (error, tools) =>
+            void (error === null && tools !== null ? usable(tools) : Promise.reject(error)).then(
+              (all) => onTools(line, all),
+              (fault: Error) => onTools(line, fault),
+            ),
+        },
+      },
+    },
+  )
+  const offers: Offers = { tools: [], hasResources: false, hasPrompts: false }
+  const line: Line = { client, transport, since: performance.now(), calls: new Set(), asking, offers, lost: false }
+  client.setRequestHandler('elicitation/create', (request) => answerTo(request, asking, server.onQuestion))
+  client.onerror = () => {}
+  client.onclose = () => onClosed(line, new Error('connection closed'))
+  try {
+    await Promise.race([client.connect(transport, limits), aborted(signal)])
+    const { tools, resources, prompts } = client.getServerCapabilities() ?? {}
+    const offered = tools === undefined ? [] : (await client.listTools(undefined, limits)).tools
+    line.offers = {
+      tools: await usable(offered),
+      hasResources: resources !== undefined,
+      hasPrompts: prompts !== undefined,
+    }
+  } catch (error) {
+    line.lost = true
+    // A program that is still to end has not said its last word.
+    await transport.close().catch(() => {})
+    throw new DialError(faultIn(transport) ?? error, wordsIn(transport))
+  }
+  void client.autoOpenedSubscription?.closed.then((how) => {
+    if (how !== 'local') onClosed(line, new Error('the server ended its stream of changes'))
+  })
+  return line
+}
+
+function versionsFor({ protocolVersion }: McpServer, era: Era, timeoutMs: number): ClientOptions {
+  if (protocolVersion === PROTOCOL_2026) return { versionNegotiation: { mode: { pin: PROTOCOL_2026 } } }
+  const probe = { timeoutMs: Math.min(PROBE_MS, timeoutMs / 2) }
+  const older = protocolVersion && SUPPORTED_PROTOCOL_VERSIONS.filter((it) => it <= protocolVersion)
+  return { versionNegotiation: { mode: era, probe }, ...(older && { supportedProtocolVersions: older }) }
+}
+
+type AnyTransport = HttpTransport | StdioTransport
+
+/** What a program wrote to standard error, and what it should not have written to standard output. */
+export function wordsIn(transport: AnyTransport): string {
+  if (!('said' in transport)) return ''
+  const { lines, last } = transport.noise()
+  const noise =
+    lines === 0
+      ? ''
+      : `${lines} ${lines === 1 ? 'line' : 'lines'} on stdout ${lines === 1 ? 'is' : 'are'} not JSON-RPC, the last: ${last}`
+  return [transport.said(), noise].filter((it) => it !== '').join('; ')
+}
+
+/** Why we closed the connection, where we did. */
+export const faultIn = (transport: AnyTransport): Error | undefined =>
+  'fault' in transport ? transport.fault() : undefined
+
+export const noiseOf = (transport: AnyTransport | undefined): Noise | undefined =>
+  transport !== undefined && 'noise' in transport ? transport.noise() : undefined
+
+/** Rejects when the signal fires; never resolves. */
+export function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    else signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}
+
+// Results are untrusted text in any case, and the schema of a server can be made to keep the process busy.
+const noValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
+  getValidator<T>(): JsonSchemaValidator<T> {
+    return (data) => ({ valid: true, data: data as T, errorMessage: undefined })
+  },
+}

@@ -1,0 +1,63 @@
+// References by name (`$id`, `$anchor`, `#name`), as places in one schema.
+
+type Json = Record<string, unknown>
+
+/** A schema without an address has this one: relative references need something to be relative to. */
+const NOWHERE = 'mcp://schema/'
+
+/** Collects what a schema names and what it refers to; then writes each reference as the place that it means. */
+export class References {
+  /** By address, without a fragment for a schema, with one for an anchor. */
+  readonly #places = new Map<string, string>([[NOWHERE, '']])
+  readonly #open: { readonly schema: Json; readonly base: string }[] = []
+
+  /**
+   * @param given the schema as the server wrote it
+   * @param made the one whose references are to be written
+   * @returns what references below it are relative to
+   */
+  add(given: Json, made: Json, { path, base }: { readonly path: string; readonly base: string }): string {
+    // Drafts up to 4 call it `id`; a `#name` in it is an anchor.
+    const id = [given.$id, given.id].find((it) => typeof it === 'string') as string | undefined
+    const isAnchor = id?.startsWith('#') === true
+    const own = id === undefined || isAnchor ? base || NOWHERE : addressOf(id, base)
+    if (id !== undefined && !isAnchor) this.#note(own, path)
+    for (const anchor of [given.$anchor, given.$dynamicAnchor, isAnchor ? id.slice(1) : undefined])
+      if (typeof anchor === 'string' && anchor !== '') this.#note(`${own}#${anchor}`, path)
+    this.#open.push({ schema: made, base: own })
+    return own
+  }
+
+  #note(address: string, path: string): void {
+    if (!this.#places.has(address)) this.#places.set(address, path)
+  }
+
+  /** A reference to nothing in the schema stays as it is. */
+  resolve(): void {
+    for (const { schema, base } of this.#open) {
+      const { $ref, $dynamicRef } = schema
+      if (typeof $ref === 'string') schema.$ref = this.#place($ref, base) ?? $ref
+      if (typeof $dynamicRef !== 'string' || $ref !== undefined) continue
+      const place = this.#place($dynamicRef, base)
+      if (place === undefined) continue
+      // Within one document both kinds of reference lead to the same place.
+      delete schema.$dynamicRef
+      schema.$ref = place
+    }
+  }
+
+  #place(reference: string, base: string): string | undefined {
+    const [address, fragment = ''] = addressOf(reference, base).split('#')
+    const named = this.#places.get(`${address}#${fragment}`)
+    if (named !== undefined) return `#${named}`
+    const root = this.#places.get(address!)
+    return root !== undefined && (fragment === '' || fragment.startsWith('/')) ? `#${root}${fragment}` : undefined
+  }
+}
+
+function addressOf(reference: string, base: string): string {
+  const from = base === '' ? NOWHERE : base
+  // A URN is no base for a fragment.
+  if (reference.startsWith('#')) return `${from}${reference}`
+  return URL.canParse(reference, from) ? new URL(reference, from).href.replace(/#$/, '') : reference
+}
