@@ -83,7 +83,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Tasks', '/reference/tasks'),
       page('Agent Protocol', '/reference/agent-protocol'),
       page('Events', '/reference/events'),
-      ...(existsSync(join(root, 'docs/reference/errors.md')) ? [page('Errors', '/reference/errors')] : []),
+      page('Errors', '/reference/errors'),
       page('The default agent', '/reference/default-agent'),
       { text: 'API', collapsed: true, items: pagesIn('reference/api') },
       page('Specification', '/specification'),

@@ -92,7 +92,7 @@ function section(method: string, path: string, operation: Operation): string {
       Object.entries(responses).map(([status, { description, content = {} }]) => [
         status,
         Object.entries(content)
-          .map(([type, { schema }]) => `\`${type}\` ${schema.$ref === undefined ? typeOf(schema) : '`error`'}`)
+          .map(([type, { schema }]) => `\`${type}\` ${schema.$ref === undefined ? typeOf(schema) : '[error](errors.md)'}`)
           .join(' '),
         description,
       ]),
