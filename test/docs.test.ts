@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '@oxbow/testing'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const main = join(root, 'packages/oxbow/src/main.ts')
@@ -73,6 +73,25 @@ describe('TypeScript', () => {
     } finally {
       rmSync(directory, { recursive: true })
     }
+  })
+
+  test('samples hold under every strict option of the compiler', { timeout: 60_000 }, async () => {
+    const directory = mkdtempSync(join(root, 'node_modules/.oxbow-docs-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const files = inLanguage('ts').map(({ name, code }) => {
+      const file = `${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}.ts`
+      writeFileSync(join(directory, file), code)
+      return file
+    })
+    const config = {
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { noUnusedLocals: true, noUnusedParameters: true },
+      files,
+      include: [],
+    }
+    writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config))
+    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', directory], directory)
   })
 
   test('there are samples', () => {
