@@ -22,6 +22,7 @@ import { cors } from './http/cors.ts'
 import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
 import { requestLog } from './http/request-log.ts'
 import { type AppEnv, type Route, register } from './http/route.ts'
+import type { HttpApp, RouteInfo } from './http/route-info.ts'
 import { checkConfiguredHost, checkLocalHost, plainHeaders, securityHeaders } from './http/security.ts'
 import { refuseOnTheWire } from './http/wire.ts'
 import type { Identity } from './identity/contract.ts'
@@ -62,8 +63,8 @@ export interface ServiceOptions {
 }
 
 export interface Service {
-  readonly app: Hono<AppEnv>
-  readonly routes: readonly Route[]
+  readonly app: HttpApp
+  readonly routes: readonly RouteInfo[]
   /** Binds, starts the engine and resolves when the service is ready. @throws OxbowError `identity_missing` */
   listen(): Promise<{ url: string }>
   /**

@@ -206,6 +206,11 @@ const turnOptions = z
       .object({ name: z.string(), schema: z.record(z.string(), z.unknown()) })
       .optional()
       .describe('JSON Schema that the answer must satisfy.'),
+    model: z.string().optional().describe('The id of another model of the agent.'),
+    toolChoice: z
+      .union([z.enum(['auto', 'none', 'required']), z.object({ tool: z.string() })])
+      .optional()
+      .describe('Whether the first model call must, may or must not call a tool, or which one it must call.'),
     maxSteps: z.number().int().positive().optional(),
     totalTimeoutMs: z.number().positive().optional(),
     idleTimeoutMs: z.number().positive().optional(),
@@ -497,7 +502,7 @@ const bodies = [
     .object({
       type: z.literal('turn.finished'),
       turnId,
-      reason: z.enum(['completed', 'max_steps', 'length', 'refusal', 'filtered']),
+      reason: z.enum(['completed', 'stopped', 'max_steps', 'length', 'refusal', 'filtered']),
       output: z.unknown().optional().describe('The validated structured output, when one was asked for.'),
     })
     .describe('The turn ended with an answer.'),

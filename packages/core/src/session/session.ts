@@ -25,9 +25,10 @@ import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
 import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
-import { busyWith, checkDenied, checkSame } from './accepting.ts'
+import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
+import { textStream } from './text-stream.ts'
 
 export interface Submitted {
   /** The turn that will answer: for a steering input, the one that runs. */
@@ -41,6 +42,8 @@ export interface TurnStream extends AsyncIterable<SessionItem> {
   readonly turnId: string
   /** Resolves like `run`. */
   readonly result: Promise<TurnResult>
+  /** Only the text of the answers, each part once. Rejects if the turn cannot be read; how it ended is in `result`. */
+  readonly textStream: AsyncIterable<string>
 }
 
 export interface Session {
@@ -153,6 +156,7 @@ export function openSession(
       const known = findTurn(draft.state, turnId)
       if (known !== undefined) return { turnId: known.turnId, accepted: 'duplicate', after: known.startedSeq - 1 }
       checkDenied(turnOptions.deny, agent)
+      checkChoices(turnOptions, agent)
       const busy = draft.state.turn
       if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined)) throw busyWith(busy)
       // What joins a turn is done with its rights: a message of somebody else becomes a turn of its own.
@@ -291,7 +295,12 @@ export function openSession(
       const result = resultOf(submitting, options)
       // Who only reads the items is told of the failure there.
       result.catch(() => {})
-      return { turnId, result, [Symbol.asyncIterator]: () => itemsOf(submitting, true) }
+      return {
+        turnId,
+        result,
+        textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(submitting, true)) },
+        [Symbol.asyncIterator]: () => itemsOf(submitting, true),
+      }
     },
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>

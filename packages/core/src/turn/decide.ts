@@ -10,7 +10,10 @@ import { overBudget } from './budget.ts'
 export type PauseReason = Event<'turn.paused'>['reason']
 
 export type Ending =
-  | { readonly type: 'turn.finished'; readonly reason: 'completed' | 'max_steps' | 'length' | 'refusal' | 'filtered' }
+  | {
+      readonly type: 'turn.finished'
+      readonly reason: 'completed' | 'stopped' | 'max_steps' | 'length' | 'refusal' | 'filtered'
+    }
   | { readonly type: 'turn.failed'; readonly error: Failure }
   | { readonly type: 'turn.cancelled'; readonly reason: string }
 
@@ -34,9 +37,11 @@ export interface TurnChecks {
   readonly due?: (() => CompactionReason | undefined) | undefined
   /** What is wrong with the last answer. */
   readonly review?: ((text: string) => Finding | undefined) | undefined
+  /** Whether the turn ends after the calls of this step. */
+  readonly stop?: ((turn: TurnState) => boolean) | undefined
 }
 
-export function decide(turn: TurnState, limits: TurnLimits, { due, review }: TurnChecks = {}): Action {
+export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop }: TurnChecks = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -52,7 +57,7 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review }: Tur
   if (limits.whenDenied === 'stop' && turn.calls.length > 0 && turn.calls.every(deniedByPerson))
     return finish({ type: 'turn.cancelled', reason: 'every call was refused' })
 
-  const maxSteps = turn.options.maxSteps ?? limits.maxSteps
+  const maxSteps = Math.min(turn.options.maxSteps ?? limits.maxSteps, limits.maxSteps)
   const { reply } = turn
   if (reply === undefined && turn.step > 0) {
     const reason = turn.compactedStep === turn.step ? undefined : due?.()
@@ -77,7 +82,8 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review }: Tur
     return { type: 'compact', step, reason: 'overflow' }
   }
   if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
-  if (turn.calls.length > 0 && turn.toolsOffered) return next()
+  if (turn.calls.length > 0 && turn.toolsOffered)
+    return turn.steers.length === 0 && stop?.(turn) ? finish({ type: 'turn.finished', reason: 'stopped' }) : next()
   if (turn.steers.length > 0) return next()
   if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
     return turn.emptyReplies < 2 ? next() : finish({ type: 'turn.failed', error: emptyReply })

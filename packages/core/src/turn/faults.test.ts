@@ -396,8 +396,8 @@ describe('what must not hang, leak or run away', () => {
 describe('mistakes in plain JavaScript are told at once', () => {
   const fine = { name: 't', description: 't', effects: ['read'], input: {}, run: () => '' }
   test.each([
-    [{ ...fine, effects: 'read' }, 'effects must be a list'],
-    [{ ...fine, effects: undefined }, 'effects must be a list'],
+    [{ ...fine, effects: 'read' }, 'effects must list what the tool can do'],
+    [{ ...fine, effects: undefined }, 'effects must list what the tool can do'],
     [{ ...fine, effects: ['fly'] }, 'unknown effect "fly"'],
     [{ ...fine, description: undefined }, 'describe for the model'],
     [{ ...fine, input: undefined }, 'input must be a schema'],
@@ -409,8 +409,8 @@ describe('mistakes in plain JavaScript are told at once', () => {
 
   const model = { id: 'm', generate: async () => ({}) }
   test.each([
-    [{ name: 'a', model: 'openai:gpt-5', instructions: '' }, 'a name alone is not one'],
-    [{ name: 'a', instructions: '' }, 'model must be a model'],
+    [{ name: 'a', model: 'openai:gpt-5', instructions: '' }, 'nothing here opens models by name'],
+    [{ name: 'a', instructions: '' }, 'model must be a Model'],
     [{ name: 'a', model }, 'instructions must be a text'],
     [{ name: 'a', model, instructions: '', tools: [fine] }, 'made with tool()'],
     [{ name: 'a', model, instructions: '', mode: 'wild' }, 'mode must be one of'],

@@ -2,11 +2,11 @@
 import { existsSync } from 'node:fs'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { checkPathAgain, type PathCheck } from '../paths/check-path.ts'
-import { isSafeAssignment } from '../programs/environment.ts'
+import { isSafeAssignment, secretIn, shows } from '../programs/environment.ts'
 import { readGit } from '../programs/git.ts'
-import { secretIn, shows } from '../programs/names.ts'
-import { type OptionList, optionList, readOptions } from '../programs/options.ts'
-import { READ_ONLY, type ReadOnlyCommand, VERSIONS } from '../programs/read-only.ts'
+import { rowOf } from '../programs/lookup.ts'
+import { readOptions } from '../programs/options.ts'
+import { VERSIONS } from '../programs/read-only.ts'
 import { chosenToolchain, riskyRepository } from '../programs/repository.ts'
 import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
 import { type Look, pathOptions } from '../walk/analyse.ts'
@@ -19,24 +19,6 @@ export interface SimpleOptions extends AnalyseOptions {
   readonly searchPath: string
   /** Writing files inside the roots needs no question, as long as they are not dangerous. */
   readonly allowEdits: boolean
-}
-
-interface Row extends ReadOnlyCommand {
-  readonly list: OptionList
-}
-
-let table: ReadonlyMap<string, Row> | undefined
-
-function row(name: string): Row | undefined {
-  if (table === undefined) {
-    const rows = new Map<string, Row>()
-    for (const it of READ_ONLY) {
-      const list = optionList(it.options ?? '')
-      for (const each of it.names.split(' ')) rows.set(each, { ...it, list })
-    }
-    table = rows
-  }
-  return table.get(name)
 }
 
 const BUILTINS = new Set(
@@ -106,7 +88,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   }
   if (name === 'git') return checkGit(command, options)
 
-  const known = row(name)
+  const known = rowOf(name)
   if (known === undefined)
     return [reason('not read-only', `${name} is not on the list of commands that only read.`, text)]
   if (known.operands === 'anything' && known.raw === undefined) return []

@@ -12,6 +12,7 @@ import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import type { Audience } from '../stream/audience.ts'
 import { findTurn } from '../stream/turn-stream.ts'
+import { sessionForRetry } from './session-for-retry.ts'
 
 type PauseReason = Event<'turn.paused'>['reason']
 
@@ -109,10 +110,6 @@ export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',
   recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
 }
-
-/** A retry that names no session must find the one that the first attempt opened. */
-export const sessionForRetry = (user: string, retryKey: string): string =>
-  `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
 
 /** Any text as an id: itself where it is one. */
 export function toId(text: string | undefined): string | undefined {

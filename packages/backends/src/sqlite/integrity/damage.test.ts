@@ -11,8 +11,8 @@ import {
 } from 'node:fs'
 import type { Backend } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
-import { eventsAfter, someKey, summary } from '../conformance/support.ts'
-import { freshPath, open, tamper } from './helpers.fixture.ts'
+import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
+import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
 /** A closed file with a session of ten events and some more sessions. */
 async function filled(): Promise<string> {
@@ -74,7 +74,8 @@ describe('a session whose rows contradict each other is an error, never a shorte
     await journal.append(someKey, 10, eventsAfter(10, 1), summary)
     tamper(
       path,
-      `INSERT INTO events SELECT session, seq + 1, at, type, body FROM events WHERE session = 1 AND seq = 11`,
+      `INSERT INTO events (session, seq, at, type, body, sum)
+       SELECT session, seq + 1, at, type, body, sum FROM events WHERE session = 1 AND seq = 11`,
     )
     const [bad, good] = await Promise.allSettled([
       journal.append(someKey, 11, eventsAfter(11, 1), summary),
@@ -150,7 +151,7 @@ describe('a damaged file is refused', () => {
     const path = await filled()
     tamper(path, 'PRAGMA user_version = 99')
     expect(() => open(path)).toThrow(expect.objectContaining({ code: 'storage_newer' }))
-    expect(() => open(path)).toThrow(/schema 99; this one knows 2/)
+    expect(() => open(path)).toThrow(/schema 99; this one knows 3/)
   })
 })
 

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { hostname } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
-import { freshPath, open, runModule, tamper } from './helpers.fixture.ts'
+import { freshPath, open, runModule, tamper } from '../helpers.fixture.ts'
 
 const onLinux = process.platform === 'linux'
 
@@ -16,10 +17,13 @@ async function announced(path: string) {
   return { workers, release, row }
 }
 
-const addWorker = (path: string, host: string, pid: number, started: string, heartbeat: number) =>
-  tamper(path, `INSERT INTO workers VALUES ('other', '${host}', ${pid}, '${started}', ${heartbeat})`)
+const addWorker = (path: string, host: string, pid: number, started: string, heartbeat: number, worker = 'other') =>
+  tamper(
+    path,
+    `INSERT INTO workers (worker, host, pid, started, heartbeat) VALUES ('${worker}', '${host}', ${pid}, '${started}', ${heartbeat})`,
+  )
 
-describe.runIf(onLinux)('on the same host the operating system tells', () => {
+describe.runIf(onLinux)('on the same host the operating system knows', () => {
   test('a process that was killed is dead at once, also before its parent has collected it', async () => {
     const path = freshPath()
     const backend = open(path)
@@ -31,7 +35,7 @@ describe.runIf(onLinux)('on the same host the operating system tells', () => {
       process.execPath,
       ...process.execArgv,
       '-e',
-      `import(${JSON.stringify(new URL('./index.ts', import.meta.url).href)}).then(async ({ sqlite }) => {
+      `import(${JSON.stringify(new URL('../index.ts', import.meta.url).href)}).then(async ({ sqlite }) => {
          await sqlite({ path: ${JSON.stringify(path)} }).workers.announce('other')
          console.log('ready')
          setInterval(() => {}, 1000)
@@ -78,22 +82,70 @@ describe.runIf(onLinux)('on the same host the operating system tells', () => {
     expect(await workers.alive('other')).toBe(false)
   })
 
-  test('a live process stays alive however old its heartbeat is', async () => {
+  test('M13: a live process whose heartbeats have stopped loses its lease', async () => {
     const path = freshPath()
     const { workers, row } = await announced(path)
-    addWorker(path, row.host, row.pid, row.started, Date.now() - 3_600_000)
+    addWorker(path, row.host, row.pid, row.started, Date.now() - 4_000)
     expect(await workers.alive('other')).toBe(true)
+    expect(await workers.status('other')).toMatchObject({ alive: true, pid: process.pid, host: hostname() })
+    addWorker(path, row.host, row.pid, row.started, Date.now() - 6_000, 'late')
+    expect(await workers.alive('late')).toBe(false)
+    expect(await workers.status('late')).toMatchObject({ alive: false, pid: process.pid, host: hostname() })
+    expect((await workers.status('late'))!.silentMs).toBeGreaterThanOrEqual(6_000)
   })
 })
 
-test('on another host a heartbeat younger than 20 seconds is alive, an older one is dead', async () => {
+test('on another host or in another container a worker is alive while its lease lasts', async () => {
   const path = freshPath()
   const { workers } = await announced(path)
-  addWorker(path, 'elsewhere', process.pid, 'x', Date.now() - 15_000)
+  addWorker(path, 'elsewhere', 1, 'x', Date.now() - 4_000)
+  addWorker(path, 'elsewhere', 1, 'x', Date.now() - 6_000, 'late')
   expect(await workers.alive('other')).toBe(true)
-  tamper(path, `UPDATE workers SET heartbeat = ${Date.now() - 21_000} WHERE worker = 'other'`)
-  expect(await workers.alive('other')).toBe(false)
+  expect(await workers.alive('late')).toBe(false)
 })
+
+test('a lease ends when a heartbeat has not changed for its time, whatever the wall clock says', async () => {
+  const path = freshPath()
+  const { workers } = open(path, { leaseMs: 1_000 })
+  await workers.announce('me')
+  addWorker(path, 'elsewhere', 1, 'x', Date.now() + 3_600_000)
+  expect(await workers.alive('other')).toBe(true)
+  await expect.poll(() => workers.alive('other'), { timeout: 5_000 }).toBe(false)
+  tamper(path, `UPDATE workers SET heartbeat = 1 WHERE worker = 'other'`)
+  expect(await workers.alive('other')).toBe(true)
+  expect(await workers.alive('me')).toBe(true)
+})
+
+test.skipIf(process.platform === 'win32')(
+  'a stopped process loses its lease, and has it again when it continues',
+  async () => {
+    const path = freshPath()
+    const { workers } = open(path, { leaseMs: 1_000 })
+    await workers.announce('me')
+    const source = `import { sqlite } from ${JSON.stringify(new URL('../index.ts', import.meta.url).href)}
+    await sqlite({ path: ${JSON.stringify(path)}, leaseMs: 1_000 }).workers.announce('other')
+    console.log('ready')
+    setInterval(() => {}, 1000)`
+    const child = spawn(process.execPath, [...process.execArgv, '--input-type=module', '-e', source])
+    try {
+      await once(child.stdout, 'data')
+      expect(await workers.alive('other')).toBe(true)
+      child.kill('SIGSTOP')
+      await expect.poll(() => workers.alive('other'), { timeout: 10_000 }).toBe(false)
+      child.kill('SIGCONT')
+      await expect.poll(() => workers.alive('other'), { timeout: 10_000 }).toBe(true)
+    } finally {
+      child.kill('SIGKILL')
+    }
+  },
+)
+
+test.for([{ leaseMs: 10 }, { leaseMs: Number.NaN }, { leaseMs: '5s' as unknown as number }])(
+  'a lease that is too short or no number is refused: %o',
+  (options) => {
+    expect(() => open(freshPath(), options)).toThrow(/leaseMs must be a number of at least 1000: .* was given/)
+  },
+)
 
 test('rows that were silent for a day are removed at the next announcement', async () => {
   const path = freshPath()

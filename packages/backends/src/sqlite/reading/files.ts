@@ -1,10 +1,12 @@
 import type { Files } from '@oxbow/core'
-import { assertKey, assertName } from '../keys.ts'
-import type { Context } from './context.ts'
+import { assertKey, assertName } from '../../keys.ts'
+import type { Context } from '../context.ts'
+import { Damage } from '../file/session-row.ts'
+import { dataSum } from '../file/sums.ts'
 
 export function sqliteFiles({ db, writer, guard }: Context): Files {
   const owned = 'tenant = ? AND user = ? AND session = ? AND data IS NOT NULL'
-  const readFile = db.prepare(`SELECT data, version FROM files WHERE ${owned} AND path = ?`)
+  const readFile = db.prepare(`SELECT data, version, sum FROM files WHERE ${owned} AND path = ?`)
   // substr, because in LIKE and GLOB a name could hold a wildcard.
   const listFiles = db.prepare(
     `SELECT path, length(data) AS bytes, version FROM files
@@ -16,7 +18,12 @@ export function sqliteFiles({ db, writer, guard }: Context): Files {
         assertKey(owner)
         assertName(path, 'path')
         const row = readFile.get(owner.tenant, owner.user, owner.session, path)
-        return row && { data: row.data as Uint8Array, version: Number(row.version) }
+        if (row === undefined) return undefined
+        const data = row.data as Uint8Array
+        // Without one it was stored before schema 3.
+        if (row.sum !== null && row.sum !== dataSum(data))
+          throw new Damage(`the file ${path} of session ${owner.session} has a wrong checksum`)
+        return { data, version: Number(row.version) }
       })
     },
     async put(owner, path, data, ifVersion) {

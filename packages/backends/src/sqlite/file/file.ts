@@ -4,11 +4,14 @@ import { closeSync, existsSync, linkSync, mkdirSync, openSync, rmSync, statSync 
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { OxbowError } from '@oxbow/core'
-import { corrupt, storageError } from './errors.ts'
-import { applicationId, connect, schemaVersion, tables, upgrades } from './writer/schema.ts'
+import { corrupt, incomplete, storageError } from '../errors.ts'
+import { applicationId, connect, pageBytes, schemaVersion, tables, upgrades } from './schema.ts'
 
-/** Opens `path` for reading; it and its directory are made if they are missing. Throws an OxbowError on any doubt. */
-export function openFile(path: string): DatabaseSync {
+/**
+ * Opens `path` for reading. It and its directory are created if they are missing, unless its mark says that there was one.
+ * Throws an OxbowError on any doubt.
+ */
+export function openFile(path: string, hasMark: boolean): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -16,6 +19,7 @@ export function openFile(path: string): DatabaseSync {
     const hasLog = existsSync(`${path}-wal`)
     if (!existsSync(path)) {
       if (hasLog) throw corrupt(path, 'the file is missing, but its log (-wal) is there')
+      if (hasMark) throw incomplete(path, undefined)
       create(path)
     }
     if (statSync(path).isDirectory())
@@ -45,7 +49,8 @@ function create(path: string): void {
     closeSync(openSync(temporary, 'wx', 0o600))
     const db = connect(temporary)
     try {
-      db.exec(`PRAGMA journal_mode = WAL;
+      db.exec(`PRAGMA page_size = ${pageBytes};
+        PRAGMA journal_mode = WAL;
         BEGIN;
         PRAGMA application_id = ${applicationId};
         PRAGMA user_version = ${schemaVersion};
@@ -76,7 +81,7 @@ function assertOurs(db: DatabaseSync, path: string): void {
   }
 }
 
-/** Lifts an older file, step by step; another process may be doing the same. */
+/** Upgrades an older file, step by step; another process may be doing the same. */
 function upgrade(db: DatabaseSync): void {
   const versionOf = (): number => Number(db.prepare('PRAGMA user_version').get()?.user_version)
   while (versionOf() < schemaVersion) {

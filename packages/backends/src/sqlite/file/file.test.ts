@@ -2,10 +2,10 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, s
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { eventsAfter, someKey, summary } from '../conformance/support.ts'
-import { freshPath, open, runModule } from './helpers.fixture.ts'
-import { connect, logLimitBytes } from './writer/schema.ts'
-import { shrinkWhenIdle } from './writer/shrink.ts'
+import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
+import { freshPath, open, runModule } from '../helpers.fixture.ts'
+import { shrinkWhenIdle } from '../writer/shrink.ts'
+import { connect, logLimitBytes } from './schema.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
@@ -18,12 +18,12 @@ test.skipIf(process.platform === 'win32')('directories and files that are made a
   expect([path, `${path}-wal`, `${path}-shm`].map(mode)).toEqual(['600', '600', '600'])
 })
 
-test('closing leaves one file, with everything in it', async () => {
+test('closing leaves the file with everything in it, and its mark', async () => {
   const path = freshPath()
   const backend = open(path)
   await backend.journal.append(someKey, 0, eventsAfter(0, 3), summary)
   await backend.close()
-  expect(readdirSync(dirname(path))).toEqual(['oxbow.db'])
+  expect(readdirSync(dirname(path))).toEqual(['oxbow.db', 'oxbow.db-mark'])
   const db = new DatabaseSync(path, { readOnly: true })
   expect(db.prepare('SELECT count(*) AS events FROM events').get()?.events).toBe(3)
   db.close()
@@ -116,7 +116,7 @@ test('processes that make the file at the same time make one file', async () => 
   const children = await Promise.all([1, 2, 3, 4].map(() => runModule(path, append)))
   for (const child of children) expect(child).toMatchObject({ status: 0, stderr: '' })
   expect(await open(path).journal.list({})).toHaveLength(4)
-  expect(readdirSync(dirname(path)).sort()).toEqual(['oxbow.db', 'oxbow.db-shm', 'oxbow.db-wal'])
+  expect(readdirSync(dirname(path)).sort()).toEqual(['oxbow.db', 'oxbow.db-mark', 'oxbow.db-shm', 'oxbow.db-wal'])
 })
 
 test('the check fails once the file was deleted or replaced', async () => {
