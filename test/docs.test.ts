@@ -91,7 +91,8 @@ describe('TypeScript', () => {
     }
     writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config))
-    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', directory], directory)
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    expect(await run(process.execPath, [compiler, '-p', directory], directory)).toBe('')
   })
 
   test('there are samples', () => {

@@ -24,7 +24,9 @@ const cited = files.flatMap((file) => {
     /\b(?:test|it|describe)(?:\.\w+(?:\([^\n]*?\))?)*\(\s*(['"`])(.*?)\1\s*,/g,
   )
   return [...titles].flatMap(([, , title]) => {
-    const tags = /^((?:[YBPHCX]\d+)(?:(?:, | and )[YBPHCX]\d+)*)\b|\(((?:[YBPHCX]\d+)(?:, [YBPHCX]\d+)*)\)$/.exec(title!)
+    const tags = /^((?:[YBPHCX]\d+)(?:(?:, | and )[YBPHCX]\d+)*)\b|\(((?:[YBPHCX]\d+)(?:, [YBPHCX]\d+)*)\)$/.exec(
+      title!,
+    )
     return (tags?.[1] ?? tags?.[2] ?? '').split(/, | and /).flatMap((id) => (id === '' ? [] : [{ id, file, title }]))
   })
 })

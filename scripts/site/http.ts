@@ -1,5 +1,6 @@
 // The HTTP reference, from the OpenAPI document that a running service answers.
-import { agent, createEngine, createLogger, createService, loadConfig, memory, offline } from 'oxbow'
+import { agent, createEngine, memory, offline } from 'oxbow'
+import { createLogger, createService, loadConfig } from 'oxbow/service'
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -92,7 +93,9 @@ function section(method: string, path: string, operation: Operation): string {
       Object.entries(responses).map(([status, { description, content = {} }]) => [
         status,
         Object.entries(content)
-          .map(([type, { schema }]) => `\`${type}\` ${schema.$ref === undefined ? typeOf(schema) : '[error](errors.md)'}`)
+          .map(
+            ([type, { schema }]) => `\`${type}\` ${schema.$ref === undefined ? typeOf(schema) : '[error](errors.md)'}`,
+          )
           .join(' '),
         description,
       ]),
