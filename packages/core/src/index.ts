@@ -35,11 +35,14 @@ export { isObject } from './checks/fields.ts'
 export {
   type JsonSchema,
   type Schema,
+  type SchemaError,
   type SchemaInput,
   type SchemaOutput,
+  type Validator,
   validatorFor,
 } from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'
+export { optionalPackage } from './checks/optional-package.ts'
 export { matchesWildcard } from './checks/wildcard.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
 export { CODES, type ErrorCode, errorFrom, isErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
