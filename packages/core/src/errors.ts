@@ -15,6 +15,7 @@ export const CODES = {
   mcp_invalid: 'The settings of an MCP server are not valid.',
   middleware_invalid: 'A middleware broke its contract, for example by calling next() twice.',
   model_config: 'The settings of a model are not valid.',
+  package_missing: 'An optional package is not installed; the message names the command.',
   row_columns_invalid: 'rowFilter() was given columns that are not valid.',
   schema_invalid: 'A JSON Schema is not valid.',
   schema_unsupported: 'A schema cannot be converted to JSON Schema.',

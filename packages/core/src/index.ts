@@ -35,11 +35,14 @@ export { isObject } from './checks/fields.ts'
 export {
   type JsonSchema,
   type Schema,
+  type SchemaError,
   type SchemaInput,
   type SchemaOutput,
+  type Validator,
   validatorFor,
 } from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'
+export { optionalPackage } from './checks/optional-package.ts'
 export { matchesWildcard } from './checks/wildcard.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
 export { CODES, type ErrorCode, errorFrom, isErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
@@ -100,7 +103,7 @@ export {
   type ToolSpec,
   tokenCount,
 } from './model.ts'
-export { authorise, MODES, type Mode, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
+export { authorise, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
 export { type RememberedRule, type RememberedRulesStore, rememberedRules } from './permissions/remembered.ts'
 export type * from './ports.ts'
 export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedDepartments } from './rows/row-filter.ts'
@@ -118,10 +121,12 @@ export {
 } from './session/session-search.ts'
 export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './tools/child-sessions.ts'
 export { EFFECTS, type Effect } from './tools/effect.ts'
+export { MODES, type Mode } from './tools/mode.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './tools/needs-approval.ts'
 export { resultsOf, type TypedCall } from './tools/results.ts'
 export {
   type Attributes,
+  type DecisionContext,
   externalTool,
   type Reconciliation,
   type Tool,

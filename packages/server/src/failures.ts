@@ -58,6 +58,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   mcp_invalid: INTERNAL,
   middleware_invalid: INTERNAL,
   model_config: INTERNAL,
+  package_missing: INTERNAL,
   row_columns_invalid: INTERNAL,
   schema_invalid: INTERNAL,
   schema_unsupported: INTERNAL,

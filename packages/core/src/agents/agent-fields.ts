@@ -17,7 +17,7 @@ import {
   text,
   unknownField,
 } from '../checks/fields.ts'
-import { MODES } from '../permissions/gate.ts'
+import { MODES } from '../tools/mode.ts'
 import type { Capability } from './capability.ts'
 import type { AgentLimits, Budget } from './limits.ts'
 import type { Middleware } from './middleware.ts'

@@ -5,8 +5,8 @@ import { type JsonSchema, type Schema, toJsonSchema } from '../checks/json-schem
 import { OxbowError } from '../errors.ts'
 import { isInputBlock } from '../events/blocks.ts'
 import type { Failure, InputBlock, Principal, TurnOptions } from '../events/types.ts'
-import type { Mode } from '../permissions/gate.ts'
 import { parseRule } from '../permissions/rules.ts'
+import type { Mode } from '../tools/mode.ts'
 
 /** Text, or text with images and files. */
 export type Input = string | readonly InputBlock[]

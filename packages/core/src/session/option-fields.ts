@@ -19,8 +19,8 @@ import {
 } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
-import { MODES } from '../permissions/gate.ts'
 import type { SessionKey, SessionQuery } from '../ports.ts'
+import { MODES } from '../tools/mode.ts'
 import type { RunOptions } from './input.ts'
 
 const madeAgent: Check = (it, path) =>

@@ -1,8 +1,14 @@
 // From the raw text that a model wrote to arguments that may run: strict parse, safe coercion, validation.
 import { isDeepStrictEqual } from 'node:util'
-import type { ErrorObject } from 'ajv/dist/2020.js'
 import { isObject } from '../checks/fields.ts'
-import { describeErrors, isStandardSchema, type JsonSchema, type Schema, validatorFor } from '../checks/json-schema.ts'
+import {
+  describeErrors,
+  isStandardSchema,
+  type JsonSchema,
+  type Schema,
+  type SchemaError,
+  validatorFor,
+} from '../checks/json-schema.ts'
 
 export type Arguments = Record<string, unknown>
 
@@ -133,7 +139,7 @@ const refuse = (problem: string, schema: JsonSchema): ParsedArguments => ({
  * Changes one value in place where the validator found another type, and only where nothing can be lost: "12" → 12,
  * "true" → true, 12 → "12", '{"a":1}' → {"a":1}, and a null for a property that may be left out.
  */
-function coerce(root: Arguments, { keyword, instancePath, params }: ErrorObject): void {
+function coerce(root: Arguments, { keyword, instancePath, params }: SchemaError): void {
   if (keyword !== 'type') return
   const path = instancePath
     .split('/')

@@ -29,6 +29,7 @@ import type { SlotAccess } from '../journal/slots.ts'
 import type { SessionKey } from '../ports.ts'
 import type { Children } from './child-sessions.ts'
 import { EFFECTS, type Effect } from './effect.ts'
+import type { Mode } from './mode.ts'
 import type { ToolDecision } from './needs-approval.ts'
 
 /** What came with an input. */
@@ -117,8 +118,11 @@ export interface ToolDefinition<
   readonly edits?: boolean
   /** Its results are never long: an agent that has no other tools needs no `read_artifact`. */
   readonly shortResults?: boolean
-  /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
-  readonly check?: (input: Readonly<SchemaInput<S>>) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
+  /** The tool's own decision about a call; undefined leaves it to mode and rules. */
+  readonly check?: (
+    input: Readonly<SchemaInput<S>>,
+    context: DecisionContext,
+  ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
   /**
    * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches, and
    * `unknown` (it cannot be told) asks; for `allow` all of it must.
@@ -127,9 +131,10 @@ export interface ToolDefinition<
     pattern: string,
     input: Readonly<SchemaInput<S>>,
     kind: RuleKind,
+    context: DecisionContext,
   ) => boolean | 'unknown' | Promise<boolean | 'unknown'>
   /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
-  readonly checkPattern?: (pattern: string) => string | undefined
+  readonly checkPattern?: (pattern: string, kind: RuleKind) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
   readonly suggest?: (input: Readonly<SchemaInput<S>>) => readonly string[] | Promise<readonly string[]>
   /** Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin only. */
@@ -142,6 +147,14 @@ export interface ToolDefinition<
 }
 
 export type RuleKind = 'allow' | 'ask' | 'deny'
+
+/**
+ * What the gate decides in. The same object comes with every `check` and `matches` of one decision: what a tool works out
+ * for it can be kept in a `WeakMap` under it, and ends with the decision.
+ */
+export interface DecisionContext {
+  readonly mode: Mode
+}
 
 export interface ToolVerdict {
   readonly decision: RuleKind
