@@ -12,6 +12,7 @@ const stages: readonly { name: string; command: readonly string[] }[] = [
   { name: 'format and lint (biome)', command: ['biome', 'ci', '--colors=off', '--error-on-warnings', '.'] },
   { name: 'lint (oxlint)', command: ['oxlint', '--deny-warnings'] },
   { name: 'types', command: ['tsc', '-p', '.'] },
+  { name: 'types of the page of an example', command: ['tsc', '-p', 'examples/use-chat'] },
   { name: 'unused files, exports and dependencies (knip)', command: ['knip'] },
   { name: 'generated files are up to date', command: ['node', '-C', 'oxbow-source', 'scripts/generate.ts', '--check'] },
   { name: 'build', command: ['tsc', '-b', 'tsconfig.build.json'] },

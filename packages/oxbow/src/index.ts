@@ -22,4 +22,5 @@ export {
   withFacts,
   withFallbacks,
 } from '@oxbow/models'
+export { type ResponseOptions, toResponse, type UiInput, uiInput } from '@oxbow/server/response'
 export { defaultAgent } from './agent/agent.ts'
