@@ -9,7 +9,7 @@ export {
   anthropic,
   arkMultimodal,
   createModels,
-  guard,
+  guardModel,
   jinaRerank,
   modelFacts,
   modelFromEnvironment,

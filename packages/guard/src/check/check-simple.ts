@@ -8,7 +8,7 @@ import { rowOf } from '../programs/lookup.ts'
 import { readOptions } from '../programs/options.ts'
 import { VERSIONS } from '../programs/read-only.ts'
 import { chosenToolchain, riskyRepository } from '../programs/repository.ts'
-import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
+import { PLAIN_SHELLS, programNameOf } from '../programs/wrappers.ts'
 import { type Look, pathOptions } from '../walk/analyse.ts'
 import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from '../words/types.ts'
 import { problemInTree } from './tree.ts'
@@ -39,7 +39,7 @@ export function checkSurroundings(command: SimpleCommand, options: SimpleOptions
   const reasons: Reason[] = []
   for (const it of command.assignments) {
     // `IFS= read` splits the one line that it reads.
-    if (it.name === 'IFS' && it.value?.value !== undefined && nameOf(command.words) === 'read') continue
+    if (it.name === 'IFS' && it.value?.value !== undefined && programNameOf(command.words) === 'read') continue
     if (!isSafeAssignment(it, command.words.length === 0))
       reasons.push(reason('assignment', `Setting ${it.name} may change which programs run and what they do.`, it.text))
   }
@@ -59,7 +59,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   const elsewhere = directories.find((it) => !check(it, it, 'read', options).inside)
   if (elsewhere !== undefined)
     return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
-  const name = nameOf(words)
+  const name = programNameOf(words)
   if (name === undefined) return [reason('dynamic', 'Which program this is, only the shell knows.', text)]
   const args = words.slice(1)
 

@@ -5,10 +5,10 @@ import {
   type Environment,
   keyOf,
   type ModelOptions,
+  type ModelPlace,
+  modelPlaceOf,
   OFFLINE,
   openModel,
-  type Place,
-  placeOf,
 } from './open.ts'
 import { providers } from './providers.ts'
 
@@ -36,7 +36,7 @@ export const modelFromEnvironment = (environment: Environment, options: ModelOpt
 export const resolveModel = (name: string, environment: Environment, options: ModelOptions = {}): Model =>
   openModel(placeOfName(name, environment), environment, options)
 
-export function placeFromEnvironment(environment: Environment): Place {
+export function placeFromEnvironment(environment: Environment): ModelPlace {
   if (environment.OXBOW_MODEL) return placeOfName(environment.OXBOW_MODEL, environment)
   const found = Object.entries(providers).find(
     ([, provider]) => provider.defaultModel !== undefined && keyOf(provider.keyVariables, environment) !== undefined,
@@ -44,11 +44,11 @@ export function placeFromEnvironment(environment: Environment): Place {
   return found ? placeOfName(found[0], environment) : OFFLINE
 }
 
-export function placeOfName(name: string, environment: Environment): Place {
+export function placeOfName(name: string, environment: Environment): ModelPlace {
   const [provider = '', ...rest] = name.trim().split(':')
   const baseUrl = environment.OXBOW_BASE_URL || undefined
   try {
-    return placeOf({ provider, model: rest.join(':'), baseUrl }, environment)
+    return modelPlaceOf({ provider, model: rest.join(':'), baseUrl }, environment)
   } catch (error) {
     const { message } = error as Error
     throw configError(

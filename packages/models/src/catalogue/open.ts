@@ -13,7 +13,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export type ModelOptions = Pick<OpenAiChatOptions, 'headers' | 'options' | 'timeouts' | 'limits' | 'fetch'>
 
 /** A model, and where it is asked: everything but the key. */
-export interface Place {
+export interface ModelPlace {
   /** `provider:model`. */
   readonly id: string
   readonly provider: string
@@ -33,7 +33,7 @@ export interface PlaceChoice {
   readonly baseUrl?: string | undefined
 }
 
-export const OFFLINE: Place = {
+export const OFFLINE: ModelPlace = {
   id: 'offline:offline',
   provider: 'offline',
   model: 'offline',
@@ -43,7 +43,7 @@ export const OFFLINE: Place = {
 }
 
 /** @throws OxbowError `model_config` for a provider that nobody knows, or one of which no model is named */
-export function placeOf(choice: PlaceChoice, environment: Environment): Place {
+export function modelPlaceOf(choice: PlaceChoice, environment: Environment): ModelPlace {
   const { provider } = choice
   if (provider === 'offline') return OFFLINE
   const row = Object.hasOwn(providers, provider) ? providers[provider] : undefined
@@ -69,7 +69,7 @@ export function placeOf(choice: PlaceChoice, environment: Environment): Place {
 }
 
 /** @throws OxbowError `model_config` for a missing key, or an address, key or header that cannot be right */
-export function openModel(place: Place, environment: Environment, options: ModelOptions = {}): Model {
+export function openModel(place: ModelPlace, environment: Environment, options: ModelOptions = {}): Model {
   const { id, provider, model, row, baseUrl } = place
   if (row === undefined) return offline()
   const settings = { ...connectionOf(place, environment), ...options }
@@ -92,7 +92,7 @@ export function openModel(place: Place, environment: Environment, options: Model
 }
 
 /** Address and key. @throws OxbowError `model_config` when one of them is missing */
-export function connectionOf(place: Place, environment: Environment) {
+export function connectionOf(place: ModelPlace, environment: Environment) {
   const { id, provider, model, row, baseUrl, keyVariables } = place
   const key = keyOf(keyVariables, environment)
   if (key === undefined && keyVariables.length > 0)
