@@ -260,9 +260,10 @@ export function openSession(
   ): Promise<string | undefined> {
     checkOption('interrupt()', options, STOP)
     return appendAndWake((draft) => {
-      const turnId = options.turnId ?? draft.state.turn?.turnId
-      const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
-      if (turnId === undefined || known === undefined || known.ended) return undefined
+      const named = options.turnId ?? draft.state.turn?.turnId
+      const known = named === undefined ? undefined : findTurn(draft.state, named)
+      if (known === undefined || known.ended) return undefined
+      const { turnId } = known
       draft.add({
         type: 'interrupt.requested',
         turnId,
@@ -314,7 +315,7 @@ export function openSession(
       resultOf(
         withCurrentLog((log) => {
           const known = findTurn(log.state, turnId)
-          if (known !== undefined) return { turnId, after: known.startedSeq - 1 }
+          if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
           throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
         }),
         {},
@@ -358,7 +359,7 @@ export function openSession(
     fail: (turnId, error) =>
       appendAndWake((draft) => {
         const { turn } = draft.state
-        if (turn?.turnId !== turnId) return false
+        if (turn === undefined || turn.turnId !== findTurn(draft.state, turnId)?.turnId) return false
         draft.add(...whatFollows(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
         return true
       }),
@@ -366,7 +367,9 @@ export function openSession(
       checkOption('pause()', options, STOP)
       return appendAndWake((draft) => {
         const { turn } = draft.state
-        if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
+        if (turn === undefined) return undefined
+        if (options.turnId !== undefined && findTurn(draft.state, options.turnId)?.turnId !== turn.turnId)
+          return undefined
         if (turn.pauseRequested) return turn.turnId
         const { turnId } = turn
         const { reason } = options
