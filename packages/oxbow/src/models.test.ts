@@ -98,7 +98,10 @@ describe('oxbow models test', () => {
     const missing = await at.run(['models', 'test'])
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringMatching(/needs an API key\. Set TEAM_KEY/) })
     const unknown = await at.run(['models', 'test', 'spar'], { env })
-    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/Unknown model "spar"; did you mean spare\?/) })
+    expect(unknown).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Unknown model "spar"; did you mean spare\?/),
+    })
   })
 
   test('goes through the proxy that the environment names, and says when that does not work', async () => {
