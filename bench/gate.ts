@@ -1,6 +1,6 @@
 // What it costs to decide about one call, with as many rules as somebody may have written. A process of its own.
 import { tool } from '@oxbow/core'
-import { checkCommand, commandMatches, commandMentions } from '@oxbow/guard'
+import { commandGuard } from '@oxbow/guard'
 import { authorise, type Policy } from '../packages/core/src/permissions/gate.ts'
 import { parseRule } from '../packages/core/src/permissions/rules.ts'
 
@@ -20,12 +20,7 @@ const shell = tool({
   description: 'Runs a command.',
   effects: ['exec'],
   input,
-  matches: (pattern, { command }, kind) =>
-    kind === 'allow' ? commandMatches(pattern, String(command)) : commandMentions(pattern, String(command)),
-  check: async ({ command }) => {
-    const { decision, reasons } = await checkCommand(String(command), { cwd: '/tmp', roots: ['/tmp'] })
-    return decision === 'allow' ? undefined : { decision, reason: reasons.map((it) => it.message).join(' ') }
-  },
+  ...commandGuard({ cwd: '/tmp', roots: ['/tmp'] }),
   run: () => 'ran',
 })
 const save = tool({

@@ -1,14 +1,6 @@
 // The agent behind HTTP, with people who prove who they are. Configured like every Oxbow service: oxbow.toml, variables.
-import {
-  createEngine,
-  createIdentity,
-  createLogger,
-  createService,
-  engineErrors,
-  loadConfig,
-  type Model,
-  sqlite,
-} from 'oxbow'
+import { createEngine, type Model, sqlite } from 'oxbow'
+import { createIdentity, createLogger, createService, engineErrors, loadConfig } from 'oxbow/service'
 import { accessAgent } from './agent.ts'
 import { ticketClient } from './ticket-client.ts'
 

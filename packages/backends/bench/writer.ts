@@ -8,11 +8,11 @@ import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout } from 'node:timers/promises'
 import type { Event } from '@oxbow/core'
-import { openFile } from '../src/sqlite/file.ts'
-import { sqliteJournal } from '../src/sqlite/journal.ts'
-import { placeOf } from '../src/sqlite/place.ts'
+import { openFile } from '../src/sqlite/file/file.ts'
+import { placeOf } from '../src/sqlite/file/place.ts'
+import { connect } from '../src/sqlite/file/schema.ts'
+import { sqliteJournal } from '../src/sqlite/reading/journal.ts'
 import type { Write } from '../src/sqlite/writer/protocol.ts'
-import { connect } from '../src/sqlite/writer/schema.ts'
 import { openStore } from '../src/sqlite/writer/store.ts'
 import { startWriter, type Writer } from '../src/sqlite/writer/writer.ts'
 
@@ -49,7 +49,7 @@ function inlineWriter(path: string): Writer {
 async function measure(kind: string, concurrent: number, modelMs: number) {
   const dir = mkdtempSync(join(tmpdir(), 'oxbow-bench-'))
   const path = join(dir, 'oxbow.db')
-  const db = openFile(path)
+  const db = openFile(path, false)
   const slow = Number(process.env.SLOW_COMMIT_MS ?? 0) > 0
   if (slow) await import('./slow-commit.ts')
   const writer =

@@ -1,5 +1,5 @@
 // What every back end checks about the names it is given.
-import { type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import { type AuditRecord, type Event, OxbowError, type SessionKey } from '@oxbow/core'
 
 /**
  * One string per key, for maps in memory only. The lengths make it injective: no two keys share a string, whatever
@@ -35,6 +35,17 @@ export function assertDense(expectedSeq: number, events: readonly Event[]): void
     'invalid_append',
     `An append after ${expectedSeq} needs at least one event, numbered from ${expectedSeq + 1} without a gap.`,
     { details: { expectedSeq, seqs: seqs.slice(0, 20) } },
+  )
+}
+
+/** Throws `invalid_append` unless each audit record describes an event of the batch, in their order. */
+export function assertAudit(events: readonly Event[], audit: readonly AuditRecord[]): void {
+  const ascends = audit.every(({ seq }, index) => seq > (audit[index - 1]?.seq ?? 0))
+  if (ascends && audit.every(({ seq }) => events.some((it) => it.seq === seq))) return
+  throw new OxbowError(
+    'invalid_append',
+    'Audit records must describe events of the same append, at most one each, in their order.',
+    { details: { audit: audit.map(({ seq }) => seq).slice(0, 20) } },
   )
 }
 

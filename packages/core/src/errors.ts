@@ -15,6 +15,7 @@ export const CODES = {
   mcp_invalid: 'The settings of an MCP server are not valid.',
   middleware_invalid: 'A middleware broke its contract, for example by calling next() twice.',
   model_config: 'The settings of a model are not valid.',
+  package_missing: 'An optional package is not installed; the message names the command.',
   row_columns_invalid: 'rowFilter() was given columns that are not valid.',
   schema_invalid: 'A JSON Schema is not valid.',
   schema_unsupported: 'A schema cannot be converted to JSON Schema.',
@@ -34,6 +35,7 @@ export const CODES = {
   shutting_down: 'The process is stopping. Open turns are kept and resumed at the next start.',
   turn_conflict: 'The turn id was used for another input in this session.',
   unknown_agent: 'There is no agent of this name.',
+  unknown_model: 'The agent has no model of this id.',
   unknown_session: 'There is no such session, or nothing has been said in it.',
   unknown_turn: 'There is no turn of this id in the session.',
 
@@ -102,6 +104,7 @@ export const CODES = {
   invalid_append: 'An append has no events, or its sequence numbers have a gap.',
   invalid_key: 'A name contains NUL or lone surrogates.',
   journal_corrupt: 'A stored journal is damaged. Restore a backup.',
+  journal_incomplete: 'Events that were acknowledged are missing at the end of the store.',
   journal_newer: 'The session was written by a newer version of Oxbow.',
   storage_busy: 'The store is locked by another process, or too many writers compete. Try again.',
   storage_displaced: 'The files of the store were deleted or replaced while in use.',

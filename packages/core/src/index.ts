@@ -13,8 +13,10 @@ export type {
 } from './agents/compactor.ts'
 export { type AgentLimits, type Budget, DEFAULT_LIMITS } from './agents/limits.ts'
 export type { ActingContext, CallOutcome, Middleware, ModelCallContext, TurnContext } from './agents/middleware.ts'
+export { type OpenModel, openModelsWith } from './agents/named-models.ts'
 export { bounded, type PromptContext, type PromptSection } from './agents/prompt.ts'
 export type { Finding, Reviewed, Reviewer } from './agents/reviewer.ts'
+export type { FinishedStep, StopWhen } from './agents/stop-when.ts'
 export type { NamedDecision } from './approvals/decide-approvals.ts'
 export type { ApprovalDecision } from './approvals/decision.ts'
 export {
@@ -30,8 +32,17 @@ export {
   type Person,
 } from './authority.ts'
 export { isObject } from './checks/fields.ts'
-export { type JsonSchema, type Schema, validatorFor } from './checks/json-schema.ts'
+export {
+  type JsonSchema,
+  type Schema,
+  type SchemaError,
+  type SchemaInput,
+  type SchemaOutput,
+  type Validator,
+  validatorFor,
+} from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'
+export { optionalPackage } from './checks/optional-package.ts'
 export { matchesWildcard } from './checks/wildcard.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
 export { CODES, type ErrorCode, errorFrom, isErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
@@ -41,7 +52,7 @@ export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
 export type { StateLimits } from './journal/deadlines.ts'
 export { evolve } from './journal/evolve.ts'
-export { assertId, isId, nameOfKey } from './journal/ids.ts'
+export { assertId, isId, nameOfKey, userId } from './journal/ids.ts'
 export type { FaultPoint } from './journal/session-log.ts'
 export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './journal/slots.ts'
 export {
@@ -69,6 +80,7 @@ export {
 export { turnEvents } from './journal/turn-events.ts'
 export {
   isEnd,
+  type MadeCall,
   newResult,
   type PendingApproval,
   type PendingCall,
@@ -91,11 +103,12 @@ export {
   type ToolSpec,
   tokenCount,
 } from './model.ts'
-export { authorise, MODES, type Mode, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
+export { authorise, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
 export { type RememberedRule, type RememberedRulesStore, rememberedRules } from './permissions/remembered.ts'
 export type * from './ports.ts'
 export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedDepartments } from './rows/row-filter.ts'
 export type { Sql, SqlOptions } from './rows/sql.ts'
+export { fileBlock } from './session/files.ts'
 export type { Input, RunOptions } from './session/input.ts'
 export type { Session, Submitted, TurnStream } from './session/session.ts'
 export {
@@ -108,8 +121,12 @@ export {
 } from './session/session-search.ts'
 export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './tools/child-sessions.ts'
 export { EFFECTS, type Effect } from './tools/effect.ts'
+export { MODES, type Mode } from './tools/mode.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './tools/needs-approval.ts'
+export { resultsOf, type TypedCall } from './tools/results.ts'
 export {
+  type Attributes,
+  type DecisionContext,
   externalTool,
   type Reconciliation,
   type Tool,
@@ -117,5 +134,6 @@ export {
   type ToolDefinition,
   type ToolResult,
   type ToolVerdict,
+  type TypedTool,
   tool,
 } from './tools/tool.ts'

@@ -19,13 +19,15 @@ export interface SessionSummary {
   /** The beginning of the first input, at most 80 characters. */
   readonly title: string
   readonly createdAt: number
+  /** The `at` of the last event, or of one at most a minute before it. */
   readonly updatedAt: number
 }
 
-/** What is stored with an append beside its events, in the same transaction. */
+/** What is stored with the events of an append, in the same transaction. */
 export interface AppendNotes extends Pick<SessionSummary, 'status' | 'agent' | 'title'> {
   /** When somebody should look at the session although nothing comes: a time limit. Milliseconds since 1970. */
   readonly wakeAt?: number
+  /** At most one for each event of the append, in their order. */
   readonly audit?: readonly AuditRecord[]
 }
 
@@ -76,8 +78,8 @@ export interface Journal {
   /**
    * Stores all of `events` or none, durably, if the journal still ends at `expectedSeq` (0: no journal yet).
    * `events[i].seq` must be `expectedSeq + 1 + i`, else it rejects with `invalid_append`. `notes` are stored in the same
-   * transaction; `createdAt` and `updatedAt` are the `at` of the first and the last event. A stale `expectedSeq` is an
-   * answer, not an error; a journal that cannot be read or written rejects.
+   * transaction; an audit record that describes no event of `events` rejects with `invalid_append`. A stale `expectedSeq`
+   * is an answer, not an error; a journal that cannot be read or written rejects.
    */
   append(
     key: SessionKey,
@@ -119,7 +121,7 @@ export interface SessionQuery {
   readonly status?: SessionStatus | 'open'
   readonly before?: number
   readonly limit?: number
-  /** Sessions whose `wakeAt` has come by this time. */
+  /** Sessions whose `wakeAt` is at or before this time. A session whose deadline moved may be listed a minute too early. */
   readonly dueBy?: number
 }
 
@@ -141,11 +143,38 @@ export interface Files {
   delete(owner: SessionKey, path: string): Promise<void>
 }
 
-/** Who is alive. Saves work, carries no correctness: a wrong answer costs a repeated model call, never a double write. */
+/**
+ * Leases of workers. They save work and carry no correctness: a wrong answer costs a repeated model call, never a double
+ * write, because the append of a worker that lost its turn is refused.
+ */
 export interface Workers {
-  /** Announces a worker of this process until `release`, which may be skipped by a crash. */
+  /** Announces a worker of this process and renews its lease until `release`, which may be skipped by a crash. */
   announce(worker: string): Promise<{ release(): Promise<void> }>
+  /** False once the process has ended, or has given no sign of life for as long as a lease lasts. */
   alive(worker: string): Promise<boolean>
+  /** Undefined for a worker that was released or never announced. */
+  status(worker: string): Promise<WorkerStatus | undefined>
+}
+
+export interface WorkerStatus {
+  readonly alive: boolean
+  readonly host: string
+  readonly pid: number
+  /** Since its last sign of life, in milliseconds. */
+  readonly silentMs: number
+}
+
+/** What a check of everything that is stored has found. */
+export interface StoreReport {
+  readonly sessions: number
+  readonly events: number
+  readonly files: number
+  /** Events and files that were stored without a checksum, by a version that had none. */
+  readonly unchecked: number
+  /** Whether the loss of the newest events would be noticed. */
+  readonly marked: boolean
+  /** One sentence each; empty when everything is as it was stored. At most 100. */
+  readonly problems: readonly string[]
 }
 
 /** Names with NUL or lone surrogates reject with `invalid_key`; calls after `close` with `backend_closed`. */
@@ -155,7 +184,9 @@ export interface Backend {
   readonly journal: Journal
   readonly files: Files
   readonly workers: Workers
-  /** Rejects with what is wrong; used by `/readyz`. */
+  /** Rejects with what is wrong, also with what was found when the store was opened; used by `/readyz`. */
   check(): Promise<void>
+  /** Reads everything and compares it with its checksums. Rejects only when the store cannot be read at all. */
+  verify(onProgress?: (doneEvents: number, totalEvents: number) => void): Promise<StoreReport>
   close(): Promise<void>
 }

@@ -6,8 +6,9 @@ export {
   commandMentions,
   suggestRules,
 } from './check/check-command.ts'
+export { type CommandGuard, commandGuard } from './check/command-guard.ts'
 export { checkPath, type PathCheck, type PathOptions, type PathReason } from './paths/check-path.ts'
-export { commandPatternProblem } from './rules/rule.ts'
+export { commandPatternProblem } from './rules/reading.ts'
 export type {
   AnalyseOptions,
   Analysis,

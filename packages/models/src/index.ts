@@ -1,6 +1,7 @@
 export { estimateRequestTokens } from './accounting/estimate.ts'
 export { costAt, type ModelFacts, modelFacts, type OwnFacts, type Price, withFacts } from './accounting/prices.ts'
 export { type AiSdkOptions, aiSdk } from './ai-sdk/ai-sdk.ts'
+export type { AiSdkModel } from './ai-sdk/sdk-model-type.ts'
 export { type AnthropicOptions, anthropic } from './anthropic/anthropic.ts'
 export type { AnthropicQuirks } from './anthropic/quirks.ts'
 export type { BreakerOptions, BreakerState } from './around/breaker.ts'

@@ -22,20 +22,4 @@ export {
   withFacts,
   withFallbacks,
 } from '@oxbow/models'
-export {
-  type AgentProtocolHost,
-  createApiKey,
-  createIdentity,
-  createLogger,
-  createMetrics,
-  createService,
-  createTracing,
-  engineErrors,
-  identityProblems,
-  loadConfig,
-  loggingMiddleware,
-  modelListeners,
-  promoteAttributes,
-  publicApprovalId,
-} from '@oxbow/server'
 export { defaultAgent } from './agent/agent.ts'

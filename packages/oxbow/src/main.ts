@@ -91,6 +91,16 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
 
+const store = program.command('store').description('Check the store.')
+store
+  .command('check')
+  .description(
+    'Read everything that is stored and compare it with its checksums. Exit code 1: something is damaged or missing.',
+  )
+  .option('--json', 'print one JSON object instead of the text')
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/store.ts')).check(options))
+
 const agents = program.command('agents').description('Look at the agents, and at what each is made of.')
 agents
   .command('list')

@@ -42,7 +42,10 @@ const numeral = (text: string): number | string =>
   text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 
 /** Who only looks must not make an empty store where the path was mistyped. */
-export const hasStore = ({ store }: Config): boolean => store.path === ':memory:' || existsSync(store.path)
+export const hasStore = ({ store }: Config): boolean =>
+  store.path === ':memory:' ||
+  // A mark without its database means that the database was lost, which opening it reports.
+  ['', '-mark'].some((end) => existsSync(store.path + end))
 
 export const noStore = ({ store }: Config): OxbowError =>
   new OxbowError(

@@ -27,6 +27,12 @@ const UNAVAILABLE: Answer = [
   503,
   'The conversation cannot be read or written at the moment. Try again later.',
 ]
+/** The store stays like this until its operator acts: trying again does not help. */
+const NEEDS_OPERATOR: Answer = [
+  'INTERNAL_ERROR',
+  503,
+  'The conversation cannot be read or written until the operator of this service has repaired or upgraded it.',
+]
 /** Mistakes of the program that embeds Oxbow, and failures below a call that the model is shown. No caller can mend them. */
 const INTERNAL: readonly [RunErrorCode, number, string] = [
   'INTERNAL_ERROR',
@@ -52,6 +58,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   mcp_invalid: INTERNAL,
   middleware_invalid: INTERNAL,
   model_config: INTERNAL,
+  package_missing: INTERNAL,
   row_columns_invalid: INTERNAL,
   schema_invalid: INTERNAL,
   schema_unsupported: INTERNAL,
@@ -75,6 +82,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   ],
   turn_conflict: { refused: 409 },
   unknown_agent: INTERNAL,
+  unknown_model: { refused: 400 },
   unknown_session: { refused: 404 },
   unknown_turn: { refused: 404 },
 
@@ -156,14 +164,15 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     503,
     'The stored conversation is damaged, and trying again will not help. Tell whoever runs this service.',
   ],
-  journal_newer: UNAVAILABLE,
+  journal_incomplete: NEEDS_OPERATOR,
+  journal_newer: NEEDS_OPERATOR,
   storage_busy: UNAVAILABLE,
-  storage_displaced: UNAVAILABLE,
+  storage_displaced: NEEDS_OPERATOR,
   storage_error: UNAVAILABLE,
-  storage_foreign: UNAVAILABLE,
+  storage_foreign: NEEDS_OPERATOR,
   storage_full: UNAVAILABLE,
-  storage_newer: UNAVAILABLE,
-  storage_readonly: UNAVAILABLE,
+  storage_newer: NEEDS_OPERATOR,
+  storage_readonly: NEEDS_OPERATOR,
 
   // Agents below an agent
   child_cancelled: INTERNAL,

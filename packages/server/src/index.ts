@@ -7,7 +7,7 @@ export {
 } from './agent-protocol/factory.ts'
 export type { AgentProtocolHost } from './agent-protocol/options.ts'
 export { placeOfApproval, publicApprovalId } from './approvals/public-id.ts'
-export { sessionForRetry } from './chat/chat.ts'
+export { sessionForRetry } from './chat/session-for-retry.ts'
 export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'
 export type { IdentityConfig } from './config/identity-config.ts'
 export { describeConfig, describeMcp, describeModels, type SettingRow } from './config/settings/describe.ts'

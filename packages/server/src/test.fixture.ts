@@ -1,7 +1,15 @@
 // One service on a free port, an engine on a back end, and a scripted model over HTTP.
 
 import { memory } from '@oxbow/backends/memory'
-import { type Agent, type AgentDefinition, agent, type Backend, createEngine, type Engine } from '@oxbow/core'
+import {
+  type Agent,
+  type AgentDefinition,
+  agent,
+  type Backend,
+  createEngine,
+  type Engine,
+  type Model,
+} from '@oxbow/core'
 import { type ModelListeners, type Models, openaiChat } from '@oxbow/models'
 import { type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { afterEach } from 'vitest'
@@ -39,7 +47,7 @@ export interface Rig {
 export interface RigOptions {
   readonly replies?: Script<ScriptedRequest>
   readonly agent?: Partial<AgentDefinition>
-  readonly agents?: (model: AgentDefinition['model']) => readonly Agent[]
+  readonly agents?: (model: Model) => readonly Agent[]
   readonly backend?: Backend
   readonly overrides?: Record<string, unknown>
   readonly environment?: Record<string, string>

@@ -42,7 +42,7 @@ export function notesConformance(check: Check): void {
       ...summary,
       audit: [record(1), record(2, { tool: 'read' })],
     })
-    await journal.append(other, 0, [event(1)], {
+    await journal.append(other, 0, [event(1), event(2), event(3)], {
       ...summary,
       audit: [record(3, { key: other, principal: { user: 'ben' }, status: 'denied' })],
     })
@@ -60,7 +60,10 @@ export function notesConformance(check: Check): void {
 
   check('pages of the audit log follow each other without gap and without repetition', async ({ journal }) => {
     for (let n = 0; n < 5; n++)
-      await journal.append(someKey, n, [event(n + 1)], { ...summary, audit: [record(n * 2 + 1), record(n * 2 + 2)] })
+      await journal.append(someKey, n * 2, [event(n * 2 + 1), event(n * 2 + 2)], {
+        ...summary,
+        audit: [record(n * 2 + 1), record(n * 2 + 2)],
+      })
     const seen: number[] = []
     let after = 0
     for (;;) {
@@ -74,10 +77,23 @@ export function notesConformance(check: Check): void {
 
   check('an append that loses stores no audit record', async ({ journal }) => {
     await journal.append(someKey, 0, [event(1)], { ...summary, audit: [record(1)] })
-    assert.deepEqual(await journal.append(someKey, 0, [event(1)], { ...summary, audit: [record(9)] }), {
+    assert.deepEqual(await journal.append(someKey, 0, [event(1)], { ...summary, audit: [record(1)] }), {
       ok: false,
       head: 1,
     })
     assert.deepEqual(seqs((await journal.audit({})).records), [1])
   })
+
+  const strangers: Record<string, AuditRecord[]> = {
+    'an event of another append': [record(9)],
+    'an event that has one already': [record(1), record(1)],
+    'events in another order': [record(2), record(1)],
+  }
+  for (const [what, audit] of Object.entries(strangers)) {
+    check(`an audit record for ${what} is refused with its append`, async ({ journal }) => {
+      const appending = journal.append(someKey, 0, [event(1), event(2)], { ...summary, audit })
+      await assert.rejects(appending, { code: 'invalid_append' })
+      assert.equal(await journal.head(someKey), 0)
+    })
+  }
 }

@@ -1,5 +1,6 @@
 // Everything in this process and gone with it: for tests, examples and throw-away sessions.
 import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
 import type {
   AuditQuery,
   AuditRecord,
@@ -12,7 +13,7 @@ import type {
   Snapshot,
   Workers,
 } from '@oxbow/core'
-import { assertDense, assertKey, assertName, closedError, mapKey } from '../keys.ts'
+import { assertAudit, assertDense, assertKey, assertName, closedError, mapKey } from '../keys.ts'
 
 interface Session {
   summary: SessionSummary
@@ -37,13 +38,20 @@ export function memory(): Backend {
   const assertOpen = () => {
     if (closed) throw closedError(name)
   }
+  const sessions = new Map<string, Session>()
   return {
     name,
-    journal: memoryJournal(assertOpen),
+    journal: memoryJournal(assertOpen, sessions),
     files: memoryFiles(assertOpen),
     workers: memoryWorkers(assertOpen),
     async check() {
       assertOpen()
+    },
+    async verify() {
+      assertOpen()
+      const events = [...sessions.values()].reduce((sum, it) => sum + it.events.length, 0)
+      // What this process holds in its memory has no checksums and needs none.
+      return { sessions: sessions.size, events, files: 0, unchecked: 0, marked: true, problems: [] }
     },
     async close() {
       closed = true
@@ -51,8 +59,7 @@ export function memory(): Backend {
   }
 }
 
-function memoryJournal(assertOpen: () => void): Journal {
-  const sessions = new Map<string, Session>()
+function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>): Journal {
   const snapshots = new Map<string, Snapshot>()
   const audited: AuditRecord[] = []
   return {
@@ -60,6 +67,7 @@ function memoryJournal(assertOpen: () => void): Journal {
       assertOpen()
       assertKey(key)
       assertDense(expectedSeq, events)
+      assertAudit(events, audit)
       const id = mapKey(key)
       const session = sessions.get(id)
       const head = session?.events.length ?? 0
@@ -207,6 +215,10 @@ function memoryWorkers(assertOpen: () => void): Workers {
     async alive(worker) {
       assertOpen()
       return announced.has(worker)
+    },
+    async status(worker) {
+      assertOpen()
+      return announced.has(worker) ? { alive: true, host: hostname(), pid: process.pid, silentMs: 0 } : undefined
     },
   }
 }

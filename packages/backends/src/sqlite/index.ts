@@ -1,34 +1,48 @@
 // The default back end: one file, no server.
 import { resolve } from 'node:path'
-import type { Backend } from '@oxbow/core'
+import { type Backend, OxbowError } from '@oxbow/core'
 import { closedError } from '../keys.ts'
 import { displacedError, storageError } from './errors.ts'
-import { openFile } from './file.ts'
-import { sqliteFiles } from './files.ts'
-import { sqliteJournal } from './journal.ts'
-import { placeOf } from './place.ts'
-import { sqliteWorkers } from './workers.ts'
+import { openFile } from './file/file.ts'
+import { readMark } from './file/mark.ts'
+import { placeOf } from './file/place.ts'
+import { checkStart } from './integrity/start.ts'
+import { verifyStore } from './integrity/verify.ts'
+import { sqliteFiles } from './reading/files.ts'
+import { sqliteJournal } from './reading/journal.ts'
+import { defaultLeaseMs, sqliteWorkers } from './workers/workers.ts'
 import { startWriter } from './writer/writer.ts'
 
 export interface SqliteOptions {
-  /** The database file. It and its directory are made if missing, readable by their owner only. */
+  /** The database file. It and its directory are created if missing, readable by their owner only. */
   readonly path: string
+  /**
+   * How long a worker that gives no sign of life keeps its turns, in milliseconds; another process on the same store takes
+   * them over after it. Default 5,000, at least 1,000. Longer than anything that blocks the event loop.
+   */
+  readonly leaseMs?: number
 }
 
 /**
  * A back end in one SQLite file. Several processes of one machine may share it.
  *
- * Throws an OxbowError when the file cannot be trusted or used: `journal_corrupt`, `storage_newer` (written by a newer
- * Oxbow), `storage_foreign` (another program's database), `storage_error`. Writes reject with `storage_displaced` once the
- * file or its log was deleted or replaced.
+ * Throws an OxbowError when the options are wrong (`invalid_option`) or the file cannot be trusted or used:
+ * `journal_corrupt`, `storage_newer` (written by a newer Oxbow), `storage_foreign` (another program's database),
+ * `storage_readonly`, `storage_error`. Damage of single sessions, and events that were acknowledged and are missing, do not
+ * keep it from opening: `check()` rejects with `journal_corrupt` or `journal_incomplete`. Writes reject with
+ * `storage_displaced` once the file or its log was deleted or replaced.
  *
  * @example const backend = sqlite({ path: '.oxbow/oxbow.db' })
  */
 export function sqlite(options: SqliteOptions): Backend {
+  const { leaseMs } = checked(options)
   const path = resolve(options.path)
   const name = `sqlite ${options.path}`
-  const db = openFile(path)
+  // Before the database: what others commit in between must not look lost.
+  const mark = readMark(path)
+  const db = openFile(path, mark !== undefined)
   const place = placeOf(path)
+  const problem = checkStart(db, path, mark)
   const writer = startWriter(path, place)
   let closing: Promise<void> | undefined
   /** Runs a read; what SQLite throws becomes an OxbowError. */
@@ -41,7 +55,7 @@ export function sqlite(options: SqliteOptions): Backend {
     }
   }
   const context = { db, writer, path, guard }
-  const workers = sqliteWorkers(context)
+  const workers = sqliteWorkers(context, leaseMs)
   const probe = db.prepare('SELECT count(*) FROM (SELECT 1 FROM sessions LIMIT 1)')
   return {
     name,
@@ -51,13 +65,18 @@ export function sqlite(options: SqliteOptions): Backend {
     async check() {
       guard(() => {
         if (placeOf(path) !== place) throw displacedError(path)
+        if (problem !== undefined) throw problem
         probe.get()
       })
       await writer.write(['probe'])
     },
+    async verify(onProgress = () => {}) {
+      guard(() => {})
+      return verifyStore(db, path, onProgress)
+    },
     close() {
       closing ??= (async () => {
-        workers.close()
+        await workers.close()
         // The writer's connection must be the last and empty the log into the file, so it must have begun to use it.
         await writer.write(['probe']).catch(() => {})
         db.close()
@@ -66,4 +85,21 @@ export function sqlite(options: SqliteOptions): Backend {
       return closing
     },
   }
+}
+
+const shortestLeaseMs = 1_000
+
+function checked(options: SqliteOptions): { leaseMs: number } {
+  const invalid = (what: string) => new OxbowError('invalid_option', `sqlite(): ${what}`)
+  const example = "for example sqlite({ path: '.oxbow/oxbow.db' })"
+  if (typeof options !== 'object' || options === null)
+    throw invalid(`The options must be an object: ${JSON.stringify(options)} was given. Write ${example}.`)
+  const { path, leaseMs = defaultLeaseMs, ...others } = options
+  const unknown = Object.keys(others)
+  if (unknown.length > 0) throw invalid(`Unknown option ${JSON.stringify(unknown[0])}. Allowed: path, leaseMs.`)
+  if (typeof path !== 'string' || path === '')
+    throw invalid(`path must be the path of a file: ${JSON.stringify(path)} was given. Write ${example}.`)
+  if (!Number.isFinite(leaseMs) || leaseMs < shortestLeaseMs)
+    throw invalid(`leaseMs must be a number of at least ${shortestLeaseMs}: ${String(leaseMs)} was given.`)
+  return { leaseMs }
 }

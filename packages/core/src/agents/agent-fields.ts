@@ -17,7 +17,7 @@ import {
   text,
   unknownField,
 } from '../checks/fields.ts'
-import { MODES } from '../permissions/gate.ts'
+import { MODES } from '../tools/mode.ts'
 import type { Capability } from './capability.ts'
 import type { AgentLimits, Budget } from './limits.ts'
 import type { Middleware } from './middleware.ts'
@@ -118,7 +118,10 @@ export const AGENT = {
   name: anything,
   version: text,
   model: anything,
-  instructions: anyText,
+  models: listOf(anything),
+  instructions: (value: unknown, path: string) =>
+    typeof value === 'function' ? undefined : anyText(value, path)?.replace('a text', 'a text or a function'),
+  stopWhen: callable,
   tools: listOf(anything),
   capabilities: listOf(capability),
   mode: oneOf(...MODES),

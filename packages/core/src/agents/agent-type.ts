@@ -8,6 +8,7 @@ import type { AgentLimits } from './limits.ts'
 import type { Hooks, Middleware } from './middleware.ts'
 import type { Prompt, PromptSection } from './prompt.ts'
 import type { Reviewer } from './reviewer.ts'
+import type { StopWhen } from './stop-when.ts'
 
 /** Who brought a part of an agent: the name of a capability, or undefined for the agent's own definition. */
 export interface Part<T> {
@@ -27,6 +28,9 @@ export interface Agent {
   readonly name: string
   readonly version: string
   readonly model: Model
+  /** Other models that a turn may name, by their ids. */
+  readonly models: ReadonlyMap<string, Model>
+  /** Empty if the instructions are a function. */
   readonly instructions: string
   readonly prompt: Prompt
   readonly tools: ReadonlyMap<string, Tool>
@@ -34,6 +38,7 @@ export interface Agent {
   readonly policy: Policy
   readonly hooks: Hooks
   readonly limits: AgentLimits
+  readonly stopWhen: StopWhen | undefined
   readonly compactor: Compactor | undefined
   /** Those of its capabilities, in one. */
   readonly review: Reviewer | undefined

@@ -3,24 +3,37 @@ import { checkFields, type Fields } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import { assertId } from '../journal/ids.ts'
 import type { Model } from '../model.ts'
-import type { Mode, Policy } from '../permissions/gate.ts'
+import type { Policy } from '../permissions/gate.ts'
 import { checkRule, parseRule, type Rule } from '../permissions/rules.ts'
 import { readArtifact } from '../tools/artifacts.ts'
+import type { Mode } from '../tools/mode.ts'
 import type { RuleKind, Tool } from '../tools/tool.ts'
 import { AGENT } from './agent-fields.ts'
 import type { Agent, AgentParts, Part } from './agent-type.ts'
 import type { Capability } from './capability.ts'
 import { type AgentLimits, DEFAULT_LIMITS } from './limits.ts'
 import { compose, type Middleware } from './middleware.ts'
-import { prompt } from './prompt.ts'
+import { modelOf } from './named-models.ts'
+import { type PromptContext, prompt } from './prompt.ts'
 import type { Reviewer } from './reviewer.ts'
+import type { StopWhen } from './stop-when.ts'
 
 export interface AgentDefinition {
   readonly name: string
   /** Recorded with each turn. Default: a digest of the definition. */
   readonly version?: string
-  readonly model: Model
-  readonly instructions: string
+  /** A model, or its name as `provider:model` if something that opens models by name is installed, as in the package `oxbow`. */
+  readonly model: Model | string
+  /** Other models that a turn may choose with its option `model`. */
+  readonly models?: readonly (Model | string)[]
+  /** A text, or a function of the session and its principal that gives one for each step. */
+  readonly instructions: string | ((context: PromptContext) => string | Promise<string>)
+  /**
+   * Ends the turn after a step with tool calls, with the reason `stopped`. Pure.
+   *
+   * @example stopWhen: ({ calls }) => calls.some((call) => call.tool === 'submit' && call.status === 'success')
+   */
+  readonly stopWhen?: StopWhen
   readonly tools?: readonly Tool[]
   /** Bundles of tools, prompt sections and hooks. Their middleware runs inside the agent's own. */
   readonly capabilities?: readonly Capability[]
@@ -42,13 +55,14 @@ export interface AgentDefinition {
  * @throws OxbowError `agent_invalid`, naming the field; `rule_invalid` for a rule that could match nothing
  */
 export function agent(definition: AgentDefinition): Agent {
-  const { name, model, instructions, mode = 'default', capabilities = [] } = definition
+  const { name, mode = 'default', capabilities = [] } = definition
   assertId(name, 'agent name')
   checkFields(definition, AGENT satisfies Fields<AgentDefinition>, (what) => invalid(name, what))
-  // For callers without a compiler.
-  if (typeof model?.generate !== 'function')
-    throw invalid(name, 'model must be a model, for example modelFromEnvironment(process.env); a name alone is not one')
-  if (typeof instructions !== 'string') throw invalid(name, 'instructions must be a text')
+  if (definition.instructions === undefined) throw invalid(name, 'instructions must be a text or a function')
+  const model = modelOf(definition.model, `agent ${name}: model`)
+  const models = (definition.models ?? []).map((it, index) => modelOf(it, `agent ${name}: models[${index}]`))
+  const dynamic = typeof definition.instructions === 'function' ? definition.instructions : undefined
+  const instructions = typeof definition.instructions === 'string' ? definition.instructions : ''
   const own = partsOf(definition.tools, capabilities, (it) => it.tools)
   const parts: AgentParts = {
     tools: own.some(({ value }) => !value?.shortResults) ? [...own, { from: undefined, value: readArtifact }] : own,
@@ -95,15 +109,20 @@ export function agent(definition: AgentDefinition): Agent {
     name,
     version:
       definition.version ??
-      hash('sha256', JSON.stringify([name, model.id, instructions, texts, specs, mode, allow, ask, deny])).slice(0, 12),
+      hash(
+        'sha256',
+        JSON.stringify([name, model.id, String(definition.instructions), texts, specs, mode, allow, ask, deny]),
+      ).slice(0, 12),
     model,
     instructions,
-    prompt: prompt(instructions, sections),
+    models: new Map([model, ...models].map((it) => [it.id, it])),
+    prompt: prompt(instructions, sections, dynamic),
     tools,
     specs,
     policy,
     hooks: compose(parts.middleware.map((it) => it.value)),
     limits,
+    stopWhen: definition.stopWhen,
     compactor,
     review: reviewerOf(capabilities),
     agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.value),

@@ -207,8 +207,8 @@ async function checkRemembered({ rule: text, scope }: Remember, call: GateReques
     new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}. Nothing has been decided.`)
   const { tool, policy } = call
   const rule = parseRule(text)
-  if (rule.tool !== tool.name || !(await matchesCall(rule, 'allow', tool, call.arguments)))
-    throw invalid(`it does not cover this call of ${tool.name}`)
+  const covers = await matchesCall(rule, 'allow', tool, call.arguments, { mode: policy.mode })
+  if (rule.tool !== tool.name || covers !== true) throw invalid(`it does not cover this call of ${tool.name}`)
   const { decision, rule: stronger } = await authorise({
     ...call,
     policy: withRemembered(policy, ...forScope(scope, rule)),

@@ -1,12 +1,20 @@
-// JSON Schema and Standard Schema. ajv is loaded when the first schema is compiled, not when core is imported.
+// JSON Schema and Standard Schema. ajv is loaded when the first schema is compiled, not when core is imported. The published
+// package contains it, so its types must not appear in ours.
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
-import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { OxbowError } from '../errors.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
 /** A schema library's object (zod, valibot, arktype …) that can also tell its JSON Schema, or JSON Schema itself. */
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema
+
+/** What a caller writes: before the defaults and conversions of a schema. */
+export type SchemaInput<S> =
+  S extends StandardSchemaV1<infer Input, unknown>
+    ? Input extends object
+      ? Input
+      : Record<string, unknown>
+    : Record<string, unknown>
 
 export type SchemaOutput<S> = S extends StandardSchemaV1<unknown, infer Output> ? Output : Record<string, unknown>
 
@@ -26,16 +34,31 @@ export function toJsonSchema(schema: Schema, where: string): JsonSchema {
   return json
 }
 
-type Compile = (schema: JsonSchema) => ValidateFunction
+/** One mismatch between a value and a schema, as ajv reports it. */
+export interface SchemaError {
+  readonly keyword: string
+  /** JSON Pointer to the value. */
+  readonly instancePath: string
+  readonly params: Readonly<Record<string, unknown>>
+  readonly message?: string
+}
+
+/** Returns whether the value matches; `errors` belongs to the last call. */
+export interface Validator {
+  (value: unknown): boolean
+  readonly errors?: readonly SchemaError[] | null
+}
+
+type Compile = (schema: JsonSchema) => Validator
 
 let compiler: Promise<Compile> | undefined
-const compiled = new WeakMap<JsonSchema, ValidateFunction>()
+const compiled = new WeakMap<JsonSchema, Validator>()
 /** By their text, because the schema of a structured answer is another object in every turn. Oldest first. */
-const byText = new Map<string, ValidateFunction>()
+const byText = new Map<string, Validator>()
 const MAX_KEPT = 200
 
 /** The shared ajv (2020-12), with validators cached per schema object. */
-export async function validatorFor(schema: JsonSchema, where: string): Promise<ValidateFunction> {
+export async function validatorFor(schema: JsonSchema, where: string): Promise<Validator> {
   const known = compiled.get(schema)
   if (known !== undefined) return known
   compiler ??= loadAjv()
@@ -73,7 +96,7 @@ async function loadAjv(): Promise<Compile> {
 }
 
 /** The errors of a validator, as one line that a model can act upon. */
-export function describeErrors(validate: ValidateFunction): string {
+export function describeErrors(validate: Validator): string {
   const lines = (validate.errors ?? []).map(({ instancePath, message, params }) => {
     const detail = 'allowedValues' in params ? ` (${JSON.stringify(params.allowedValues)})` : ''
     const extra = 'additionalProperty' in params ? ` (${JSON.stringify(params.additionalProperty)})` : ''

@@ -1,5 +1,5 @@
 // The text of messages, as programs read it and as people are shown it.
-import type { Block, ResultBlock } from './types.ts'
+import type { Block, InputBlock, ResultBlock } from './types.ts'
 
 type AnyBlock = Block | ResultBlock
 
@@ -22,3 +22,11 @@ export const shownText = (blocks: readonly AnyBlock[], separator = '\n'): string
       block.type === 'text' ? [block.text] : block.type === 'data' ? [`[${block.name ?? block.mediaType}]`] : [],
     )
     .join(separator)
+
+/** Whether a value has the form of a block that people and tools may give. */
+export function isInputBlock(value: unknown): value is InputBlock {
+  if (typeof value !== 'object' || value === null || !('type' in value)) return false
+  if (value.type === 'text') return 'text' in value && typeof value.text === 'string'
+  if (value.type !== 'data' || !('mediaType' in value) || typeof value.mediaType !== 'string') return false
+  return ('data' in value && typeof value.data === 'string') || ('url' in value && typeof value.url === 'string')
+}

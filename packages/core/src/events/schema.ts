@@ -206,6 +206,11 @@ const turnOptions = z
       .object({ name: z.string(), schema: z.record(z.string(), z.unknown()) })
       .optional()
       .describe('JSON Schema that the answer must satisfy.'),
+    model: z.string().optional().describe('The id of another model of the agent.'),
+    toolChoice: z
+      .union([z.enum(['auto', 'none', 'required']), z.object({ tool: z.string() })])
+      .optional()
+      .describe('Whether the first model call must, may or must not call a tool, or which one it must call.'),
     maxSteps: z.number().int().positive().optional(),
     totalTimeoutMs: z.number().positive().optional(),
     idleTimeoutMs: z.number().positive().optional(),
@@ -491,13 +496,18 @@ const bodies = [
     })
     .describe('Nothing can be done until somebody brings an input.'),
   z
+    .object({ type: z.literal('turn.yielded'), turnId, worker: z.string(), epoch: z.number().int().positive() })
+    .describe(
+      'The worker stops in an orderly way and leaves the turn to another. It does not count as an interrupted attempt.',
+    ),
+  z
     .object({ type: z.literal('turn.released'), turnId, principal })
     .describe('A person lets a turn go on that was paused by hand, or parked after too many recoveries.'),
   z
     .object({
       type: z.literal('turn.finished'),
       turnId,
-      reason: z.enum(['completed', 'max_steps', 'length', 'refusal', 'filtered']),
+      reason: z.enum(['completed', 'stopped', 'repetition', 'max_steps', 'length', 'refusal', 'filtered']),
       output: z.unknown().optional().describe('The validated structured output, when one was asked for.'),
     })
     .describe('The turn ended with an answer.'),

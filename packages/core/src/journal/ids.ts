@@ -20,6 +20,19 @@ export function assertId(value: unknown, name: string): string {
   )
 }
 
+/**
+ * An id for a name that is not one, such as an e-mail address: readable, always the same for the same text, and unlike the id
+ * of any other text. Upper and lower case are kept apart.
+ *
+ * @example userId('ann@example.com') // 'ann-example.com-61c26e6edb6acdd1'
+ */
+export function userId(text: string): string {
+  const normal = text.normalize('NFC')
+  const readable = normal.replace(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 47)
+  // As JSON, because lone surrogates would all become the same bytes.
+  return `${readable}-${hash('sha256', JSON.stringify(normal)).slice(0, 16)}`
+}
+
 export const newId = (): string => randomUUID()
 
 /** Checks the three parts and fills the default tenant. */

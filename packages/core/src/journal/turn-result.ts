@@ -1,5 +1,5 @@
 import { textOf } from '../events/blocks.ts'
-import type { Event, Failure, Usage } from '../events/types.ts'
+import type { CallStatus, Event, Failure, InputBlock, Usage } from '../events/types.ts'
 import { noUsage } from '../model.ts'
 import { addUsage } from './state.ts'
 
@@ -11,6 +11,18 @@ export interface PendingCall {
 
 /** A call that waits for a person. */
 export type PendingApproval = Omit<Event<'approval.requested'>, 'type' | 'seq' | 'at' | 'turnId'>
+
+/** A call of a tool. */
+export interface MadeCall {
+  readonly callId: string
+  readonly tool: string
+  /** As they were decided on; undefined if no decision was made. */
+  readonly arguments: Readonly<Record<string, unknown>> | undefined
+  /** Undefined while it runs or waits. */
+  readonly status: CallStatus | undefined
+  /** What the model was given. */
+  readonly content: readonly InputBlock[]
+}
 
 /** What a turn came to, or has come to so far. */
 export interface TurnResult {
@@ -25,6 +37,8 @@ export interface TurnResult {
   readonly error: Failure | undefined
   readonly steps: number
   readonly usage: Usage
+  /** All calls of the turn, in the order in which the model asked for them. */
+  readonly calls: readonly MadeCall[]
   /** External calls whose results the caller has to bring. */
   readonly pending: readonly PendingCall[]
   /** Calls that wait for somebody to approve or refuse them. */
@@ -40,6 +54,7 @@ const start: TurnResult = {
   error: undefined,
   steps: 0,
   usage: noUsage,
+  calls: [],
   pending: [],
   approvals: [],
 }
@@ -66,7 +81,17 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       return { status: 'running', reason: '' }
     case 'model.finished': {
       const text = textOf(event.message.blocks)
-      return { text, steps: event.step, usage: addUsage(result.usage, event.usage) }
+      const asked = event.message.blocks.flatMap((it): MadeCall[] =>
+        it.type === 'call'
+          ? [{ callId: it.callId, tool: it.tool, arguments: undefined, status: undefined, content: [] }]
+          : [],
+      )
+      return {
+        text,
+        steps: event.step,
+        usage: addUsage(result.usage, event.usage),
+        ...(asked.length > 0 && { calls: [...result.calls, ...asked] }),
+      }
     }
     case 'context.compacted':
       return event.usage === undefined ? {} : { usage: addUsage(result.usage, event.usage) }
@@ -77,8 +102,15 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
     // Whatever ends a pause ends it here, and not only when a worker has come to it.
     case 'external.resolved':
       return { status: 'running', reason: '', pending: result.pending.filter((it) => it.callId !== event.callId) }
-    case 'call.finished':
-      return { pending: result.pending.filter((it) => it.callId !== event.callId) }
+    case 'call.decided':
+      return { calls: withCall(result, event.callId, { arguments: event.arguments }) }
+    case 'call.finished': {
+      const { status, content } = event
+      return {
+        pending: result.pending.filter((it) => it.callId !== event.callId),
+        calls: withCall(result, event.callId, { status, content }),
+      }
+    }
     case 'approval.requested': {
       const { type: _, seq: __, at: ___, turnId: ____, ...approval } = event
       return { approvals: [...result.approvals, approval] }
@@ -101,6 +133,9 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       return {}
   }
 }
+
+const withCall = ({ calls }: TurnResult, callId: string, change: Partial<MadeCall>): MadeCall[] =>
+  calls.map((it) => (it.callId === callId ? { ...it, ...change } : it))
 
 export const isEnd = (event: Event): boolean =>
   event.type === 'turn.finished' || event.type === 'turn.failed' || event.type === 'turn.cancelled'

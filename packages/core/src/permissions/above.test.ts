@@ -1,7 +1,8 @@
 // The whole table of what an agent may do that works for others; the engine's own use of it is tested with sub-agents.
 import { describe, expect, test } from 'vitest'
 import { tool } from '../index.ts'
-import { authorise, denialOf, MODES, type Mode, type Policy, type PolicyAbove } from './gate.ts'
+import { MODES, type Mode } from '../tools/mode.ts'
+import { authorise, denialOf, type Policy, type PolicyAbove } from './gate.ts'
 import { parseRule } from './rules.ts'
 
 type Verdict = 'allow' | 'ask' | 'deny'

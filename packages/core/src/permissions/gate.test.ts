@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { grants } from '../authority.ts'
 import { type Effect, type Principal, type Tool, type ToolDefinition, tool } from '../index.ts'
-import { authorise, MODES, type Mode, type Policy } from './gate.ts'
+import { MODES, type Mode } from '../tools/mode.ts'
+import { authorise, type Policy } from './gate.ts'
 import { checkRule, namesTool, parseRule } from './rules.ts'
 
 const make = (effects: readonly Effect[], more: Partial<ToolDefinition> = {}) =>
@@ -134,6 +135,99 @@ describe('H2: the truth table of the gate', () => {
     const subject = make(['write'], { check: (() => ({ decision: 'alow', reason: 'typo' })) as never })
     const request = { tool: subject, arguments: {}, principal: { user: 'a' }, policy: policyOf('bypass') }
     expect(await authorise(request)).toMatchObject({ decision: 'deny', rule: 'check:subject' })
+  })
+})
+
+describe('what a tool says about its calls', () => {
+  test('check and matches get the mode, in one object for each decision', async () => {
+    const seen: unknown[] = []
+    const subject = make(['write'], {
+      check: (_, context) => void seen.push(context),
+      matches: (_pattern, _input, _kind, context) => seen.push(context) === 0,
+    })
+    const policy = policyOf('accept-edits', { deny: ['subject(x)'], allow: ['subject(y)'] })
+    for (const decision of ['ask', 'ask'])
+      expect((await authorise({ tool: subject, arguments: {}, principal: { user: 'a' }, policy })).decision).toBe(
+        decision,
+      )
+    expect(seen[0]).toEqual({ mode: 'accept-edits' })
+    expect(seen).toHaveLength(6)
+    expect(new Set(seen).size).toBe(2)
+  })
+
+  test.each([
+    ['0', () => 0],
+    ['undefined', () => undefined],
+    ['null', () => null],
+    ['"maybe"', () => 'maybe'],
+    ['the error', () => Promise.reject(new Error('no such file'))],
+  ])('a matches that answers %s for a deny rule is a fault that denies, in every mode', async (shown, matches) => {
+    const subject = make(['write'], { matches: matches as never, check: () => ({ decision: 'allow', reason: 'own' }) })
+    for (const mode of MODES) {
+      const request = { tool: subject, arguments: {}, principal: { user: 'a' } }
+      const denied = await authorise({ ...request, policy: policyOf(mode, { deny: ['subject(x)'] }) })
+      expect(denied).toMatchObject({ decision: 'deny', rule: 'deny:subject(x)' })
+      expect(denied.reason).toContain(`matches of subject answered`)
+      expect(denied.reason).toContain(shown)
+      const asked = await authorise({ ...request, policy: policyOf('bypass', { ask: ['subject(x)'] }) })
+      expect(asked.decision).toBe('ask')
+      const notAllowed = await authorise({
+        ...request,
+        tool: make(['write'], { matches: matches as never }),
+        policy: policyOf('default', { allow: ['subject(x)'] }),
+      })
+      expect(notAllowed.decision).toBe('ask')
+    }
+  })
+})
+
+describe('a rule for a tool that reads no patterns can look at one argument', () => {
+  const push = tool({
+    name: 'git__push',
+    description: 'Pushes.',
+    effects: ['net'],
+    input: {
+      type: 'object',
+      properties: { branch: { type: 'string' }, force: { type: 'boolean' }, paths: { type: 'array' }, to: {} },
+    },
+    run: () => '',
+  })
+  const decide = async (rules: Parameters<typeof policyOf>[1], given: Record<string, unknown>, mode: Mode = 'bypass') =>
+    (await authorise({ tool: push, arguments: given, principal: { user: 'a' }, policy: policyOf(mode, rules) }))
+      .decision
+
+  test.each([
+    ['branch=main', { branch: 'main' }, 'deny'],
+    ['branch=release/*', { branch: 'release/1' }, 'deny'],
+    ['branch=main', { branch: 'mainline' }, 'allow'],
+    ['branch=main', {}, 'allow'],
+    ['branch=*', { branch: '' }, 'deny'],
+    ['force=true', { force: true }, 'deny'],
+    ['force=true', { force: false }, 'allow'],
+    ['paths=/etc/*', { paths: ['/tmp/x', '/etc/passwd'] }, 'deny'],
+    ['to=x', { to: { host: 'x' } }, 'ask'],
+    ['to=a=b', { to: 'a=b' }, 'deny'],
+  ])('deny git__push(%s) and %j: %s', async (pattern, given, decision) => {
+    expect(await decide({ deny: [`git__push(${pattern})`] }, given)).toBe(decision)
+  })
+
+  test.each([
+    ['branch=topic/*', { branch: 'topic/x', force: true }, 'allow'],
+    ['branch=topic/*', { branch: 'main' }, 'ask'],
+    ['branch=topic/*', {}, 'ask'],
+    ['paths=/work/*', { paths: ['/work/a', '/work/b'] }, 'allow'],
+    ['paths=/work/*', { paths: ['/work/a', '/etc/b'] }, 'ask'],
+    ['paths=/work/*', { paths: [] }, 'ask'],
+    ['to=*', { to: {} }, 'ask'],
+  ])('allow git__push(%s) and %j: %s', async (pattern, given, decision) => {
+    expect(await decide({ allow: [`git__push(${pattern})`] }, given, 'default')).toBe(decision)
+  })
+
+  test('one that names no argument of the tool is an error, and denies every call', async () => {
+    expect(() => checkRule(parseRule('git__push(brunch=main)'), 'deny', [push])).toThrow(
+      'git__push has no argument "brunch". Arguments: branch, force, paths, to',
+    )
+    expect(await decide({ deny: ['git__push(brunch=main)'] }, { branch: 'x' })).toBe('deny')
   })
 })
 

@@ -1,23 +1,14 @@
 // The gate that every call passes. One order, always on:
-// What another agent handed on is judged under the policy of each agent above it, too; the strictest verdict holds.
 // permission id > deny rules > ask rules > mandatory approval and the tool's own check > mode > allow rules > default.
+// A call that another agent delegated also passes the policy of each agent above; the strictest verdict holds.
 
 import { grants } from '../authority.ts'
 import type { Delegation, Principal } from '../events/types.ts'
 import type { TurnState } from '../journal/state.ts'
 import { EFFECTS } from '../tools/effect.ts'
-import { onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tools/tool.ts'
-import { forbidsAll, matchesCall, parseRule, type Rule } from './rules.ts'
-
-/**
- * - `default`: what only reads runs, the rest asks.
- * - `accept-edits`: tools that edit files of the workspace run too.
- * - `explore`: nothing but reading runs, and no approval changes that; only the tool's own check may say that a call reads.
- * - `bypass`: everything runs that no rule and no tool holds back.
- * - `dont-ask`: what would ask is denied.
- */
-export const MODES = ['default', 'accept-edits', 'explore', 'bypass', 'dont-ask'] as const
-export type Mode = (typeof MODES)[number]
+import type { Mode } from '../tools/mode.ts'
+import { type DecisionContext, onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tools/tool.ts'
+import { forbidsAll, isFault, type MatchAnswer, matchesCall, parseRule, type Rule } from './rules.ts'
 
 export interface Verdict {
   readonly decision: 'allow' | 'ask' | 'deny'
@@ -141,17 +132,20 @@ async function verdictOf({ tool, arguments: input, principal, policy }: GateRequ
   if (permission !== undefined && !grants(principal.permissions ?? [], permission))
     return deny(`permission:${permission}`, `${principal.user} lacks the permission ${permission}.`)
 
+  const context: DecisionContext = { mode: policy.mode }
   const answers = async (kind: RuleKind) => {
-    const found = policy[kind].map(async (rule) => ({ rule, answer: await matchesCall(rule, kind, tool, input) }))
-    return (await Promise.all(found)).filter(({ answer }) => answer !== false)
+    const found = policy[kind].map((rule) => matchesCall(rule, kind, tool, input, context))
+    const settled = found.some((it) => it instanceof Promise) ? await Promise.all(found) : (found as MatchAnswer[])
+    return settled.flatMap((answer, index) => (answer === false ? [] : [{ rule: policy[kind][index]!, answer }]))
   }
   const denying = await answers('deny')
+  for (const { rule, answer } of denying) if (isFault(answer)) return deny(`deny:${rule.text}`, answer.fault)
   const denied = denying.find(({ answer }) => answer === true)?.rule
   if (denied !== undefined) return deny(`deny:${denied.text}`, 'A rule denies it.')
   const [asking] = await answers('ask')
   if (asking !== undefined) return ask(`ask:${asking.rule.text}`, 'A rule asks for approval.')
   if (tool.approval === 'always') return ask(`tool:${tool.name}`, 'This tool always needs an approval.')
-  const own = await tool.check?.(input)
+  const own = await tool.check?.(input, context)
   const [perhaps] = denying
   if (perhaps !== undefined && own?.decision !== 'deny')
     return ask(`deny:${perhaps.rule.text}`, 'Whether this rule denies it cannot be told.')

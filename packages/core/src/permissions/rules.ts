@@ -2,7 +2,8 @@
 
 import { matchesWildcard } from '../checks/wildcard.ts'
 import { OxbowError } from '../errors.ts'
-import type { RuleKind, Tool } from '../tools/tool.ts'
+import type { DecisionContext, RuleKind, Tool } from '../tools/tool.ts'
+import { argumentMatches, argumentPatternProblem } from './argument-pattern.ts'
 
 export interface Rule {
   /** As it was written. */
@@ -38,9 +39,7 @@ export function checkRule(rule: Rule, kind: RuleKind, tools: readonly Tool[]): v
       `it matches none of the tools (${tools.map((it) => it.name).join(', ') || 'there are none'})`,
     )
   if (rule.pattern === undefined) return
-  const deaf = named.filter((it) => it.matches === undefined).map((it) => it.name)
-  if (deaf.length > 0) throw invalid(rule.text, `${deaf.join(', ')} cannot interpret a pattern of arguments`)
-  const problem = named.map((it) => it.checkPattern?.(rule.pattern!)).find((it) => it !== undefined)
+  const problem = named.map((it) => patternProblem(rule.pattern!, kind, it)).find((it) => it !== undefined)
   if (problem !== undefined) throw invalid(rule.text, problem)
 }
 
@@ -55,31 +54,55 @@ export function namesTool(
   return names.some((name) => matchesWildcard(tool, name))
 }
 
+/** What a tool has answered that is no answer. */
+export interface MatchFault {
+  readonly fault: string
+}
+
+export type MatchAnswer = boolean | 'unknown' | MatchFault
+
+export const isFault = (answer: MatchAnswer): answer is MatchFault => typeof answer === 'object'
+
 /**
- * Whether the rule means the call. Of a rule that forbids or asks, `unknown` if that cannot be told; a pattern that the tool
- * cannot read then stands for all of its calls. For `allow` whatever is not a plain yes is no match.
+ * Whether the rule matches the call. For a rule that denies or asks: `unknown` if the tool cannot say; a pattern that the
+ * tool cannot read matches all of its calls; any answer but true, false and `unknown`, and an error, is a fault. For a rule
+ * that allows, only true is a match. A promise only where the tool gives one: there may be hundreds of rules.
  */
-export async function matchesCall(
+export function matchesCall(
   rule: Rule,
   kind: RuleKind,
   tool: Tool,
   input: Readonly<Record<string, unknown>>,
-): Promise<boolean | 'unknown'> {
+  context: DecisionContext,
+): MatchAnswer | Promise<MatchAnswer> {
   if (!namesTool(rule, kind, tool)) return false
   const { pattern } = rule
   if (pattern === undefined) return true
-  if (!isReadable(pattern, tool)) return kind !== 'allow'
-  const answer: unknown = await tool.matches?.(pattern, input, kind)
-  if (kind === 'allow') return answer === true
-  return answer === 'unknown' ? answer : Boolean(answer)
+  if (patternProblem(pattern, kind, tool) !== undefined) return kind !== 'allow'
+  if (tool.matches === undefined) return argumentMatches(pattern, input, kind)
+  const read = (answer: unknown): MatchAnswer => {
+    if (kind === 'allow') return answer === true
+    if (answer === true || answer === false || answer === 'unknown') return answer
+    const given = answer instanceof Error ? `the error "${answer.message}"` : (JSON.stringify(answer) ?? String(answer))
+    return {
+      fault: `matches of ${tool.name} answered ${given} for this rule. It must answer true, false or "unknown".`,
+    }
+  }
+  try {
+    const answer: unknown = tool.matches(pattern, input, kind, context)
+    return answer instanceof Promise ? answer.then(read, read) : read(answer)
+  } catch (error) {
+    return read(error)
+  }
 }
 
 /** Whether a deny rule means every call of the tool, whatever its arguments. */
 export const forbidsAll = (rule: Rule, tool: Tool): boolean =>
-  namesTool(rule, 'deny', tool) && (rule.pattern === undefined || !isReadable(rule.pattern, tool))
+  namesTool(rule, 'deny', tool) &&
+  (rule.pattern === undefined || patternProblem(rule.pattern, 'deny', tool) !== undefined)
 
-const isReadable = (pattern: string, { matches, checkPattern }: Tool): boolean =>
-  matches !== undefined && checkPattern?.(pattern) === undefined
+const patternProblem = (pattern: string, kind: RuleKind, tool: Tool): string | undefined =>
+  tool.matches === undefined ? argumentPatternProblem(pattern, tool) : tool.checkPattern?.(pattern, kind)
 
 const invalid = (text: string, what: string) =>
   new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}`)

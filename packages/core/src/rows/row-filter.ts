@@ -1,8 +1,9 @@
 // Row scope: which rows of a table a person may see, as a filter that a tool adds to its own query. It is made of who the
 // person is and of names that stand in the tool's code; nothing that a model wrote can reach it, except to narrow it.
-import type { MongoAbility, MongoQuery } from '@casl/ability'
+import type { MongoQuery } from '@casl/ability'
 import { DEFAULT_TENANT, grants } from '../authority.ts'
 import { callable, checkFields, type Fields, listOf, text } from '../checks/fields.ts'
+import { optionalPackage } from '../checks/optional-package.ts'
 import { OxbowError } from '../errors.ts'
 import type { DataScope, Principal } from '../events/types.ts'
 import type { ToolContext } from '../tools/tool.ts'
@@ -42,7 +43,11 @@ export interface RowFilter {
   toSql(options?: SqlOptions): Sql
 }
 
-export type RowAbility = MongoAbility<['read', 'row' | object], MongoQuery>
+/** The part of an ability of `@casl/ability` that tools need. An interface of ours, because that package is optional. */
+export interface RowAbility {
+  can(action: 'read', row: object): boolean
+  cannot(action: 'read', row: object): boolean
+}
 
 /**
  * The rows that the person for whom a tool works may see there. Scopes are joined by OR; without any, it is their own rows.
@@ -75,15 +80,15 @@ export async function rowFilter(
     rules.push(cannot({ [columns.tenant]: { $ne: principal.tenant ?? DEFAULT_TENANT } }))
 
   // Loaded when it is needed: most programs have no such tools.
-  const [casl, extra, { sqlOf }] = await Promise.all([
-    import('@casl/ability'),
-    import('@casl/ability/extra'),
-    import('./sql.ts'),
-  ])
+  const [casl, extra, { sqlOf }] = await optionalPackage(
+    () => Promise.all([import('@casl/ability'), import('@casl/ability/extra'), import('./sql.ts')]),
+    'rowFilter()',
+    '@casl/ability@7',
+  )
   const ids = idColumns(columns)
   const conditionsMatcher = casl.buildMongoQueryMatcher({}, {}, { compare, get: reading(ids) })
   const filterOf = (all: readonly Rule[]): RowFilter => {
-    const ability: RowAbility = casl.createMongoAbility<['read', 'row' | object], MongoQuery>([...all], {
+    const ability = casl.createMongoAbility<['read', 'row' | object], MongoQuery>([...all], {
       conditionsMatcher,
       detectSubjectType: () => 'row',
     })

@@ -1,5 +1,4 @@
 // Conditions of casl as SQL: columns quoted, every value a parameter.
-import type { rulesToAST } from '@casl/ability/extra'
 import { callable, checkFields, type Fields, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 
@@ -20,7 +19,13 @@ export interface SqlOptions {
 
 const OPTIONS: Fields<SqlOptions> = { table: text, quote: oneOf('"', '`'), placeholder: callable }
 
-type Condition = NonNullable<ReturnType<typeof rulesToAST>>
+/** A node of the tree that `rulesToAST` of `@casl/ability/extra` returns. */
+interface Condition {
+  readonly operator: string
+  readonly value: unknown
+  /** Absent in `and`, `or` and `not`. */
+  readonly field?: string
+}
 
 const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' }
 
@@ -40,14 +45,13 @@ export function sqlOf(condition: Condition | null, ids: ReadonlySet<string>, opt
   }
 
   /** NOT is carried down to the comparisons, where what it means for NULL can be said, and an index can still be used. */
-  function compile({ operator, value, ...rest }: Condition, no = false): string {
+  function compile({ operator, value, field }: Condition, no = false): string {
     if (operator === 'not') return compile((value as Condition[])[0]!, !no)
     if (operator === 'and' || operator === 'or') {
       const all = (value as Condition[]).map((it) => compile(it, no))
       const every = (operator === 'and') !== no
       return `(${all.length === 0 ? (every ? '1 = 1' : '1 = 0') : all.join(every ? ' AND ' : ' OR ')})`
     }
-    const { field } = rest as { field?: string }
     if (field === undefined) throw unknown(operator)
     const column = (table === undefined ? '' : `${name(table)}.`) + name(field)
     // MySQL, which has the backtick, calls it CHAR. SQLite takes both.

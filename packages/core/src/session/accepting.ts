@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
-import type { InputBlock } from '../events/types.ts'
+import type { InputBlock, TurnOptions } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import { openApprovals, type TurnState } from '../journal/state.ts'
 import { checkRule, namesTool, parseRule } from '../permissions/rules.ts'
@@ -35,6 +35,20 @@ export function checkDenied(deny: readonly string[] = [], { tools }: Agent): voi
   const handsOn = all.some((it) => it.effects.includes('delegate'))
   for (const rule of deny.map(parseRule))
     if (!handsOn || all.some((it) => namesTool(rule, 'deny', it))) checkRule(rule, 'deny', all)
+}
+
+/** @throws OxbowError `unknown_model`, or `unknown_tool` for a forced tool that the agent does not have */
+export function checkChoices({ model, toolChoice }: TurnOptions, { name, models, tools }: Agent): void {
+  if (model !== undefined && !models.has(model))
+    throw new OxbowError(
+      'unknown_model',
+      `The agent ${name} has no model "${model}". Add it to the agent's models. Models: ${[...models.keys()].join(', ')}.`,
+    )
+  if (typeof toolChoice === 'object' && !tools.has(toolChoice.tool))
+    throw new OxbowError(
+      'unknown_tool',
+      `toolChoice: the agent ${name} has no tool "${toolChoice.tool}". Tools: ${[...tools.keys()].join(', ')}.`,
+    )
 }
 
 /** Whoever is refused should know whether waiting helps, and what for. */

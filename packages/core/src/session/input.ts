@@ -1,10 +1,12 @@
 // What starts a turn: the input, and how this turn differs from the agent's defaults.
 
+import { isObject } from '../checks/fields.ts'
 import { type JsonSchema, type Schema, toJsonSchema } from '../checks/json-schema.ts'
 import { OxbowError } from '../errors.ts'
+import { isInputBlock } from '../events/blocks.ts'
 import type { Failure, InputBlock, Principal, TurnOptions } from '../events/types.ts'
-import type { Mode } from '../permissions/gate.ts'
 import { parseRule } from '../permissions/rules.ts'
+import type { Mode } from '../tools/mode.ts'
 
 /** Text, or text with images and files. */
 export type Input = string | readonly InputBlock[]
@@ -24,6 +26,11 @@ export interface RunOptions {
   readonly surface?: string
   /** The answer must be JSON of this schema. */
   readonly output?: Schema
+  /** The id of one of the agent's `models`, for this turn. @throws OxbowError `unknown_model` */
+  readonly model?: string
+  /** Whether the first model call of the turn may (`auto`), must or must not call a tool, or which one it must call. */
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
+  /** Never more than the agent's. */
   readonly maxSteps?: number
   readonly totalTimeoutMs?: number
   readonly idleTimeoutMs?: number
@@ -39,18 +46,37 @@ export interface RunOptions {
   readonly signal?: AbortSignal
 }
 
+/**
+ * The input as blocks.
+ *
+ * @throws OxbowError `invalid_option` for what is neither text nor blocks, `empty_input` for nothing but white space
+ */
 export function toInput(input: Input): InputBlock[] {
   const blocks: readonly InputBlock[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
+  if (!Array.isArray(blocks))
+    throw new OxbowError('invalid_option', `The input must be a text or a list of blocks: got ${typeof input}.`)
+  for (const [index, block] of blocks.entries())
+    if (!isInputBlock(block)) throw new OxbowError('invalid_option', `input[${index}]: ${whyNoBlock(block)}`)
   if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return [...blocks]
   throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
 }
 
+function whyNoBlock(block: unknown): string {
+  if (isObject(block) && 'role' in block)
+    return 'a message with a role is not accepted: the session keeps the conversation. Pass only the new text.'
+  if (isObject(block) && block.type === 'data')
+    return 'a data block needs a mediaType, and either data (base64) or a url. See fileBlock().'
+  return 'must be { type: "text", text } or { type: "data", mediaType, data }.'
+}
+
 export function toTurnOptions(options: RunOptions): TurnOptions {
-  const { output, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
+  const { output, model, toolChoice, maxSteps, totalTimeoutMs, idleTimeoutMs, mode, deny, attributes } = options
   return {
     ...(output !== undefined && {
       output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },
     }),
+    ...(model !== undefined && { model }),
+    ...(toolChoice !== undefined && { toolChoice }),
     ...(maxSteps !== undefined && { maxSteps }),
     ...(totalTimeoutMs !== undefined && { totalTimeoutMs }),
     ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),

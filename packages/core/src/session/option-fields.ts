@@ -19,8 +19,8 @@ import {
 } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
-import { MODES } from '../permissions/gate.ts'
 import type { SessionKey, SessionQuery } from '../ports.ts'
+import { MODES } from '../tools/mode.ts'
 import type { RunOptions } from './input.ts'
 
 const madeAgent: Check = (it, path) =>
@@ -59,6 +59,9 @@ export const RUN: Fields<RunOptions> = {
   principal,
   surface: text,
   output: (it, path) => (['object', 'function'].includes(typeof it) ? undefined : `${path} must be a schema`),
+  model: text,
+  toolChoice: (it, path) =>
+    isObject(it) ? fieldsOf({ tool: text })(it, path) : oneOf('auto', 'none', 'required')(it, path),
   maxSteps: count,
   totalTimeoutMs: positive,
   idleTimeoutMs: positive,

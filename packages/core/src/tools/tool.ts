@@ -15,22 +15,32 @@ import {
   positive,
   text,
 } from '../checks/fields.ts'
-import { type JsonSchema, type Schema, type SchemaOutput, toJsonSchema } from '../checks/json-schema.ts'
+import {
+  type JsonSchema,
+  type Schema,
+  type SchemaInput,
+  type SchemaOutput,
+  toJsonSchema,
+} from '../checks/json-schema.ts'
 import { OxbowError } from '../errors.ts'
-import type { InputBlock, Principal } from '../events/types.ts'
+import type { Principal } from '../events/types.ts'
 import type { SlotAccess } from '../journal/slots.ts'
 import type { SessionKey } from '../ports.ts'
 import type { Children } from './child-sessions.ts'
 import { EFFECTS, type Effect } from './effect.ts'
+import type { Mode } from './mode.ts'
 import type { ToolDecision } from './needs-approval.ts'
 
-export interface ToolContext {
+/** What came with an input. */
+export type Attributes = Readonly<Record<string, unknown>>
+
+export interface ToolContext<A extends object = Attributes> {
   /** For whom the tool works. Which rows they may see: `rowFilter(context, columns)`. */
   readonly principal: Principal
   /** The tool's own permission id. */
   readonly permission?: string
   /** What came with the input, for tools and middleware only: the model sees nothing of it. */
-  readonly attributes: Readonly<Record<string, unknown>>
+  readonly attributes: Readonly<A>
   /** Rules that deny in this turn: an agent that the tool starts must keep to them, too. */
   readonly denyRules: readonly string[]
   /** What a person said to what this call had asked with `needsApproval`. */
@@ -69,14 +79,22 @@ export interface ToolSelfTest {
   readonly expect: unknown
 }
 
-export interface ToolDefinition<S extends Schema = Schema> {
+/**
+ * The definition of a tool. `S` is the schema of its input, `A` what it expects of the `attributes` of a turn (annotate the
+ * context of `run` to set it), `O` the schema of its results.
+ */
+export interface ToolDefinition<
+  S extends Schema = Schema,
+  A extends object = Attributes,
+  O extends Schema | undefined = Schema | undefined,
+> {
   /** 1 to 64 of `A-Z a-z 0-9 _ -`. */
   readonly name: string
   /** For the model: what it does and when to use it. */
   readonly description: string
   readonly input: S
   /** When given, a result that does not satisfy it is an error. */
-  readonly output?: Schema
+  readonly output?: O
   readonly effects: readonly Effect[]
   /** Default 30,000. */
   readonly timeoutMs?: number
@@ -85,9 +103,9 @@ export interface ToolDefinition<S extends Schema = Schema> {
   /** How often a call that failed or timed out is tried again, with the same operation id. Only for idempotent tools. */
   readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
-  readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext) => Promise<Reconciliation>
+  readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext<A>) => Promise<Reconciliation>
   /** Told when a turn ends while a call waits for what it had asked with `needsApproval`: nobody will take it up. */
-  readonly withdraw?: (operationId: string, context: ToolContext) => void | Promise<void>
+  readonly withdraw?: (operationId: string, context: ToolContext<A>) => void | Promise<void>
   readonly tests?: readonly ToolSelfTest[]
   /** A permission id such as `biz:order:query`; whoever lacks it is refused, in every mode. */
   readonly permission?: string
@@ -99,9 +117,10 @@ export interface ToolDefinition<S extends Schema = Schema> {
   readonly edits?: boolean
   /** Its results are never long: an agent that has no other tools needs no `read_artifact`. */
   readonly shortResults?: boolean
-  /** The tool's own judgement of a call; undefined leaves it to mode and rules. */
+  /** The tool's own decision about a call; undefined leaves it to mode and rules. */
   readonly check?: (
-    input: Readonly<Record<string, unknown>>,
+    input: Readonly<SchemaInput<S>>,
+    context: DecisionContext,
   ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
   /**
    * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches, and
@@ -109,27 +128,41 @@ export interface ToolDefinition<S extends Schema = Schema> {
    */
   readonly matches?: (
     pattern: string,
-    input: Readonly<Record<string, unknown>>,
+    input: Readonly<SchemaInput<S>>,
     kind: RuleKind,
+    context: DecisionContext,
   ) => boolean | 'unknown' | Promise<boolean | 'unknown'>
   /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
-  readonly checkPattern?: (pattern: string) => string | undefined
+  readonly checkPattern?: (pattern: string, kind: RuleKind) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
-  readonly suggest?: (input: Readonly<Record<string, unknown>>) => readonly string[] | Promise<readonly string[]>
+  readonly suggest?: (input: Readonly<SchemaInput<S>>) => readonly string[] | Promise<readonly string[]>
   /** Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin only. */
   readonly origin?: string
   /** Other names of it that `deny` and `ask` rules mean as well. */
   readonly aliases?: readonly string[]
   /** Names of arguments, at any depth, whose values the audit log must not hold. What `check` gives as a reason is kept as it is. */
   readonly secrets?: readonly string[]
-  readonly run: (input: SchemaOutput<S>, context: ToolContext) => ToolResult | Promise<ToolResult>
+  readonly run: (input: SchemaOutput<S>, context: ToolContext<A>) => ToolResult | Promise<ToolResult>
 }
 
 export type RuleKind = 'allow' | 'ask' | 'deny'
 
+/**
+ * What the gate decides in. The same object comes with every `check` and `matches` of one decision: what a tool works out
+ * for it can be kept in a `WeakMap` under it, and ends with the decision.
+ */
+export interface DecisionContext {
+  readonly mode: Mode
+}
+
 export interface ToolVerdict {
   readonly decision: RuleKind
   readonly reason: string
+}
+
+/** The types of a tool's arguments and results, for `resultsOf`. It has no value. */
+export interface TypedTool<Input, Output> extends Tool {
+  readonly types?: { readonly input: Input; readonly output: Output }
 }
 
 /** A tool as the engine uses it: checked, with its JSON Schema at hand. */
@@ -176,9 +209,11 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
  * })
  * @throws OxbowError `tool_invalid` or `schema_unsupported`
  */
-export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
+export function tool<S extends Schema, A extends object = Attributes, O extends Schema | undefined = undefined>(
+  definition: ToolDefinition<S, A, O>,
+): TypedTool<SchemaInput<S>, O extends Schema ? SchemaOutput<O> : string> {
   const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
-  const shared = common(definition as Common, TOOL_FIELDS)
+  const shared = common(definition as unknown as Common, TOOL_FIELDS)
   const { effects } = shared
   if (typeof definition.run !== 'function')
     throw new OxbowError(
@@ -197,7 +232,7 @@ export function tool<S extends Schema>(definition: ToolDefinition<S>): Tool {
     idempotent,
     retries,
     reconcile: definition.reconcile as ToolDefinition['reconcile'],
-    withdraw: definition.withdraw,
+    withdraw: definition.withdraw as ToolDefinition['withdraw'],
     tests: definition.tests ?? [],
     run: definition.run as Tool['run'],
   }
@@ -258,17 +293,32 @@ const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
   run: anything,
 }
 
+/** What other libraries call fields of a tool. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  execute: 'run',
+  handler: 'run',
+  parameters: 'input',
+  inputSchema: 'input',
+  schema: 'input',
+  outputSchema: 'output',
+  needsApproval: "approval: 'always'",
+}
+
 function common(definition: Common, fields: Fields<Common>) {
   const { name, description, input, output, effects } = definition
   if (typeof name !== 'string' || !NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
   const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
+  for (const [foreign, ours] of Object.entries(OTHER_NAMES))
+    if (Object.hasOwn(definition, foreign)) throw fault(`unknown field "${foreign}". Oxbow calls it "${ours}".`)
   checkFields(definition, fields, fault)
   if (typeof description !== 'string' || description.trim() === '')
     throw fault('describe for the model what it does and when to use it')
   if (!isSchema(input)) throw fault('input must be a schema; {} for a tool without parameters')
   if (!Array.isArray(effects) || effects.length === 0)
-    throw fault("effects must be a list with at least one effect (a tool that only looks has ['read'])")
+    throw fault(
+      `effects must list what the tool can do: got ${JSON.stringify(effects) ?? 'nothing'}. A tool that only looks has ['read']. Effects: ${Object.keys(EFFECTS).join(', ')}.`,
+    )
   for (const it of effects)
     if (!Object.hasOwn(EFFECTS, it))
       throw fault(`unknown effect ${JSON.stringify(it)}. Effects: ${Object.keys(EFFECTS).join(', ')}`)
@@ -320,25 +370,3 @@ function mayHave({ properties, additionalProperties, ...rest }: JsonSchema, name
 }
 
 export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')
-
-/** A tool's result as blocks for the model. */
-export function toBlocks(result: ToolResult): InputBlock[] {
-  if (result === undefined) return [{ type: 'text', text: 'Done.' }]
-  if (typeof result === 'string') return [{ type: 'text', text: result }]
-  if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result.map(cleanBlock)
-  return [{ type: 'text', text: JSON.stringify(result) ?? String(result) }]
-}
-
-/** The fields that a block has, and nothing else that a tool may have hung onto it. */
-function cleanBlock(block: InputBlock): InputBlock {
-  if (block.type === 'text') return { type: 'text', text: block.text }
-  const { mediaType, data, url, name } = block
-  const texts = Object.entries({ data, url, name }).filter(([, it]) => typeof it === 'string')
-  return { type: 'data', mediaType, ...Object.fromEntries(texts) }
-}
-
-function isInputBlock(value: unknown): value is InputBlock {
-  if (typeof value !== 'object' || value === null || !('type' in value)) return false
-  if (value.type === 'text') return 'text' in value && typeof value.text === 'string'
-  return value.type === 'data' && 'mediaType' in value && typeof value.mediaType === 'string'
-}

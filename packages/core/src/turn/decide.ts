@@ -4,13 +4,17 @@ import type { CompactionReason } from '../agents/compactor.ts'
 import type { TurnLimits } from '../agents/limits.ts'
 import type { Finding } from '../agents/reviewer.ts'
 import type { Event, EventBody, Failure } from '../events/types.ts'
+import { staleStepsNow } from '../journal/repeats.ts'
 import { awaitsApproval, type CallState, type TurnState } from '../journal/state.ts'
 import { overBudget } from './budget.ts'
 
 export type PauseReason = Event<'turn.paused'>['reason']
 
 export type Ending =
-  | { readonly type: 'turn.finished'; readonly reason: 'completed' | 'max_steps' | 'length' | 'refusal' | 'filtered' }
+  | {
+      readonly type: 'turn.finished'
+      readonly reason: 'completed' | 'stopped' | 'repetition' | 'max_steps' | 'length' | 'refusal' | 'filtered'
+    }
   | { readonly type: 'turn.failed'; readonly error: Failure }
   | { readonly type: 'turn.cancelled'; readonly reason: string }
 
@@ -34,9 +38,14 @@ export interface TurnChecks {
   readonly due?: (() => CompactionReason | undefined) | undefined
   /** What is wrong with the last answer. */
   readonly review?: ((text: string) => Finding | undefined) | undefined
+  /** Whether the turn ends after the calls of this step. */
+  readonly stop?: ((turn: TurnState) => boolean) | undefined
 }
 
-export function decide(turn: TurnState, limits: TurnLimits, { due, review }: TurnChecks = {}): Action {
+/** Steps in a row without anything new, after which the model is offered no more tools and has to answer. */
+export const MAX_STALE_STEPS = 4
+
+export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop }: TurnChecks = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
     return { type: 'wait', reason: 'recovery_limit' }
@@ -52,14 +61,15 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review }: Tur
   if (limits.whenDenied === 'stop' && turn.calls.length > 0 && turn.calls.every(deniedByPerson))
     return finish({ type: 'turn.cancelled', reason: 'every call was refused' })
 
-  const maxSteps = turn.options.maxSteps ?? limits.maxSteps
+  const maxSteps = Math.min(turn.options.maxSteps ?? limits.maxSteps, limits.maxSteps)
+  const looping = staleStepsNow(turn.repeats, turn.calls.length) >= MAX_STALE_STEPS
   const { reply } = turn
   if (reply === undefined && turn.step > 0) {
     const reason = turn.compactedStep === turn.step ? undefined : due?.()
     if (reason !== undefined) return { type: 'compact', step: turn.step, reason }
     return { type: 'think', step: turn.step, toolsOffered: turn.toolsOffered, begun: true }
   }
-  const next = (toolsOffered = turn.step < maxSteps): Action => {
+  const next = (toolsOffered = turn.step < maxSteps && !looping): Action => {
     const spent = overBudget(turn, limits.budget)
     if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
     return { type: 'think', step: turn.step + 1, toolsOffered, begun: false }
@@ -77,7 +87,8 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review }: Tur
     return { type: 'compact', step, reason: 'overflow' }
   }
   if (reply.error !== undefined) return finish({ type: 'turn.failed', error: reply.error })
-  if (turn.calls.length > 0 && turn.toolsOffered) return next()
+  if (turn.calls.length > 0 && turn.toolsOffered)
+    return turn.steers.length === 0 && stop?.(turn) ? finish({ type: 'turn.finished', reason: 'stopped' }) : next()
   if (turn.steers.length > 0) return next()
   if (reply.empty && turn.calls.length === 0 && reply.finishReason === 'stop')
     return turn.emptyReplies < 2 ? next() : finish({ type: 'turn.failed', error: emptyReply })
@@ -94,7 +105,8 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review }: Tur
     const again = mayMend && overBudget(turn, limits.budget) === undefined
     return { type: 'review', step: turn.step, finding, again }
   }
-  if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
+  if (!turn.toolsOffered)
+    return finish({ type: 'turn.finished', reason: turn.step > maxSteps ? 'max_steps' : 'repetition' })
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
 }
 

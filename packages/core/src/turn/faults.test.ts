@@ -259,10 +259,10 @@ describe('what must not hang, leak or run away', () => {
       description: 's',
       effects: ['read'],
       input: {},
-      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 120)),
+      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 1_500)),
     })
     const { session } = await bench([call('slow', {}), { text: 'ok' }], { tools: [slow] })
-    expect((await session.run('Go.', { idleTimeoutMs: 60 })).text).toBe('ok')
+    expect((await session.run('Go.', { idleTimeoutMs: 1_000 })).text).toBe('ok')
   })
 
   test('arguments of white space without end are read in linear time', async () => {
@@ -312,7 +312,7 @@ describe('what must not hang, leak or run away', () => {
     expect((await session.run('Go.')).text).toBe('ok')
     const results = resultsSent(server.requests[1]!)
     expect(results[2]).toBe('block')
-    expect(results[3]).toContain('not JSON')
+    expect(results[3]).toBe('10')
     expect(results[4]).toBe('null')
     assertWhole(await eventsOf(session))
   })
@@ -396,8 +396,8 @@ describe('what must not hang, leak or run away', () => {
 describe('mistakes in plain JavaScript are told at once', () => {
   const fine = { name: 't', description: 't', effects: ['read'], input: {}, run: () => '' }
   test.each([
-    [{ ...fine, effects: 'read' }, 'effects must be a list'],
-    [{ ...fine, effects: undefined }, 'effects must be a list'],
+    [{ ...fine, effects: 'read' }, 'effects must list what the tool can do'],
+    [{ ...fine, effects: undefined }, 'effects must list what the tool can do'],
     [{ ...fine, effects: ['fly'] }, 'unknown effect "fly"'],
     [{ ...fine, description: undefined }, 'describe for the model'],
     [{ ...fine, input: undefined }, 'input must be a schema'],
@@ -409,8 +409,8 @@ describe('mistakes in plain JavaScript are told at once', () => {
 
   const model = { id: 'm', generate: async () => ({}) }
   test.each([
-    [{ name: 'a', model: 'openai:gpt-5', instructions: '' }, 'a name alone is not one'],
-    [{ name: 'a', instructions: '' }, 'model must be a model'],
+    [{ name: 'a', model: 'openai:gpt-5', instructions: '' }, 'nothing here opens models by name'],
+    [{ name: 'a', instructions: '' }, 'model must be a Model'],
     [{ name: 'a', model }, 'instructions must be a text'],
     [{ name: 'a', model, instructions: '', tools: [fine] }, 'made with tool()'],
     [{ name: 'a', model, instructions: '', mode: 'wild' }, 'mode must be one of'],

@@ -193,7 +193,7 @@ async function suggestionsFor(
   const suggested: string[] = []
   for (const it of (await tool.suggest?.(given)) ?? []) {
     const rule = asRule(tool, it)
-    if (await matchesCall(rule, 'allow', tool, given)) suggested.push(rule.text)
+    if ((await matchesCall(rule, 'allow', tool, given, { mode: policy.mode })) === true) suggested.push(rule.text)
   }
   return { suggestions: suggested, ...(suggested.length > 0 && scopes) }
 }

@@ -82,7 +82,7 @@ async function generate(
   request: ModelRequest,
   listeners: Pick<ModelCallOptions, 'onDelta' | 'onFailedAttempt'>,
 ): Promise<ModelReply> {
-  const { model } = run.agent
+  const { model } = run
   const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
   let timer: NodeJS.Timeout | undefined
   let leave = (): void => {}
@@ -115,14 +115,22 @@ export async function systemPrompt({ context: turn, log, agent }: TurnRun, step:
   return agent.hooks.systemPrompt(prompt, context)
 }
 
+/** A forced call is forced once: the model answers with its result. */
+function choiceFor({ step, options }: TurnState): ModelRequest['toolChoice'] {
+  const { toolChoice } = options
+  return step === 1 || toolChoice === 'none' ? toolChoice : undefined
+}
+
 function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest {
   const { agent, log } = run
   const usable = turn.toolsOffered ? agent.specs.filter((it) => failuresOf(turn, it.name) < MAX_FAILURES) : []
   const { output } = turn.options
+  const toolChoice = usable.length > 0 ? choiceFor(turn) : undefined
   return {
     system,
     messages: log.ahead.messages,
     tools: usable,
+    ...(toolChoice !== undefined && { toolChoice }),
     ...agent.sampling,
     ...(output !== undefined && { output }),
   }
@@ -143,7 +151,7 @@ function finished(
     // Half a call never runs, and a provider would refuse it in the history.
     blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),
     ...(error !== undefined && { partial: true }),
-    model: clippedName(reply?.source ?? run.agent.model.id),
+    model: clippedName(reply?.source ?? run.model.id),
   }
   return {
     type: 'model.finished',
@@ -152,7 +160,7 @@ function finished(
     message,
     finishReason: error === undefined ? reply!.finishReason : cancelled ? 'cancelled' : 'error',
     usage: soundUsage(reply?.usage),
-    model: clippedName(reply?.model ?? run.agent.model.id),
+    model: clippedName(reply?.model ?? run.model.id),
     ...facts,
     ...(error instanceof OxbowError && !cancelled && { error: failureOf(error, run) }),
   }

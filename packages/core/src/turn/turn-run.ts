@@ -2,11 +2,13 @@
 import type { Agent } from '../agents/agent-type.ts'
 import type { TurnContext } from '../agents/middleware.ts'
 import { reviewInput } from '../agents/reviewer.ts'
+import { finishedStep } from '../agents/stop-when.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
 import type { FaultPoint, SessionLog } from '../journal/session-log.ts'
 import type { SessionState, TurnState } from '../journal/state.ts'
+import type { Model } from '../model.ts'
 import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
 import type { Files } from '../ports.ts'
 import { type Action, decide, whatFollows } from './decide.ts'
@@ -24,6 +26,8 @@ export type TurnBuild = (turn: TurnState, state: SessionState) => readonly Event
 export interface TurnRun {
   readonly log: SessionLog
   readonly agent: Agent
+  /** The agent's, or the one that the turn chose. */
+  readonly model: Model
   readonly files: Files
   readonly turnId: string
   /** For what concerns other sessions: those above and below this turn. */
@@ -110,12 +114,14 @@ export function turnRun(options: {
   const totalMs = first.options.totalTimeoutMs ?? agent.limits.totalTimeoutMs
   const idleMs = first.options.idleTimeoutMs ?? agent.limits.idleTimeoutMs
 
-  const { compactor, review } = agent
+  const model = agent.models.get(first.options.model ?? agent.model.id)
+  const { compactor, review, stopWhen } = agent
   const next = (turn: TurnState, state: SessionState): Action =>
     failure === undefined || turn.interrupt !== undefined
       ? decide(turn, agent.limits, {
           due: compactor && (() => compactor.due(state)),
           review: review && ((text) => review(reviewInput(text, state))),
+          stop: stopWhen && ((after) => stopWhen(finishedStep(after))),
         })
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 
@@ -177,9 +183,15 @@ export function turnRun(options: {
     clock.touch()
   }
 
+  if (model === undefined) {
+    const message = `The agent ${agent.name} no longer has the model ${first.options.model}, which this turn chose.`
+    stop('failure', { code: 'unknown_model', message, reference: report(new OxbowError('unknown_model', message)) })
+  }
+
   return {
     log,
     agent,
+    model: model ?? agent.model,
     files,
     engine,
     turnId,

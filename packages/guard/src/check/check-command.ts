@@ -1,9 +1,12 @@
 // Analyses a command line and decides about it.
 import { homedir } from 'node:os'
 import { makeBudget } from '../budget.ts'
-import { secretIn, shows } from '../programs/names.ts'
-import { type CommandRule, readCommandRule } from '../rules/rule.ts'
-import { ruleCouldMean, ruleCovers, ruleMeans, suggestFrom } from '../rules/rules.ts'
+import { secretIn, shows } from '../programs/environment.ts'
+import { ruleCovers } from '../rules/covers.ts'
+import { type CommandView, ruleMeans, viewOf } from '../rules/meaning.ts'
+import { readRule } from '../rules/reading.ts'
+import type { CommandRule } from '../rules/rule.ts'
+import { suggestFrom } from '../rules/suggest.ts'
 import { harmlessSurroundings } from '../rules/surroundings.ts'
 import { analyse, type Look, notUnderstood, type Walked } from '../walk/analyse.ts'
 import { FORK_BOMB } from '../walk/walk.ts'
@@ -17,11 +20,15 @@ export interface Line {
   readonly text: string
   readonly walked: Walked
   readonly look: Look
+  /** Its commands as rules that deny or ask look at them; made when the first one does. */
+  readonly views: () => readonly CommandView[]
 }
 
 export function readLine(text: string, options: AnalyseOptions): Line {
   const look: Look = { budget: makeBudget(), seen: new Map() }
-  return { text, walked: analyse(text, options, look), look }
+  const walked = analyse(text, options, look)
+  let views: readonly CommandView[] | undefined
+  return { text, walked, look, views: () => (views ??= walked.simple.map(viewOf)) }
 }
 
 /**
@@ -54,7 +61,9 @@ export function checkLine(line: Line, options: CommandOptions): CommandCheck {
   const { text, look } = line
   const analysis = analysisOf(line)
   const { simple, unknown, notes } = analysis
-  const rules = (options.allow ?? []).map(readCommandRule).filter((it): it is CommandRule => !('problem' in it))
+  const rules = (options.allow ?? [])
+    .map((it) => readRule(it, 'allow'))
+    .filter((it): it is CommandRule => !('problem' in it))
   const home = options.home ?? homedir()
   const simpleOptions: SimpleOptions = {
     ...options,
@@ -133,7 +142,7 @@ export const commandMatches = (pattern: string, text: string, options: AnalyseOp
 
 export function lineMatches(pattern: string, { walked: { simple, unknown } }: Line): boolean {
   if (unknown.length > 0 || simple.length === 0) return false
-  const rule = readCommandRule(pattern)
+  const rule = readRule(pattern, 'allow')
   if ('problem' in rule) return false
   return simple.every((it) => ruleCovers(rule, it) && harmlessSurroundings(it))
 }
@@ -152,14 +161,17 @@ export const commandMentions = (
   options: AnalyseOptions = NOWHERE,
 ): boolean | 'unknown' => lineMentions(pattern, readLine(text, options))
 
-export function lineMentions(pattern: string, { walked: { simple, unknown } }: Line): boolean | 'unknown' {
-  const rule = readCommandRule(pattern)
+export function lineMentions(pattern: string, { walked: { unknown }, views }: Line): boolean | 'unknown' {
+  const rule = readRule(pattern, 'deny')
   // A rule that forbids and cannot be read forbids everything.
   if ('problem' in rule) return true
-  if (simple.some((it) => ruleMeans(rule, it))) return true
-  return unknown.length > 0 || simple.some((it) => ruleCouldMean(rule, it)) ? 'unknown' : false
+  const answers = views().map((it) => ruleMeans(rule, it))
+  if (answers.includes(true)) return true
+  return (unknown.length > 0 || answers.includes('unknown')) && 'unknown'
 }
 
 /** Rules to offer with a question about the text; see `suggestFrom`. */
 export const suggestRules = (text: string, options: AnalyseOptions = NOWHERE): readonly string[] =>
-  suggestFrom(analysisOf(readLine(text, options)))
+  suggestFor(readLine(text, options))
+
+export const suggestFor = (line: Line): readonly string[] => suggestFrom(analysisOf(line))

@@ -165,6 +165,10 @@ const GIT: readonly { readonly when: (args: readonly string[], text: string) => 
     },
   ]
 
+const trapsOf = new Map<string, readonly Trap[]>()
+for (const trap of TRAPS)
+  for (const name of trap.names.split(' ')) trapsOf.set(name, [...(trapsOf.get(name) ?? []), trap])
+
 export function notesOf(commands: readonly SimpleCommand[]): readonly Note[] {
   return commands.flatMap((command): Note[] => {
     const name = nameOf(command.words)
@@ -174,8 +178,8 @@ export function notesOf(commands: readonly SimpleCommand[]): readonly Note[] {
       const found = GIT.find((it) => it.when(args, text))
       return found === undefined ? [] : [{ kind: 'interactive', text, message: found.message }]
     }
-    return TRAPS.filter(
-      (it) => name !== undefined && it.names.split(' ').includes(name) && (it.when?.(args, command) ?? true),
-    ).map(({ kind, message }) => ({ kind, text, message }))
+    return (trapsOf.get(name ?? '') ?? [])
+      .filter((it) => it.when?.(args, command) ?? true)
+      .map(({ kind, message }) => ({ kind, text, message }))
   })
 }

@@ -1,7 +1,7 @@
 // Checks of commands whose harmless calls are not a list of options.
 
 import type { Argument } from '../words/types.ts'
-import { isPlainName, mayBeSecret } from './names.ts'
+import { isPlainName, mayBeSecret } from './environment.ts'
 import type { Call } from './options.ts'
 import { optionList, readOptions } from './options.ts'
 

@@ -128,8 +128,13 @@ export interface Unwrapped {
 export const nameOf = (words: readonly Argument[]): string | undefined => {
   const value = words[0]?.value
   if (value === undefined) return undefined
+  if (!value.startsWith('/')) return value
   // Programs of the system may be called by their place; any other place is another program.
-  return /^(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin)\/([^/]+)$/.exec(value)?.[1] ?? value
+  return (
+    /^(?:\/(?:usr\/)?(?:local\/)?s?bin|\/opt\/homebrew\/bin)\/([^/]+)$/.exec(
+      value.replace(/\/(?:\.?\/)+/g, '/'),
+    )?.[1] ?? value
+  )
 }
 
 /** Takes the transparent wrappers off. A wrapper that is not understood stays, as a program like any other. */

@@ -1,6 +1,7 @@
-// How a rule about commands is written. It stands alone so that settings can be checked without the rest.
+// How a rule about commands is written.
+import { withoutManagement } from './spellings.ts'
 
-type PatternWord =
+export type PatternWord =
   /** Any words, or none. */
   | { readonly type: 'any' }
   /** One word; between the pieces there may be anything. */
@@ -10,7 +11,17 @@ export interface CommandRule {
   readonly words: readonly PatternWord[]
   /** Nothing in it is left open. */
   readonly exact: boolean
+  /** The first word. */
+  readonly program: string
+  /** The words that are no options, for rules that deny or ask. */
+  readonly operands: readonly PatternWord[]
+  /** Its options, each as the pieces between wildcards. */
+  readonly options: readonly (readonly string[])[]
+  /** The rule as a command, with a letter for each wildcard. */
+  readonly sample: string
 }
+
+export type RuleOrProblem = CommandRule | { readonly problem: string }
 
 /**
  * Reads a rule: words as in a shell, with quotes. `*` as a word of its own stands for any words or none, `*` inside of a
@@ -18,11 +29,12 @@ export interface CommandRule {
  *
  * @returns the rule, or what is wrong with it; such a rule could never match.
  */
-export function readCommandRule(pattern: string): CommandRule | { readonly problem: string } {
+export function parseRule(pattern: string): RuleOrProblem {
   const words: PatternWord[] = []
   let pieces: string[] | undefined
   let quote = ''
   let bare = true
+  let sample = ''
   const end = (): void => {
     if (pieces === undefined) return
     const any = bare && pieces.length === 2 && pieces.every((it) => it === '')
@@ -32,6 +44,7 @@ export function readCommandRule(pattern: string): CommandRule | { readonly probl
   }
   for (let index = 0; index < pattern.length; index += 1) {
     const char = pattern[index]!
+    sample += char === '*' && quote === '' ? 'x' : char
     if (quote === '' && (char === ' ' || char === '\t')) {
       end()
       continue
@@ -46,6 +59,7 @@ export function readCommandRule(pattern: string): CommandRule | { readonly probl
       bare = false
     } else if (char === '\\' && index + 1 < pattern.length) {
       index += 1
+      sample += pattern[index]!
       pieces.push(pieces.pop()! + pattern[index]!)
       bare = false
     } else if (char === '*') pieces.push('')
@@ -61,15 +75,18 @@ export function readCommandRule(pattern: string): CommandRule | { readonly probl
   if (first === undefined) return { problem: 'The rule is empty.' }
   if (first.type === 'any' || first.pieces.length > 1)
     return { problem: 'The rule must begin with the name of a program.' }
-  return { words, exact: words.every((it) => it.type === 'word' && it.pieces.length === 1) }
-}
-
-/**
- * What is wrong with a pattern of a rule about commands; undefined when nothing is. For `checkPattern` of a tool.
- *
- * @example commandPatternProblem('git push; rm *') // 'A rule is one command; ";" stands between commands. …'
- */
-export function commandPatternProblem(pattern: string): string | undefined {
-  const rule = readCommandRule(pattern)
-  return 'problem' in rule ? rule.problem : undefined
+  const isOption = (it: PatternWord): boolean => it.type === 'word' && /^-./.test(it.pieces[0]!)
+  return {
+    words,
+    sample,
+    exact: words.every((it) => it.type === 'word' && it.pieces.length === 1),
+    program: first.pieces[0]!,
+    operands: withoutManagement(
+      words.filter((it) => !isOption(it)),
+      (it) => (it?.type === 'word' && it.pieces.length === 1 ? it.pieces[0] : undefined),
+    ),
+    options: words.flatMap((it) =>
+      it.type === 'word' && isOption(it) && it.pieces.join('*') !== '--' ? [it.pieces] : [],
+    ),
+  }
 }

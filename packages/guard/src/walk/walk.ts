@@ -10,7 +10,7 @@ import {
   type SyntaxNode,
   type TestExpression,
 } from 'unbash'
-import { isPlainName } from '../programs/names.ts'
+import { isPlainName } from '../programs/environment.ts'
 import { uncovered } from '../words/parser.ts'
 import type { Shell } from '../words/types.ts'
 import type { Scope } from '../words/units.ts'

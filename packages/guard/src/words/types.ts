@@ -108,7 +108,7 @@ export interface Reason {
 }
 
 export interface CommandOptions extends AnalyseOptions {
-  /** Rules of the person, as `readCommandRule` reads them. Each command must be covered by one, or only read. */
+  /** Rules of the person, as people write them. Each command must be covered by one, or only read. */
   readonly allow?: readonly string[]
   /** Redirections into files of the roots need no question. Default false. */
   readonly allowEdits?: boolean

@@ -10,6 +10,7 @@ import { checkAddress, withOptions } from '../wire/endpoint.ts'
 import { sdkFailure } from './failure.ts'
 import { promptWriter, type SupportedUrls } from './prompt.ts'
 import { assembleParts } from './reply.ts'
+import type { AiSdkModel } from './sdk-model-type.ts'
 
 export interface AiSdkOptions {
   /** Call options of the specification that each request carries; those of the request win. */
@@ -35,7 +36,7 @@ export interface AiSdkOptions {
  * import { createGoogle } from '@ai-sdk/google'
  * const model = aiSdk(createGoogle({ apiKey })('gemini-3-pro-preview'))
  */
-export function aiSdk(model: LanguageModelV4, options: AiSdkOptions = {}): Model {
+export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
   if (model?.specificationVersion !== 'v4') {
     throw new OxbowError(
       'model_config',
@@ -58,7 +59,7 @@ export interface SdkModelOptions extends AiSdkOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly fetch?: typeof globalThis.fetch
   /** Called with the first request. What it is given follows no redirect. */
-  readonly load: (fetch: typeof globalThis.fetch) => Promise<LanguageModelV4>
+  readonly load: (fetch: typeof globalThis.fetch) => Promise<AiSdkModel>
 }
 
 export function sdkModel(options: SdkModelOptions): Model {
@@ -79,7 +80,7 @@ export function sdkModel(options: SdkModelOptions): Model {
   }
   let ready: Promise<Ready> | undefined
   const prepare = async (): Promise<Ready> => {
-    const sdk = await load(withoutRedirects(context, options.fetch))
+    const sdk = (await load(withoutRedirects(context, options.fetch))) as LanguageModelV4
     return { sdk, write: promptWriter(id, (await sdk.supportedUrls) as SupportedUrls) }
   }
 

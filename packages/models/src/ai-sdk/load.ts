@@ -1,8 +1,8 @@
 // Provider packages of the AI SDK that a name like `google:gemini-3-pro-preview` loads. They are optional: who names no such
 // model need not have them.
 import { findPackageJSON } from 'node:module'
-import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { OxbowError } from '@oxbow/core'
+import type { AiSdkModel } from './sdk-model-type.ts'
 
 export interface SdkSettings {
   readonly model: string
@@ -18,7 +18,7 @@ export interface SdkPackage {
   readonly version: string
   /** Variables of the environment whose values no error may show. */
   readonly secrets: readonly string[]
-  load(settings: SdkSettings): Promise<LanguageModelV4>
+  load(settings: SdkSettings): Promise<AiSdkModel>
 }
 
 export const googlePackage: SdkPackage = {

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { OxbowError } from '@oxbow/core'
 import type { Searchable } from '@oxbow/harness'
 import {
@@ -16,9 +15,10 @@ import {
 } from '@oxbow/knowledge'
 import type { Models } from '@oxbow/models'
 import type { Config } from '@oxbow/server'
+import { packageFolder } from '../package-folder.ts'
 
 /** Pages about Oxbow itself. */
-const OWN_PAGES = fileURLToPath(new URL('../../knowledge', import.meta.url))
+const OWN_PAGES = packageFolder('knowledge')
 
 /** A search waits so long for the index to be up to date; then it finds what is there. */
 const PATIENCE_MS = 10_000

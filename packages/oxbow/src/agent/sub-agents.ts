@@ -1,9 +1,9 @@
 // The agents that the default agent can hand tasks to: one in code, others in Markdown.
-import { fileURLToPath } from 'node:url'
 import { agent, type Capability, type Middleware, type Model, type Tool } from '@oxbow/core'
 import { loadAgents, type SubAgent, subAgents } from '@oxbow/harness'
+import { packageFolder } from '../package-folder.ts'
 
-const FOLDER = fileURLToPath(new URL('../../agents', import.meta.url))
+const FOLDER = packageFolder('agents')
 
 export type ModelsByAlias = Readonly<Record<string, Model>> & { readonly default: Model }
 

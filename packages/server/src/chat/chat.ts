@@ -1,8 +1,8 @@
 // POST /api/chat: one message in, one answer out.
 import { hash, randomUUID } from 'node:crypto'
-import { type Engine, type Event, isId } from '@oxbow/core'
+import { type Engine, type Event, findTurn, isId, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
-import { openApprovals, openFound } from '../approvals/find.ts'
+import { openFound } from '../approvals/find.ts'
 import { approvalView, viewOf } from '../approvals/view.ts'
 import { failureOf, failureOfStop } from '../failures.ts'
 import { failureResponse, HttpError } from '../http/errors.ts'
@@ -11,7 +11,7 @@ import { errorAnswer, given, messageText, only, optionalId, whose } from '../htt
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import type { Audience } from '../stream/audience.ts'
-import { findTurn } from '../stream/turn-stream.ts'
+import { sessionForRetry } from './session-for-retry.ts'
 
 type PauseReason = Event<'turn.paused'>['reason']
 
@@ -89,7 +89,7 @@ export function chatRoute(
       const reply = result.text
       if (result.status === 'paused') {
         const state = await session.state()
-        const approvals = openApprovals(state).map((it) =>
+        const approvals = openApprovals(state.turn).map((it) =>
           viewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result
@@ -109,10 +109,6 @@ export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',
   recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
 }
-
-/** A retry that names no session must find the one that the first attempt opened. */
-export const sessionForRetry = (user: string, retryKey: string): string =>
-  `s-${hash('sha256', JSON.stringify([user, retryKey])).slice(0, 32)}`
 
 /** Any text as an id: itself where it is one. */
 export function toId(text: string | undefined): string | undefined {

@@ -322,6 +322,7 @@ describe('identity', () => {
     expect(server.rateLimits).toEqual({
       requestsPerMinute: 600,
       concurrentTurns: 20,
+      openStreams: 1_000,
       failedAuthenticationsPerMinute: 30,
     })
   })

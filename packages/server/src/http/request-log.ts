@@ -4,14 +4,7 @@ import { isId } from '@oxbow/core'
 import type { MiddlewareHandler } from 'hono'
 import type { Logger } from 'pino'
 import type { AppContext, AppEnv } from './route.ts'
-
-export interface ObservedRequest {
-  readonly method: string
-  /** The route's pattern, or `unmatched`. */
-  readonly route: string
-  readonly status: number
-  readonly seconds: number
-}
+import type { ObservedRequest } from './route-info.ts'
 
 export const requestLog =
   (log: Logger, observe: (request: ObservedRequest) => void): MiddlewareHandler<AppEnv> =>

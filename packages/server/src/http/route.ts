@@ -6,6 +6,7 @@ import type { Context, Hono } from 'hono'
 import type { z } from 'zod'
 import { type BodyLimits, readJson } from './body.ts'
 import { HttpError } from './errors.ts'
+import type { RouteInfo } from './route-info.ts'
 import { only } from './schemas.ts'
 
 export interface AppEnv {
@@ -26,31 +27,7 @@ export interface AppEnv {
 }
 export type AppContext = Context<AppEnv>
 
-export interface Answer {
-  readonly description: string
-  readonly schema?: z.ZodType
-  /** Default `application/json`. */
-  readonly contentType?: string
-}
-
-export interface Route {
-  readonly method: 'get' | 'post' | 'delete'
-  /** With OpenAPI's placeholders: `/api/sessions/{sessionId}`. */
-  readonly path: string
-  readonly id: string
-  readonly summary: string
-  /**
-   * Who may come, with identity on. Default `user`: whoever has proven who they are. `admin`: holders of `oxbow:admin`.
-   * `optional`: everybody, but strangers see less.
-   */
-  readonly access?: 'open' | 'optional' | 'user' | 'admin'
-  readonly params?: z.ZodObject
-  readonly query?: z.ZodObject
-  readonly headers?: z.ZodObject
-  readonly body?: z.ZodType
-  /** A request without a body counts as `{}`. */
-  readonly bodyOptional?: boolean
-  readonly answers: Readonly<Record<number, Answer>>
+export interface Route extends RouteInfo {
   readonly handle: (request: never, c: AppContext) => Response | Promise<Response>
 }
 

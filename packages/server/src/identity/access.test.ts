@@ -3,7 +3,7 @@ import { externalTool } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import type { Route } from '../http/route.ts'
+import type { RouteInfo } from '../http/route-info.ts'
 import { json, type Rig, rigs, runInput } from '../test.fixture.ts'
 import { createApiKey } from './api-keys/api-key.ts'
 import { hostSystem } from './introspection/host-system.fixture.ts'
@@ -93,7 +93,7 @@ const known = (fields: Record<string, string>, schema: z.ZodType | undefined): R
 
 /** A request that the route would accept from the owner of the session. */
 function requestOf(
-  it: Route,
+  it: RouteInfo,
   callId: string,
   named: Record<string, string> = {},
   session = 'annas',
@@ -298,5 +298,5 @@ describe.each([
   })
 })
 
-const order = ({ id, method }: Route): number =>
+const order = ({ id, method }: RouteInfo): number =>
   id === 'interruptTurn' ? 4 : id === 'bringCallResult' ? 2 : id === 'chatStream' ? 3 : method === 'get' ? 0 : 1

@@ -9,9 +9,10 @@ import {
   ResourceTemplate,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Engine, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
+import { type Engine, findTurn, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
 import { z } from 'zod'
-import { sessionForRetry, WAY_OUT } from '../chat/chat.ts'
+import { WAY_OUT } from '../chat/chat.ts'
+import { sessionForRetry } from '../chat/session-for-retry.ts'
 import { failureOfError, failureOfStop, sentence } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
 import { id, messageText } from '../http/schemas.ts'
@@ -19,7 +20,6 @@ import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import type { Caller } from '../principal.ts'
 import { existing, shown } from '../sessions/reading.ts'
 import type { Audience } from '../stream/audience.ts'
-import { findTurn } from '../stream/turn-stream.ts'
 
 export interface AgentServing {
   readonly engine: Engine

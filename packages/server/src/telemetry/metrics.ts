@@ -3,20 +3,19 @@
 import {
   type DwellTimes,
   type Engine,
-  type Event,
   type Middleware,
   OxbowError,
   type SessionKey,
   type SessionSummary,
   soundUsage,
   taskOf,
+  turnEvents,
   type Usage,
 } from '@oxbow/core'
 import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
 import type { Dependency } from '../health.ts'
-import type { ObservedRequest } from '../http/request-log.ts'
-import { type Route, route } from '../http/route.ts'
+import type { ObservedRequest, RouteInfo } from '../http/route-info.ts'
 
 interface MetricsSource {
   readonly engine: Engine
@@ -32,7 +31,7 @@ export interface Metrics {
   streamRepaired(): void
   /** A request to a model failed, and another was made. */
   failedAttempt(model: string, code: string): void
-  readonly route: Route
+  readonly route: RouteInfo & { handle(): Promise<Response> }
   /** Told by the service what else there is to count. */
   attach(source: MetricsSource): void
   /** The service is ready. */
@@ -122,17 +121,17 @@ export function createMetrics(): Metrics {
       record(({ http }) => http.observe({ method, route, status }, seconds)),
     streamRepaired: () => record(({ repairs }) => repairs.inc()),
     failedAttempt: (model, code) => record(({ failedAttempts }) => failedAttempts.inc({ model, code })),
-    route: route({
+    route: {
       method: 'get',
       path: '/metrics',
       id: 'metrics',
       summary: 'Figures in the text format of Prometheus.',
       answers: { 200: { description: 'The figures.', contentType: 'text/plain' } },
-      async handle(_request, c) {
+      async handle() {
         const { registry } = await load()
-        return c.body(await registry.metrics(), 200, { 'content-type': registry.contentType })
+        return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } })
       },
-    }),
+    },
     attach(to) {
       source = to
     },
@@ -176,13 +175,12 @@ async function endOf(
 ): Promise<{ readonly end: string; readonly dwellMs: DwellTimes } | undefined> {
   const session = engine.session({ tenant, user, session: id })
   try {
-    const { turn, finished } = await session.state()
+    const state = await session.state()
+    const { turn, finished } = state
     if (turn?.turnId === turnId) return turn.paused === undefined ? undefined : { end: 'paused', dwellMs: {} }
     const record = finished.findLast((it) => it.turnId === turnId)
     if (record === undefined) return undefined
-    const events: Event[] = []
-    for (let seq = record.startedSeq - 1; seq < record.endedSeq; seq = events.at(-1)!.seq)
-      events.push(...(await session.events(seq)))
+    const events = await Array.fromAsync(turnEvents((at) => session.events(at), state, turnId))
     const end = events.find((it) => it.seq === record.endedSeq)!
     return { end: end.type.replace('turn.', ''), dwellMs: taskOf(turnId, events)!.dwellMs }
   } catch {

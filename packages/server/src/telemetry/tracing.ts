@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Attributes, Span } from '@opentelemetry/api'
-import type { Middleware, TurnContext } from '@oxbow/core'
+import { type Middleware, optionalPackage, type TurnContext } from '@oxbow/core'
 
 export interface TracingConfig {
   /** The base address of a collector that speaks OTLP over HTTP, such as http://127.0.0.1:4318. */
@@ -18,11 +18,16 @@ export interface Tracing {
 }
 
 const CLOSE_MS = 2_000
+const PACKAGES = ['api', 'sdk-trace', 'exporter-trace-otlp-http', 'resources', 'context-async-hooks']
+  .map((it) => `@opentelemetry/${it}`)
+  .join(' ')
 
 /**
  * Traces go to `endpoint`/v1/traces, in batches; a collector that cannot be reached costs traces and nothing else. The
  * standard variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS hold. Attribute names follow
  * the semantic conventions for generative AI.
+ *
+ * @throws OxbowError `package_missing` when the OpenTelemetry packages are not installed
  */
 export async function createTracing({ endpoint }: TracingConfig): Promise<Tracing> {
   const [
@@ -31,13 +36,18 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
     { OTLPTraceExporter },
     { defaultResource, detectResources, envDetector, resourceFromAttributes },
     { AsyncLocalStorageContextManager },
-  ] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-    import('@opentelemetry/resources'),
-    import('@opentelemetry/context-async-hooks'),
-  ])
+  ] = await optionalPackage(
+    () =>
+      Promise.all([
+        import('@opentelemetry/api'),
+        import('@opentelemetry/sdk-trace'),
+        import('@opentelemetry/exporter-trace-otlp-http'),
+        import('@opentelemetry/resources'),
+        import('@opentelemetry/context-async-hooks'),
+      ]),
+    'Tracing (telemetry.endpoint)',
+    PACKAGES,
+  )
   // What a tool does with an instrumented client becomes a part of its span.
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` })

@@ -4,7 +4,7 @@
 /** Tenant, user, session. */
 export type Key = readonly [tenant: string, user: string, session: string]
 
-/** `events` is flat: at, type, body, at, type, body, … */
+/** `events` is flat: at, body, at, body, … */
 export type Append = readonly [
   op: 'append',
   ...key: Key,
@@ -13,7 +13,7 @@ export type Append = readonly [
   agent: string,
   title: string,
   wakeAt: number | null,
-  /** Flat: at, user, tool, status, body, … */
+  /** Flat, in the order of the events that the records describe: seq, user, tool, status, body, … */
   audit: readonly (string | number | null)[],
   events: readonly (string | number)[],
 ]
@@ -23,7 +23,15 @@ export type Write =
   | readonly [op: 'snapshot', ...key: Key, seq: number, version: number, data: string]
   | readonly [op: 'putFile', ...key: Key, path: string, data: Uint8Array, ifVersion: number | undefined]
   | readonly [op: 'deleteFile', ...key: Key, path: string]
-  | readonly [op: 'announce', worker: string, host: string, pid: number, started: string, at: number]
+  | readonly [
+      op: 'announce',
+      worker: string,
+      host: string,
+      pid: number,
+      started: string,
+      at: number,
+      abandoned: boolean,
+    ]
   | readonly [op: 'release', worker: string, host: string, pid: number, started: string]
   | readonly [op: 'forgetWorkers', silentSince: number]
   | readonly [op: 'probe']

@@ -2,7 +2,7 @@
 // anew and grows; it would keep that size. Loaded by the writer thread.
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
-import { busyMs, logLimitBytes } from './schema.ts'
+import { busyMs, logLimitBytes } from '../file/schema.ts'
 
 const idleMs = 1_000
 

@@ -1,9 +1,9 @@
 // The writes themselves, without the thread, on connections that fail as disks do.
 import { expect, test } from 'vitest'
 import { storageError } from '../errors.ts'
+import { connect } from '../file/schema.ts'
 import { freshPath, open } from '../helpers.fixture.ts'
 import { type Answer, type Append, stored } from './protocol.ts'
-import { connect } from './schema.ts'
 import { openStore } from './store.ts'
 
 function storeOn(path: string, settings: string) {
@@ -24,7 +24,7 @@ const append = (session: string, expectedSeq: number, body = '{}', at = 1): Appe
   'title',
   null,
   [],
-  [at, 'type', body],
+  [at, body],
 ]
 
 const codeOf = (answer: Answer | undefined) =>

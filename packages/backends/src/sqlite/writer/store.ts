@@ -1,134 +1,59 @@
 // Applies writes to the file: many in one transaction, each with its own compare-and-set and its own answer.
 import type { DatabaseSync } from 'node:sqlite'
-import { type Answer, type Append, type Key, stored, type Write, type WriteFailure } from './protocol.ts'
+import type { Mark } from '../file/mark.ts'
+import { dataSum } from '../file/sums.ts'
+import { openAppends } from './append.ts'
+import type { Answer, Key, Write, WriteFailure } from './protocol.ts'
 
 const SQLITE_BUSY = 5
-const SQLITE_CORRUPT = 11
-const maxCachedSessions = 10_000
-
-/** Thrown where SQLite itself sees nothing wrong, but the rows contradict each other. */
-class Damage extends Error {
-  readonly errcode = SQLITE_CORRUPT
-}
-
-interface CachedSession {
-  readonly id: number
-  /** Where our last append ended. */
-  ownHead: number
-  /** The last event before our appends that somebody else wrote. */
-  foreignHead: number
-}
-
-// As in ../keys.ts, which the thread does not load.
-const mapKey = (tenant: string, user: string, session: string) =>
-  `${tenant.length}:${user.length}:${tenant}${user}${session}`
 
 export interface Store {
   /** Never throws: what failed is the answer of the writes that failed. */
   apply(writes: readonly Write[]): Answer[]
-  /** Of a session that ends at `head`: the last event that may have been written by somebody else. */
+  /** Of a session that ends at `head`: the last event that may have been written by another connection. */
   foreignHead(key: Key, head: number): number
 }
 
-export function openStore(db: DatabaseSync): Store {
+/** Called after a commit that stored events, with the row of the last one. */
+export type OnCommit = (last: Mark) => void
+
+export function openStore(db: DatabaseSync, onCommit: OnCommit = () => {}): Store {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
-  const findSession = db.prepare(
-    `SELECT id, head, (SELECT max(seq) FROM events WHERE session = id) AS last
-     FROM sessions WHERE tenant = ? AND user = ? AND session = ?`,
-  )
-  const addSession = db.prepare(
-    `INSERT INTO sessions (tenant, user, session, head, status, agent, title, wake_at, created_at, updated_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-  )
-  const moveHead = db.prepare(
-    'UPDATE sessions SET head = ?, status = ?, agent = ?, title = ?, wake_at = ?, updated_at = ? WHERE id = ? AND head = ?',
-  )
-  const headOf = db.prepare('SELECT head FROM sessions WHERE id = ?')
-  const addEvent = db.prepare('INSERT INTO events (session, seq, at, type, body) VALUES (?, ?, ?, ?, ?)')
-  const addAudit = db.prepare(
-    'INSERT INTO audit (at, tenant, user, session, tool, status, body) VALUES (?, ?, ?, ?, ?, ?, ?)',
-  )
+  const appends = openAppends(db)
   const putSnapshot = db.prepare(
-    `INSERT INTO snapshots (session, seq, version, data)
-     SELECT id, ?, ?, ? FROM sessions WHERE tenant = ? AND user = ? AND session = ?
-     ON CONFLICT (session) DO UPDATE SET seq = excluded.seq, version = excluded.version, data = excluded.data
+    `INSERT INTO snapshots (session, seq, version, data, sum)
+     SELECT id, ?, ?, ?, ? FROM sessions WHERE tenant = ? AND user = ? AND session = ?
+     ON CONFLICT (session) DO UPDATE
+     SET seq = excluded.seq, version = excluded.version, data = excluded.data, sum = excluded.sum
      WHERE snapshots.version <> excluded.version OR snapshots.seq <= excluded.seq`,
   )
   const findFile = db.prepare(
     'SELECT version, data IS NOT NULL AS present FROM files WHERE tenant = ? AND user = ? AND session = ? AND path = ?',
   )
   const putFile = db.prepare(
-    `INSERT INTO files (tenant, user, session, path, version, data) VALUES (?, ?, ?, ?, ?, ?)
-     ON CONFLICT (tenant, user, session, path) DO UPDATE SET version = excluded.version, data = excluded.data`,
+    `INSERT INTO files (tenant, user, session, path, version, data, sum) VALUES (?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (tenant, user, session, path) DO UPDATE
+     SET version = excluded.version, data = excluded.data, sum = excluded.sum`,
   )
   const deleteFile = db.prepare(
-    'UPDATE files SET data = NULL WHERE tenant = ? AND user = ? AND session = ? AND path = ?',
+    'UPDATE files SET data = NULL, sum = NULL WHERE tenant = ? AND user = ? AND session = ? AND path = ?',
   )
   const announce = db.prepare(
-    `INSERT INTO workers (worker, host, pid, started, heartbeat) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (worker) DO UPDATE
-     SET host = excluded.host, pid = excluded.pid, started = excluded.started, heartbeat = excluded.heartbeat`,
+    `INSERT INTO workers (worker, host, pid, started, heartbeat, abandoned) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (worker) DO UPDATE SET host = excluded.host, pid = excluded.pid, started = excluded.started,
+       heartbeat = excluded.heartbeat, abandoned = excluded.abandoned`,
   )
   const release = db.prepare('DELETE FROM workers WHERE worker = ? AND host = ? AND pid = ? AND started = ?')
   const forgetWorkers = db.prepare('DELETE FROM workers WHERE heartbeat < ?')
 
-  // Rows of sessions are never deleted and their ids never change, so an id that was committed stays right.
-  const sessions = new Map<string, CachedSession>()
-
-  function remember(key: string, session: CachedSession): void {
-    if (sessions.size >= maxCachedSessions) sessions.clear()
-    sessions.set(key, session)
-  }
-
-  function append(write: Append): number {
-    const [, tenant, user, session, expectedSeq, status, agent, title, wakeAt, audit, events] = write
-    const key = mapKey(tenant, user, session)
-    const head = expectedSeq + events.length / 3
-    const updatedAt = events[events.length - 3]!
-    const known = sessions.get(key)
-    let id: number
-    if (known !== undefined) {
-      id = known.id
-      if (moveHead.run(head, status, agent, title, wakeAt, updatedAt, id, expectedSeq).changes === 0) {
-        return Number(headOf.get(id)?.head)
-      }
-      if (known.ownHead !== expectedSeq) known.foreignHead = expectedSeq
-      known.ownHead = head
-    } else {
-      const row = findSession.get(tenant, user, session)
-      if (row !== undefined && row.head !== row.last) {
-        throw new Damage(`session ${session} of ${user} ends at ${row.last}, but its head is ${row.head}`)
-      }
-      if (Number(row?.head ?? 0) !== expectedSeq) return Number(row?.head ?? 0)
-      if (row === undefined) {
-        const added = addSession.run(tenant, user, session, head, status, agent, title, wakeAt, events[0]!, updatedAt)
-        id = Number(added.lastInsertRowid)
-      } else {
-        id = Number(row.id)
-        moveHead.run(head, status, agent, title, wakeAt, updatedAt, id, expectedSeq)
-      }
-      remember(key, { id, ownHead: head, foreignHead: expectedSeq })
-    }
-    let seq = expectedSeq
-    for (let index = 0; index < events.length; index += 3) {
-      seq += 1
-      addEvent.run(id, seq, events[index]!, events[index + 1]!, events[index + 2]!)
-    }
-    for (let index = 0; index < audit.length; index += 5) {
-      const [at, by, tool, status, body] = audit.slice(index, index + 5)
-      addAudit.run(at!, tenant, by!, session, tool!, status ?? null, body!)
-    }
-    return stored
-  }
-
   function perform(write: Write): number {
     switch (write[0]) {
       case 'append':
-        return append(write)
+        return appends.append(write)
       case 'snapshot': {
         const [, tenant, user, session, seq, version, data] = write
-        putSnapshot.run(seq, version, data, tenant, user, session)
+        putSnapshot.run(seq, version, data, dataSum(data), tenant, user, session)
         return 0
       }
       case 'putFile': {
@@ -136,14 +61,14 @@ export function openStore(db: DatabaseSync): Store {
         const row = findFile.get(tenant, user, session, path)
         const version = Number(row?.version ?? 0)
         if (ifVersion !== undefined && ifVersion !== (row?.present ? version : 0)) return 0
-        putFile.run(tenant, user, session, path, version + 1, data)
+        putFile.run(tenant, user, session, path, version + 1, data, dataSum(data))
         return version + 1
       }
       case 'deleteFile':
         deleteFile.run(write[1], write[2], write[3], write[4])
         return 0
       case 'announce':
-        announce.run(write[1], write[2], write[3], write[4], write[5])
+        announce.run(write[1], write[2], write[3], write[4], write[5], write[6] ? 1 : 0)
         return 0
       case 'release':
         release.run(write[1], write[2], write[3], write[4])
@@ -156,17 +81,16 @@ export function openStore(db: DatabaseSync): Store {
     }
   }
 
-  /** As an append would, and leaves nothing: a full disk or a damaged page shows before somebody's message meets it. */
+  /** Writes as an append does and leaves nothing: a full disk or a damaged page shows before an input meets it. */
   function probe(): number {
     db.exec('SAVEPOINT probe')
     try {
-      const { lastInsertRowid } = addSession.run('', '', '', 1, 'idle', '', '', null, 0, Date.now())
-      addEvent.run(lastInsertRowid, 1, 0, '', '')
+      appends.probe()
     } finally {
       db.exec('ROLLBACK TO probe; RELEASE probe')
     }
-    // What is rolled back never comes to the disk; this does.
-    announce.run('', '', 0, '', Date.now())
+    // What is rolled back never reaches the disk; this does.
+    announce.run('', '', 0, '', Date.now(), 0)
     release.run('', '', 0, '')
     return 0
   }
@@ -176,10 +100,11 @@ export function openStore(db: DatabaseSync): Store {
     try {
       const answers = writes.map(perform)
       commit.run()
+      const last = appends.takeLast()
+      if (last !== undefined) onCommit(last)
       return answers
     } catch (error) {
-      // Ids of sessions that this transaction made are void.
-      sessions.clear()
+      appends.forget()
       if (db.isTransaction) db.exec('ROLLBACK')
       throw error
     }
@@ -196,10 +121,7 @@ export function openStore(db: DatabaseSync): Store {
         return writes.flatMap((write) => this.apply([write]))
       }
     },
-    foreignHead(key, head) {
-      const known = sessions.get(mapKey(...key))
-      return known?.ownHead === head ? known.foreignHead : head
-    },
+    foreignHead: appends.foreignHead,
   }
 }
 

@@ -1,8 +1,9 @@
 // The writer thread: it alone writes to the file, so that the main thread never waits for the disk.
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { placeOf } from '../place.ts'
+import { openMark } from '../file/mark.ts'
+import { placeOf } from '../file/place.ts'
+import { connect } from '../file/schema.ts'
 import type { FromThread, ToThread, Write, WriteFailure } from './protocol.ts'
-import { connect } from './schema.ts'
 import { shrinkWhenIdle } from './shrink.ts'
 import { openStore } from './store.ts'
 import { openWatches } from './watches.ts'
@@ -10,7 +11,8 @@ import { openWatches } from './watches.ts'
 const port = parentPort!
 const { path, place } = workerData as { path: string; place: string }
 const db = connect(path)
-const store = openStore(db)
+const mark = openMark(path)
+const store = openStore(db, mark.write)
 const wrote = shrinkWhenIdle(db, path)
 const displaced: WriteFailure = { errcode: undefined, message: 'displaced', displaced: true }
 const reply = (message: FromThread) => port.postMessage(message)
@@ -38,5 +40,6 @@ port.on('message', (first: ToThread) => {
   if (!close) return
   // The last connection to a file empties the log into it.
   db.close()
+  mark.close()
   process.exit()
 })

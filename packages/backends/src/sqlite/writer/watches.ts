@@ -1,4 +1,4 @@
-// Notices, in the writer thread, that somebody else has written to a watched session.
+// Notices, in the writer thread, that another connection has written to a watched session.
 import type { DatabaseSync } from 'node:sqlite'
 import type { Key } from './protocol.ts'
 import type { Store } from './store.ts'
@@ -17,7 +17,10 @@ export interface Watches {
  */
 export function openWatches(db: DatabaseSync, store: Store, wake: (ids: number[]) => void): Watches {
   const dataVersion = db.prepare('PRAGMA data_version')
-  const findHead = db.prepare('SELECT head FROM sessions WHERE tenant = ? AND user = ? AND session = ?')
+  const findHead = db.prepare(
+    `SELECT max(seq) AS head FROM events
+     WHERE session = (SELECT id FROM sessions WHERE tenant = ? AND user = ? AND session = ?)`,
+  )
   const watches = new Map<number, { readonly key: Key; head: number }>()
   let timer: NodeJS.Timeout | undefined
   let seenVersion: unknown

@@ -1,8 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
+import { placeOf } from '../file/place.ts'
 import { freshPath, open, runModule } from '../helpers.fixture.ts'
-import { placeOf } from '../place.ts'
 import { startWriter } from './writer.ts'
 
 test('an idle back end that was never closed does not keep its process alive', async () => {

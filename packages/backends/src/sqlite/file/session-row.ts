@@ -1,0 +1,82 @@
+// Reads the row of a session and believes it only when it agrees with itself and with the events. Loaded by the writer
+// thread too, so it imports nothing of ours.
+import type { DatabaseSync } from 'node:sqlite'
+import { eventSum, type SessionRow, seedOf, sessionSum } from './sums.ts'
+
+const SQLITE_CORRUPT = 11
+
+/** Thrown where SQLite itself sees nothing wrong, but the rows contradict each other. */
+export class Damage extends Error {
+  readonly errcode = SQLITE_CORRUPT
+}
+
+export interface StoredRow extends SessionRow {
+  readonly id: number
+  /** Null: stored before schema 3. */
+  readonly sum: number | null
+}
+
+/** The last event of a session. */
+export interface LastEvent {
+  readonly seq: number
+  readonly sum: number | null
+}
+
+export interface FoundSession {
+  readonly row: StoredRow
+  readonly end: LastEvent
+}
+
+export interface SessionRows {
+  /** Undefined for a session that is not there. Throws Damage. */
+  find(tenant: string, user: string, session: string): FoundSession | undefined
+  /** The same for one that is there. */
+  get(id: number): FoundSession
+  end(id: number): LastEvent | undefined
+  /** Throws Damage unless the last event is chained to the one before it. */
+  checkEnd(found: FoundSession): void
+}
+
+export const nameOf = ({ session, user }: SessionRow): string => `session ${session} of ${user}`
+
+/** Throws Damage unless the row has its own checksum. */
+export function checkRow(row: StoredRow): void {
+  if (row.sum !== null && row.sum !== sessionSum(row)) throw new Damage(`${nameOf(row)}: its row has a wrong checksum`)
+}
+
+export function sessionRows(db: DatabaseSync): SessionRows {
+  const columns =
+    'id, tenant, user, session, head, status, agent, title, created_at, updated_at, wake_at, head_sum, sum'
+  const byKey = db.prepare(`SELECT ${columns} FROM sessions WHERE tenant = ? AND user = ? AND session = ?`)
+  const byId = db.prepare(`SELECT ${columns} FROM sessions WHERE id = ?`)
+  const lastOf = db.prepare('SELECT seq, sum FROM events WHERE session = ? ORDER BY seq DESC LIMIT 1')
+  const sumAt = db.prepare('SELECT sum FROM events WHERE session = ? AND seq = ?')
+  const eventAt = db.prepare('SELECT audit, body FROM events WHERE session = ? AND seq = ?')
+
+  function checked(row: StoredRow): FoundSession {
+    checkRow(row)
+    const end = lastOf.get(row.id) as unknown as LastEvent | undefined
+    // Without a checksum the row is one of schema 2, which was written with every event.
+    if (end === undefined || end.seq < row.head || (row.sum === null && end.seq > row.head))
+      throw new Damage(`${nameOf(row)} ends at ${end?.seq ?? 0}, but its head is ${row.head}`)
+    if (row.sum !== null && sumAt.get(row.id, row.head)?.sum !== row.head_sum)
+      throw new Damage(`${nameOf(row)}: event ${row.head} is not the one that its row names`)
+    return { row, end }
+  }
+
+  return {
+    find(...key) {
+      const row = byKey.get(...key) as StoredRow | undefined
+      return row && checked(row)
+    },
+    get: (id) => checked(byId.get(id) as unknown as StoredRow),
+    end: (id) => lastOf.get(id) as unknown as LastEvent | undefined,
+    checkEnd({ row, end: { seq, sum } }) {
+      const before = sumAt.get(row.id, seq - 1)?.sum as number | null | undefined
+      const { audit, body } = eventAt.get(row.id, seq) as { audit: string | null; body: string }
+      const seed = seedOf(row.tenant, row.user, row.session)
+      if (sum === null ? before != null : sum !== eventSum(before ?? seed, { audit, body }))
+        throw new Damage(`${nameOf(row)}: event ${seq} has a wrong checksum`)
+    },
+  }
+}

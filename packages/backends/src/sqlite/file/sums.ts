@@ -1,0 +1,50 @@
+// Checksums of what is stored. They reveal damage and loss, not forgery: who can write the file can compute them.
+// Loaded by the writer thread too, so it imports nothing of ours.
+import { crc32 } from 'node:zlib'
+
+/** What the checksum of an event covers. */
+export interface SummedEvent {
+  readonly audit: string | null
+  readonly body: string
+}
+
+/** What the first event of a session is chained to: an event that turns up in another session does not fit there. */
+export const seedOf = (tenant: string, user: string, session: string): number => crc32(`${tenant}\0${user}\0${session}`)
+
+/** The checksum of an event, chained to the one before it. The body holds its number, time and type. */
+export const eventSum = (before: number, { audit, body }: SummedEvent): number =>
+  crc32(body, audit === null ? before : crc32(audit, before))
+
+/** What the checksum of a row of `sessions` covers. */
+export interface SessionRow {
+  readonly tenant: string
+  readonly user: string
+  readonly session: string
+  readonly head: number
+  readonly status: string
+  readonly agent: string
+  readonly title: string
+  readonly created_at: number
+  readonly updated_at: number
+  readonly wake_at: number | null
+  readonly head_sum: number | null
+}
+
+export const sessionSum = (row: SessionRow): number =>
+  crc32(
+    [
+      row.tenant,
+      row.user,
+      row.session,
+      row.head,
+      row.status,
+      row.agent,
+      row.title,
+      row.created_at,
+      row.updated_at,
+      row.wake_at,
+      row.head_sum,
+    ].join('\0'),
+  )
+
+export const dataSum = (data: string | Uint8Array): number => crc32(data)

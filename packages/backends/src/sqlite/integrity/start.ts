@@ -1,0 +1,44 @@
+// What is checked when a store is opened: that it ends where its mark says, and that its newest events are whole.
+import type { DatabaseSync } from 'node:sqlite'
+import type { OxbowError } from '@oxbow/core'
+import { corrupt, incomplete, storageError } from '../errors.ts'
+import { type Mark, markPath } from '../file/mark.ts'
+import { sessionRows } from '../file/session-row.ts'
+import { eventReader } from '../reading/events.ts'
+
+/** Enough to cover what was being written when something went wrong, and few enough to cost milliseconds. */
+const newest = 200
+
+/** What is wrong with the end of the store; undefined when nothing is. `mark` was read before the database was opened. */
+export function checkStart(db: DatabaseSync, path: string, mark: Mark | 'damaged' | undefined): OxbowError | undefined {
+  try {
+    return checkMark(db, path, mark) ?? checkNewest(db)
+  } catch (error) {
+    return storageError(path, error)
+  }
+}
+
+export function checkMark(db: DatabaseSync, path: string, mark: Mark | 'damaged' | undefined): OxbowError | undefined {
+  if (mark === undefined) return undefined
+  if (mark === 'damaged') return corrupt(path, `its mark ${markPath(path)} has a wrong checksum`)
+  const last = Number(db.prepare('SELECT max(id) AS id FROM events').get()?.id ?? 0)
+  if (last < mark.id) return incomplete(path, mark.id - last)
+  const sum = db.prepare('SELECT sum FROM events WHERE id = ?').get(mark.id)?.sum
+  return sum === mark.sum ? undefined : corrupt(path, `event row ${mark.id} is not the one that was acknowledged`)
+}
+
+function checkNewest(db: DatabaseSync): undefined {
+  const tails = db
+    .prepare(
+      `SELECT session, min(seq) AS first FROM (SELECT session, seq FROM events ORDER BY id DESC LIMIT ${newest})
+       GROUP BY session`,
+    )
+    .all() as { session: number; first: number }[]
+  const rows = sessionRows(db)
+  const read = eventReader(db)
+  for (const { session, first } of tails) {
+    const { row, end } = rows.get(session)
+    read(row, first - 1, end.seq, newest)
+  }
+  return undefined
+}

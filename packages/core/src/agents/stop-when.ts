@@ -1,0 +1,32 @@
+// When a turn ends early: the agent's own condition, asked after each step with tool calls.
+import type { CallStatus, Usage } from '../events/types.ts'
+import type { TurnState } from '../journal/state.ts'
+
+/** A step whose calls have all ended. */
+export interface FinishedStep {
+  /** 1 for the first model call of the turn. */
+  readonly step: number
+  readonly text: string
+  /** The calls of this step, in the order in which the model asked for them. `arguments` are absent if no call was made. */
+  readonly calls: readonly {
+    readonly tool: string
+    readonly arguments: Readonly<Record<string, unknown>> | undefined
+    readonly status: CallStatus
+  }[]
+  /** Of all model calls of the turn so far. */
+  readonly usage: Usage
+}
+
+/** Whether the turn ends here. Must be pure: it runs again when a turn is recovered. */
+export type StopWhen = (step: FinishedStep) => boolean
+
+export const finishedStep = ({ step, reply, calls, usage }: TurnState): FinishedStep => ({
+  step,
+  text: reply?.text ?? '',
+  calls: calls.map(({ tool, decided, finished }) => ({
+    tool,
+    arguments: decided?.arguments,
+    status: finished ?? 'unknown',
+  })),
+  usage,
+})

@@ -1,0 +1,216 @@
+// What a program chooses for an agent or for one turn, and how it reads what came of it.
+import { writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openaiChat } from '@oxbow/models'
+import { scriptedModel } from '@oxbow/testing'
+import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { bench, call, echo } from '../core.fixture.ts'
+import { agent, fileBlock, openModelsWith, resultsOf, type ToolContext, tool, userId } from '../index.ts'
+
+const area = tool({
+  name: 'area',
+  description: 'The area of a rectangle.',
+  effects: ['read'],
+  input: z.object({ width: z.number(), height: z.number().default(1) }),
+  output: z.object({ area: z.number() }),
+  run: ({ width, height }) => ({ area: width * height }),
+})
+
+describe('instructions as a function', () => {
+  test('are asked for each step, with the principal and the attributes', async () => {
+    const { session, server } = await bench([{ text: 'Hello.' }], {
+      instructions: ({ principal, attributes }) => `You help ${principal.user} of ${attributes.company}.`,
+    })
+    await session.run('Hi', { attributes: { company: 'Acme' } })
+    expect(JSON.stringify(server.requests[0]?.body)).toContain('You help ann of Acme.')
+  })
+
+  test('that throw fail the turn', async () => {
+    const { session } = await bench([], {
+      instructions: () => {
+        throw new Error('no instructions')
+      },
+    })
+    await expect(session.run('Hi')).rejects.toMatchObject({ code: 'internal_error' })
+  })
+})
+
+describe('stopWhen', () => {
+  test('ends the turn after the step, with the reason stopped', async () => {
+    const { session, server } = await bench([call('echo', { text: 'a' }), { text: 'Not asked for.' }], {
+      tools: [echo],
+      stopWhen: ({ calls }) => calls.some((it) => it.tool === 'echo' && it.status === 'success'),
+    })
+    expect(await session.run('Go.')).toMatchObject({ status: 'finished', reason: 'stopped' })
+    expect(server.requests).toHaveLength(1)
+  })
+})
+
+describe('options of one turn', () => {
+  const forced = (server: { requests: readonly { body: unknown }[] }): unknown[] =>
+    server.requests.map((it) => (it.body as { tool_choice?: unknown }).tool_choice)
+
+  test('toolChoice forces the first model call only', async () => {
+    const { session, server } = await bench([call('echo', { text: 'a' }), { text: 'Done.' }], { tools: [echo] })
+    await session.run('Go.', { toolChoice: { tool: 'echo' } })
+    expect(forced(server)).toEqual([{ type: 'function', function: { name: 'echo' } }, undefined])
+  })
+
+  test('toolChoice none holds for every model call', async () => {
+    const { session, server } = await bench([{ text: 'Done.' }], { tools: [echo] })
+    await session.run('Go.', { toolChoice: 'none' })
+    expect(forced(server)).toEqual(['none'])
+  })
+
+  test('toolChoice of a tool that the agent does not have is refused', async () => {
+    const { session } = await bench([], { tools: [echo] })
+    await expect(session.run('Go.', { toolChoice: { tool: 'nope' } })).rejects.toMatchObject({ code: 'unknown_tool' })
+  })
+
+  test('model chooses one of the agent’s models; another is refused', async () => {
+    const other = await scriptedModel({ scripts: { small: [{ text: 'From the small one.' }] } })
+    onTestFinished(() => other.close())
+    const small = openaiChat({ provider: 'test', model: 'small', baseUrl: other.url })
+    const { session } = await bench([], { models: [small] })
+    expect(await session.run('Hi', { model: 'test:small' })).toMatchObject({ text: 'From the small one.' })
+    await expect(session.run('Hi', { model: 'test:large' })).rejects.toThrow(
+      'The agent helper has no model "test:large". Add it to the agent\'s models. Models: test:helper, test:small.',
+    )
+  })
+
+  test('maxSteps is never more than the agent’s', async () => {
+    const { session, server } = await bench(() => call('echo', { text: 'again' }), {
+      tools: [echo],
+      limits: { maxSteps: 2 },
+    })
+    await session.run('Go.', { maxSteps: 10_000 })
+    expect(server.requests).toHaveLength(3)
+  })
+})
+
+describe('models by name', () => {
+  test('without something that opens them are refused with what to do', () => {
+    expect(() => agent({ name: 'a', model: 'openai:gpt-5', instructions: '' })).toThrow(
+      'agent a: model: nothing here opens models by name: got "openai:gpt-5". Import agent from "oxbow", or pass a Model.',
+    )
+    expect(() => agent({ name: 'a', model: 5 as never, instructions: '' })).toThrow(
+      'agent a: model must be a Model or "provider:model": got 5.',
+    )
+  })
+
+  test('are opened when the agent is defined', () => {
+    const opened = openaiChat({ provider: 'test', model: 'm', baseUrl: 'http://localhost:1' })
+    openModelsWith((name) => {
+      expect(name).toBe('test:m')
+      return opened
+    })
+    expect(agent({ name: 'a', model: 'test:m', instructions: '' }).model).toBe(opened)
+  })
+})
+
+describe('results', () => {
+  test('of one tool come with its types', async () => {
+    const { session } = await bench([call('area', { width: 3, height: 4 }), { text: '12.' }], { tools: [area] })
+    const result = await session.run('Go.')
+    const calls = resultsOf(result, area)
+    expectTypeOf(calls[0]!.output).toEqualTypeOf<{ area: number } | undefined>()
+    expectTypeOf(calls[0]!.arguments.width).toEqualTypeOf<number>()
+    expect(calls).toMatchObject([{ arguments: { width: 3, height: 4 }, output: { area: 12 } }])
+    expect(resultsOf(result, echo)).toEqual([])
+  })
+
+  test('textStream gives the text of all answers, each part once', async () => {
+    const { session } = await bench([call('echo', { text: 'a' }), { text: 'one two three' }], { tools: [echo] })
+    const parts: string[] = []
+    for await (const it of session.stream('Go.').textStream) parts.push(it)
+    expect(parts.length).toBeGreaterThan(1)
+    expect(parts.join('')).toBe('one two three')
+  })
+})
+
+describe('a tool', () => {
+  test('types the arguments of check, matches and suggest, and the attributes of its context', () => {
+    const typed = tool({
+      name: 'typed',
+      description: 'Typed.',
+      effects: ['write'],
+      input: z.object({ width: z.number(), height: z.number().default(1) }),
+      check: (input) => {
+        expectTypeOf(input.width).toEqualTypeOf<number>()
+        expectTypeOf(input.height).toEqualTypeOf<number | undefined>()
+        return undefined
+      },
+      suggest: ({ width }) => [String(width)],
+      matches: (pattern, { width }) => pattern === String(width),
+      run: (input, { attributes }: ToolContext<{ company: string }>) => {
+        expectTypeOf(input.height).toEqualTypeOf<number>()
+        expectTypeOf(attributes.company).toEqualTypeOf<string>()
+        return attributes.company
+      },
+    })
+    expect(typed.name).toBe('typed')
+  })
+
+  test.each([
+    [{ execute: () => 1 }, 'unknown field "execute". Oxbow calls it "run".'],
+    [{ parameters: {} }, 'unknown field "parameters". Oxbow calls it "input".'],
+    [{ inputSchema: {} }, 'unknown field "inputSchema". Oxbow calls it "input".'],
+  ])('with a field of another library is refused with our name for it: %j', (more, message) => {
+    const definition = { name: 'x', description: 'X.', effects: ['read'], input: {}, run: () => 1, ...more }
+    expect(() => tool(definition as never)).toThrow(message)
+  })
+
+  test('without effects is refused with what to write', () => {
+    const definition = { name: 'x', description: 'X.', input: {}, run: () => 1 }
+    expect(() => tool(definition as never)).toThrow(
+      "tool x: effects must list what the tool can do: got nothing. A tool that only looks has ['read'].",
+    )
+  })
+})
+
+describe('input', () => {
+  test.each([
+    [5, 'The input must be a text or a list of blocks: got number.'],
+    [
+      [{ role: 'user', content: 'Hi' }],
+      'input[0]: a message with a role is not accepted: the session keeps the conversation. Pass only the new text.',
+    ],
+    [[{ type: 'data', mediaType: 'image/png' }], 'input[0]: a data block needs a mediaType, and either data'],
+  ])('of another form is refused: %j', async (input, message) => {
+    const { session } = await bench([])
+    await expect(session.run(input as never)).rejects.toThrow(message)
+  })
+
+  test('may hold files', async () => {
+    const path = join(tmpdir(), 'oxbow-input.csv')
+    await writeFile(path, 'a,b\n')
+    expect(await fileBlock(path)).toEqual({
+      type: 'data',
+      mediaType: 'text/csv',
+      data: Buffer.from('a,b\n').toString('base64'),
+      name: 'oxbow-input.csv',
+    })
+    await expect(fileBlock(join(tmpdir(), 'oxbow-none.png'))).rejects.toMatchObject({ code: 'invalid_option' })
+    await expect(fileBlock(new Uint8Array(3))).rejects.toThrow('the media type of the bytes is not known')
+    await expect(fileBlock(new Uint8Array(21 * 2 ** 20), { mediaType: 'image/png' })).rejects.toThrow('at most')
+  })
+})
+
+test('userId makes an id of any text, unlike that of any other', () => {
+  const names = [
+    'ann@example.com',
+    'Ann@example.com',
+    'ann-example.com',
+    '..',
+    '',
+    '山田',
+    'x'.repeat(200),
+    'x'.repeat(201),
+  ]
+  const ids = names.map(userId)
+  for (const it of ids) expect(it).toMatch(/^(?!\.+$)[A-Za-z0-9_.-]{1,64}$/)
+  expect(new Set(ids).size).toBe(names.length)
+  expect(userId('ann@example.com')).toBe(userId('ann@example.com'))
+})
