@@ -1,12 +1,11 @@
 // Words of English questions that say nothing about what is asked.
 
 const STOP_WORDS = new Set(
-  `a about after all also am an and any are as at be because been before being between both but by can could did do does
-   doing done down during each else every few for from had has have having he her here hers him his how i if in into is it
-   its just may me might more most much must my no nor not of off on once only or other our ours out over own please same
-   shall she should so some such than that the their theirs them then there these they this those through to too under
-   until up us very was we were what when where which while who whom whose why will with would you your yours dont doesnt
-   didnt cant isnt im ive`
+  `a about also am an and any are as at be because been being both but by can could did do does doing done else every for
+   from had has have having he her here hers him his how i if in into is it its just me may might much must my no nor not of
+   on only or other our ours please shall she should so some such than that the their theirs them then there these they this
+   those to too us very was we were what when where which while who whom whose why will with would you your yours dont
+   doesnt didnt cant isnt im ive`
     .split(/\s+/)
     .filter((it) => it !== ''),
 )
