@@ -1,6 +1,6 @@
 // `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns,
 // `--peers` measures other harnesses in the same run, `--drivers` measures nothing but the drivers of models beside other clients,
-// `--knowledge` nothing but an index of documents.
+// `--knowledge` nothing but an index of documents, `--readers` nothing but one burst with many readers.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
@@ -12,6 +12,7 @@ import { knowledgeFigures } from './knowledge.ts'
 import { type Figures, type Job, names } from './measure.ts'
 import { installPeers, peerNames } from './peers/peers.ts'
 import { inProcess, startModelServer } from './processes.ts'
+import { manyReaders } from './readers/readers.ts'
 import { startup } from './startup.ts'
 import { percentile } from './statistics.ts'
 import { approvalsPerSecond, fill, idleCpu, startWaiting } from './waiting/service.ts'
@@ -64,6 +65,14 @@ if (process.argv.includes('--drivers')) {
 
 if (process.argv.includes('--knowledge')) {
   const rows = await knowledgeFigures(inDirectory, quick)
+  if (asJson) console.log(JSON.stringify(rows, null, 2))
+  else console.table(rows)
+  process.exit(0)
+}
+
+if (process.argv.includes('--readers')) {
+  const many = quick ? 200 : 1_000
+  const rows = { full: await manyReaders(many, 2_000, 'full'), status: await manyReaders(many, 2_000, 'status') }
   if (asJson) console.log(JSON.stringify(rows, null, 2))
   else console.table(rows)
   process.exit(0)

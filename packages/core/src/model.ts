@@ -34,6 +34,8 @@ export interface ModelReply {
   /** `call` blocks carry an empty `callId`; the engine gives its own. No empty text blocks. */
   readonly blocks: Block[]
   readonly finishReason: FinishReason
+  /** The provider's own word for the end of the answer, where it is not a known one; the reason is then `length`. */
+  readonly endedWith?: string
   readonly usage: Usage
   /** As the provider calls it. */
   readonly model: string

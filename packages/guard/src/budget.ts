@@ -11,7 +11,7 @@ const LIMITS = {
   /** Folders that are read. */
   folders: 4_000,
   /** Names in them. */
-  entries: 40_000,
+  entries: 20_000,
   /** Paths that are resolved. */
   paths: 1_000,
 } as const

@@ -28,6 +28,7 @@ import { refuseOnTheWire } from './http/wire.ts'
 import type { Identity } from './identity/contract.ts'
 import { guard } from './identity/guard.ts'
 import { openIdentity } from './identity/identity.ts'
+import { streamSlots } from './identity/limits/stream-slots.ts'
 import { turnSlots } from './identity/limits/turn-slots.ts'
 import { assertMayListen } from './loopback.ts'
 import { mcpRoute } from './mcp/route.ts'
@@ -39,6 +40,8 @@ import { sessionSearch } from './sessions/search.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { sessionUsage } from './sessions/usage.ts'
 import { audience } from './stream/audience.ts'
+import { broadcasts } from './stream/broadcast.ts'
+import { pump } from './stream/pump.ts'
 import { streamRights } from './stream/rights.ts'
 import { sseStreams } from './stream/sse.ts'
 import { taskRoutes } from './tasks/routes.ts'
@@ -111,14 +114,30 @@ export function createService(options: ServiceOptions): Service {
   let closing: Promise<void> | undefined
 
   const streams = sseStreams(settings.heartbeatMs)
+  const shared = { broadcasts: broadcasts(pump()), streamSlots: streamSlots(settings.rateLimits.openStreams) }
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
   const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
-  const deps = { streams, audience: watchers, rights, onRepair: metrics.streamRepaired, schemaOf, report }
+  const deps = {
+    streams,
+    ...shared,
+    audience: watchers,
+    rights,
+    onRepair: metrics.streamRepaired,
+    schemaOf,
+    report,
+  }
   metrics.attach({ engine, openStreams: () => streams.count, models: options.models, dependencies })
 
   const slots = turnSlots(settings.rateLimits.concurrentTurns, () => engine.runningTurns)
-  const watching = { streams, rights, limitMs: config.tasks.streamLimitMs, heartbeatMs: settings.heartbeatMs, report }
+  const watching = {
+    streams,
+    ...shared,
+    rights,
+    limitMs: config.tasks.streamLimitMs,
+    heartbeatMs: settings.heartbeatMs,
+    report,
+  }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
     chatRoute(engine, watchers, settings, slots),
@@ -148,6 +167,7 @@ export function createService(options: ServiceOptions): Service {
       slots,
       maxMessageLength: settings.maxMessageLength,
       streams,
+      ...shared,
       rights,
       report,
     }),

@@ -17,7 +17,7 @@ import {
   type Principal,
   type SessionItem,
 } from '../events/types.ts'
-import { assertId, newId } from '../journal/ids.ts'
+import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
@@ -140,7 +140,20 @@ export function openSession(
       return value
     })
 
-  async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+  function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+    const name = nameOfKey(key)
+    const accepting = accept(input, options)
+    const arriving = engine.arriving.get(name) ?? new Set()
+    engine.arriving.set(name, arriving.add(accepting))
+    const arrived = (): void => {
+      arriving.delete(accepting)
+      if (arriving.size === 0) engine.arriving.delete(name)
+    }
+    accepting.then(arrived, arrived)
+    return accepting
+  }
+
+  async function accept(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
     checkOption('the options of a turn', options, RUN)
     const blocks = toInput(input)
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
@@ -148,7 +161,7 @@ export function openSession(
     const turnOptions = toTurnOptions(options)
     let epoch: number | undefined
 
-    const accept = (draft: Draft): Submitted => {
+    const start = (draft: Draft): Submitted => {
       epoch = undefined
       const after = draft.state.seq
       const agent = engine.agent(draft.state.agent || agentName)
@@ -194,7 +207,7 @@ export function openSession(
     }
     await engine.announce()
     return withCurrentLog(async (log) => {
-      const submitted = await log.append(accept)
+      const submitted = await log.append(start)
       if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
       engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
       return submitted
@@ -259,10 +272,12 @@ export function openSession(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
     checkOption('interrupt()', options, STOP)
+    await Promise.allSettled(engine.arriving.get(nameOfKey(key)) ?? [])
     return appendAndWake((draft) => {
-      const turnId = options.turnId ?? draft.state.turn?.turnId
-      const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
-      if (turnId === undefined || known === undefined || known.ended) return undefined
+      const named = options.turnId ?? draft.state.turn?.turnId
+      const known = named === undefined ? undefined : findTurn(draft.state, named)
+      if (known === undefined || known.ended) return undefined
+      const { turnId } = known
       draft.add({
         type: 'interrupt.requested',
         turnId,
@@ -314,7 +329,7 @@ export function openSession(
       resultOf(
         withCurrentLog((log) => {
           const known = findTurn(log.state, turnId)
-          if (known !== undefined) return { turnId, after: known.startedSeq - 1 }
+          if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
           throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
         }),
         {},
@@ -358,7 +373,7 @@ export function openSession(
     fail: (turnId, error) =>
       appendAndWake((draft) => {
         const { turn } = draft.state
-        if (turn?.turnId !== turnId) return false
+        if (turn === undefined || turn.turnId !== findTurn(draft.state, turnId)?.turnId) return false
         draft.add(...whatFollows(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
         return true
       }),
@@ -366,7 +381,9 @@ export function openSession(
       checkOption('pause()', options, STOP)
       return appendAndWake((draft) => {
         const { turn } = draft.state
-        if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
+        if (turn === undefined) return undefined
+        if (options.turnId !== undefined && findTurn(draft.state, options.turnId)?.turnId !== turn.turnId)
+          return undefined
         if (turn.pauseRequested) return turn.turnId
         const { turnId } = turn
         const { reason } = options

@@ -132,7 +132,7 @@ describe('the reasons', () => {
   })
 
   test('a program of the workspace that takes the name of a system program is asked about', async () => {
-    const { reasons } = await checkCommand('rg x', options(hostile, { searchPath: 'tools' }))
+    const { reasons } = await checkCommand('rg x src', options(hostile, { searchPath: 'tools' }))
     expect(reasons).toEqual([])
     const shadowed = await checkCommand(
       'ls',
@@ -232,6 +232,10 @@ describe('rules of the person', () => {
       'ls > .env',
       'ls > ~/.bashrc',
       'ls > .github/workflows/a.yml',
+      'ls > oxbow.toml',
+      'ls > package.json',
+      'ls > AGENTS.md',
+      'ls > src/HEAD',
       'ls > $x',
       'cd .. && ls > x',
     ])

@@ -343,6 +343,13 @@ describe('dangerous files', () => {
     '.pgpass',
     'terraform.tfstate',
     'credentials.json',
+    'secrets.json',
+    'config/secrets.yaml',
+    'app-secrets.json',
+    'AuthKey_1.p8',
+    'deploy_key',
+    'backup_rsa',
+    '.git/config',
     '.bash_history',
     '.envrc',
     '.ENV',
@@ -360,12 +367,14 @@ describe('dangerous files', () => {
     ['.zshenv', 'shell start-up'],
     ['.profile', 'shell start-up'],
     ['.vimrc', 'shell start-up'],
-    ['.git/config', 'git internals'],
+    ['.git/HEAD', 'git internals'],
+    ['vendor/HEAD', 'git internals'],
+    ['vendor/commondir', 'git internals'],
     ['.git/hooks/pre-commit', 'git internals'],
     ['.git', 'git internals'],
     ['.git/objects/aa/bb', 'git internals'],
     ['sub/.git', 'git internals'],
-    ['.GIT/config', 'git internals'],
+    ['.GIT/hooks', 'git internals'],
     ['.gitmodules', 'git internals'],
     ['.gitattributes', 'git internals'],
     ['.husky/pre-commit', 'git internals'],
@@ -379,6 +388,12 @@ describe('dangerous files', () => {
     ['.github/workflows/ci.yml', 'pipeline'],
     ['.gitlab-ci.yml', 'pipeline'],
     ['Jenkinsfile', 'pipeline'],
+    ['oxbow.toml', 'agent settings'],
+    ['AGENTS.md', 'agent settings'],
+    ['packages/x/CLAUDE.md', 'agent settings'],
+    ['package.json', 'project command'],
+    ['packages/x/package.json', 'project command'],
+    ['Makefile', 'project command'],
     ['.circleci/config.yml', 'pipeline'],
     ['.pnpmfile.cjs', 'package manager'],
     ['.yarn/releases/yarn.cjs', 'package manager'],
@@ -406,7 +421,7 @@ describe('dangerous files', () => {
     '.env.sample',
     'src/environment.ts',
     'env.ts',
-    'package.json',
+    'tsconfig.json',
     '.github/README.md',
     'git/config',
     'sshd/config',
@@ -426,7 +441,7 @@ describe('dangerous files', () => {
     const nested = join(root, '.claude/worktrees/x')
     const inNested = (path: string) => check(path, { cwd: nested, roots: [nested] })
     expect(inNested('src/a.ts').dangerous).toBeUndefined()
-    expect(inNested('.git/config').dangerous?.kind).toBe('git internals')
+    expect(inNested('.git/HEAD').dangerous?.kind).toBe('git internals')
     expect(inNested('.claude/settings.json').dangerous?.kind).toBe('agent settings')
   })
 

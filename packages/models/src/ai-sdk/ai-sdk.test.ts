@@ -376,9 +376,28 @@ describe('answers that fail', () => {
   test.each([
     ['SAFETY', 'filtered'],
     ['MAX_TOKENS', 'length'],
+    ['SOMETHING_NEW', 'length'],
   ])('the reason %s is %s', async (reason, finishReason) => {
     const { reply } = await ask(gemini(await play({ body: [googleEvents([candidate([{ text: 'a' }], reason)])] })))
     expect(reply.finishReason).toBe(finishReason)
+  })
+
+  test('B1: a reason that only the provider knows is its own: Bedrock’s window is `length`, the pause of Claude too', async () => {
+    for (const stopReason of ['model_context_window_exceeded', 'pause_turn', 'something_new']) {
+      const events = bedrockEvents([
+        ['contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'a' } }],
+        ['messageStop', { stopReason }],
+      ])
+      expect((await ask(claude(await play({ body: [events] })))).reply.finishReason).toBe('length')
+    }
+  })
+
+  test.each(['OTHER', 'MALFORMED_RESPONSE'])('B1: the reason %s is a failed answer', async (reason) => {
+    const body = [googleEvents([candidate([{ text: 'a' }], reason)])]
+    expect((await askInVain(gemini(await play({ body })))).error).toMatchObject({
+      code: 'provider_error',
+      retryable: true,
+    })
   })
 
   test('a call that the provider could not read itself is an error that may go well next time', async () => {

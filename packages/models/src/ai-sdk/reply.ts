@@ -8,7 +8,6 @@ import {
   type Block,
   clippedName,
   tokenCount as count,
-  type FinishReason,
   type ModelDelta,
   type ModelRequest,
   mayBeTokens,
@@ -16,6 +15,7 @@ import {
 } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
+import { endedBy, endOf } from '../wire/end-reason.ts'
 import { type Metadata, sign, signatureOf } from './signature.ts'
 
 interface OpenText {
@@ -105,7 +105,7 @@ export function assembleParts(
   const finish = (part: Part & { type: 'finish' }): WireFault | undefined => {
     usage = part.usage
     const { unified, raw } = part.finishReason
-    if (unified === 'error') {
+    if (unified === 'error' || (unified === 'other' && raw !== undefined && endOf(raw) === 'broken')) {
       return { type: 'error', error: { code: raw ?? 'error', message: `it ended with ${raw ?? 'an error'}` } }
     }
     // No reason at all: the SDK closes also a stream that was cut.
@@ -181,7 +181,7 @@ export function assembleParts(
       const finished = blocks.map(blockOf)
       return {
         blocks: finished,
-        finishReason: finishReason ?? finishReasonOf(end, calls.size > 0),
+        ...(finishReason === undefined ? endedBy(wordOf(end), calls.size > 0) : { finishReason }),
         usage: usageOf(usage) ?? estimateUsage(request, finished),
         model: answeredBy ?? model,
       }
@@ -218,9 +218,8 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: false }
 }
 
-/** Calls decide, not the reason, as in every driver; a cut or filtered answer stays one. */
-function finishReasonOf(end: SdkFinishReason | undefined, called: boolean): FinishReason {
-  if (end?.unified === 'length') return 'length'
-  if (end?.unified === 'content-filter') return end.raw === 'refusal' ? 'refusal' : 'filtered'
-  return called ? 'calls' : 'stop'
+/** The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the provider's. */
+function wordOf(end: SdkFinishReason | undefined): string | undefined {
+  if (end === undefined) return undefined
+  return end.unified === 'other' || end.raw === 'refusal' ? (end.raw ?? end.unified) : end.unified
 }

@@ -35,6 +35,7 @@ describe('the end', () => {
     ['model_context_window_exceeded', 'length'],
     ['pause_turn', 'length'],
     ['refusal', 'refusal'],
+    ['something_new', 'length'],
   ])('%s is %s', async (reason, finishReason) => {
     expect((await read(start(), ...text, ...end(reason))).finishReason).toBe(finishReason)
   })

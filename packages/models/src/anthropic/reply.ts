@@ -1,7 +1,8 @@
 // From the events of an Anthropic messages stream to deltas and one reply.
-import { type Block, clippedName, type FinishReason, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import { type Block, clippedName, type ModelDelta, type ModelRequest } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
+import { endedBy, endOf } from '../wire/end-reason.ts'
 import { type Figures, mergeFigures, tellsFigures, usageOf } from './usage.ts'
 
 /** An event, or a whole non-streamed answer. Any field may be missing, null or of another type. */
@@ -185,8 +186,14 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
       startBlock(undefined, block)
       stopBlock(latest)
     }
-    if (typeof reason === 'string') wireReason = reason
-    return calls > maxCalls ? { type: 'calls' } : undefined
+    return calls > maxCalls ? { type: 'calls' } : noteReason(reason)
+  }
+  const noteReason = (reason: unknown): WireFault | undefined => {
+    if (typeof reason !== 'string') return undefined
+    if (endOf(reason) === 'broken')
+      return { type: 'error', error: { type: reason, message: `it ended with ${reason}` } }
+    wireReason = reason
+    return undefined
   }
 
   const end = (): WireFault | undefined => {
@@ -225,8 +232,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
         case 'message_delta':
           figures = mergeFigures(figures, event.usage)
           figuresAreFinal ||= typeof event.usage === 'object' && event.usage !== null
-          if (typeof event.delta?.stop_reason === 'string') wireReason = event.delta.stop_reason
-          return undefined
+          return noteReason(event.delta?.stop_reason)
         case 'message_stop':
           return end()
         case 'message': {
@@ -241,7 +247,8 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
       const finished = blocks.map(closeBlock)
       return {
         blocks: finished,
-        finishReason: finishReason ?? finishReasonOf(wireReason, calls > 0),
+        // `pause_turn` ends an answer in the midst of a tool of the provider.
+        ...(finishReason === undefined ? endedBy(wireReason, calls > 0) : { finishReason }),
         usage: figuresOf(finished),
         model: answeredBy ?? model,
       }
@@ -288,19 +295,4 @@ function closeBlock(block: OpenBlock): Block {
     ...(block.signature === undefined ? {} : { signature: block.signature }),
     ...(block.redacted === undefined ? {} : { redacted: block.redacted }),
   }
-}
-
-/** Calls decide, not the reason. `pause_turn` ends an answer in the midst of a tool of the provider. */
-function finishReasonOf(reason: string | undefined, called: boolean): FinishReason {
-  switch (reason) {
-    case 'max_tokens':
-    case 'model_context_window_exceeded':
-    case 'pause_turn':
-      return 'length'
-    case 'refusal':
-      return 'refusal'
-    case 'sensitive':
-      return 'filtered'
-  }
-  return called ? 'calls' : 'stop'
 }

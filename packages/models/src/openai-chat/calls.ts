@@ -65,6 +65,8 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
     },
     push(fragments) {
       if (!Array.isArray(fragments)) return true
+      /** Two fragments of one frame that name a tool are two calls, unless an id says otherwise. */
+      const named = new Set<OpenCall>()
       for (let i = 0; i < fragments.length; i++) {
         const fragment = fragments[i] as CallFragment | null
         if (typeof fragment !== 'object' || fragment === null) continue
@@ -75,6 +77,7 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
         const index = typeof fragment.index === 'number' ? fragment.index : undefined
         if (id === undefined && name === '' && piece === '') continue
         let call = find(id, index, name, piece, fragments.length > 1 ? i : undefined)
+        if (call && id === undefined && name !== '' && named.has(call)) call = undefined
         if (!call) {
           if (calls.length === maxCalls) return false
           call = { index, id, tool: name, parts: [], objectEnd: objectEnd(), block: undefined }
@@ -82,6 +85,10 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
         }
         call.id ??= id
         if (call.tool === '') call.tool = name
+        // A name in two pieces: the id says that it is one call, and nobody has been told of it yet.
+        else if (id !== undefined && call.block === undefined && name !== call.tool)
+          call.tool = clippedName(call.tool + name)
+        if (name !== '') named.add(call)
         if (piece !== '') call.parts.push(piece)
         changed(call, piece)
       }

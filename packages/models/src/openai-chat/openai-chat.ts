@@ -28,9 +28,10 @@ export function openaiChat(options: OpenAiChatOptions): Model {
   const { provider, model, quirks = {} } = options
   const endpoint = endpointOf(options, format)
   const { calls } = endpoint.limits
-  const writeRequest = chatRequestWriter(model, quirks)
+  const id = options.id ?? `${provider}:${model}`
+  const writeRequest = chatRequestWriter(model, quirks, id)
   return {
-    id: options.id ?? `${provider}:${model}`,
+    id,
     generate: async (request, { signal, onDelta }) =>
       exchange(
         endpoint,

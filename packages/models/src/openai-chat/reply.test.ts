@@ -1,7 +1,20 @@
 // The oddities of providers, each as the frames in which it comes.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ask, askInVain, calls, frame, modelAt, read, request, serve, sse, text, thinking } from '../asking.fixture.ts'
+import {
+  ask,
+  askInVain,
+  calls,
+  frame,
+  modelAt,
+  read,
+  request,
+  serve,
+  sse,
+  text,
+  thinking,
+  userMessage,
+} from '../asking.fixture.ts'
 import { assembleReply } from './reply.ts'
 
 const usage = (prompt: number, completion: number, more: object = {}) => ({
@@ -19,19 +32,39 @@ describe('the end of an answer', () => {
     ['content_filter', 'filtered'],
     ['sensitive', 'filtered'],
     ['refusal', 'refusal'],
-    ['something new', 'stop'],
+    ['model_context_window_exceeded', 'length'],
+    ['max_output_tokens', 'length'],
+    ['MAX_TOKENS', 'length'],
+    ['something new', 'length'],
     ['tool_calls', 'stop'],
   ])('`%s` without calls is `%s`', async (wire, reason) => {
     expect((await read([frame({ content: 'a' }), frame({}, wire)])).reply.finishReason).toBe(reason)
   })
 
-  test.each(['stop', 'tool_calls', 'something new'])('`%s` after calls is `calls`: the calls decide', async (wire) => {
+  test.each(['stop', 'tool_calls', 'STOP'])('`%s` after calls is `calls`: the calls decide', async (wire) => {
     const { reply } = await read([
       frame({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f' } }] }),
       frame({}, wire),
     ])
     expect(reply.finishReason).toBe('calls')
   })
+
+  test('B1: a reason that is not known is not a whole answer: it is reported with its word', async () => {
+    const call = { index: 0, id: 'a', function: { name: 'pay', arguments: '{}' } }
+    const { reply } = await read([frame({ tool_calls: [call] }), frame({}, 'something new')])
+    // With `length` the calls of an answer do not run.
+    expect(reply).toMatchObject({ finishReason: 'length', endedWith: 'something new' })
+  })
+
+  test.each(['ERROR', 'OTHER', 'MALFORMED_RESPONSE', 'insufficient_system_resource'])(
+    'B1: `%s` is a failed answer that is made again',
+    async (reason) => {
+      const { error } = await askInVain(
+        modelAt(await serve({ raw: sse([frame({ content: 'a' }), frame({}, reason)]) })),
+      )
+      expect(error).toMatchObject({ code: expect.stringMatching(/provider_error|overloaded/), retryable: true })
+    },
+  )
 
   test('no reason at all but `[DONE]` is an end, and calls still decide', async () => {
     expect((await read([frame({ content: 'a' })])).reply.finishReason).toBe('stop')
@@ -155,10 +188,37 @@ describe('reasoning', () => {
     ['content parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] }] }],
   ])('is found in %s', async (_, delta) => {
     const { reply } = await read([frame(delta), frame({ content: 'a' }), frame({}, 'stop')])
-    expect(reply.blocks).toEqual([
+    expect(reply.blocks).toMatchObject([
       { type: 'thinking', text: 'hm' },
       { type: 'text', text: 'a' },
     ])
+  })
+
+  test('B1: the details of OpenRouter go back as they came, to the model that wrote them and to no other', async () => {
+    const [first, second] = [
+      { type: 'reasoning.text', text: 'hm', signature: 'proof=', id: 'r1', format: 'anthropic-claude-v1', index: 0 },
+      { type: 'reasoning.encrypted', data: 'sealed', id: 'r2', format: 'openai-responses-v1', index: 1 },
+    ]
+    const server = await serve({
+      raw: sse([
+        frame({ reasoning_details: [{ ...first, text: 'h', signature: undefined }] }),
+        frame({ reasoning_details: [{ ...first, text: 'm' }] }),
+        frame({ reasoning_details: [second] }),
+        frame({ content: 'a' }, 'stop'),
+      ]),
+    })
+    server.script('*', [{ text: 'b' }, { text: 'c' }])
+    const { reply } = await ask(modelAt(server))
+    const messages = [
+      userMessage('hi'),
+      { id: 'a', role: 'assistant' as const, blocks: reply.blocks, model: 'test:any' },
+      { ...userMessage('and?'), id: 'u2' },
+    ]
+    await ask(modelAt(server), { messages })
+    await ask(modelAt(server, { id: 'test:other' }), { messages })
+    const [, own, other] = server.requests.map(({ body }) => (body.messages as object[])[1])
+    expect(own).toMatchObject({ role: 'assistant', content: 'a', reasoning_details: [first, second] })
+    expect(other).not.toHaveProperty('reasoning_details')
   })
 
   test('signatures and sealed reasoning are kept', async () => {
@@ -168,10 +228,14 @@ describe('reasoning', () => {
       frame({ content: 'a' }),
       frame({ reasoning_details: [{ type: 'reasoning.encrypted', data: 'sealed' }] }),
     ])
+    const details = [
+      { type: 'reasoning.text', text: 'hm', signature: 'proof' },
+      { type: 'reasoning.encrypted', data: 'sealed' },
+    ]
     expect(reply.blocks).toEqual([
-      { type: 'thinking', text: 'hm', signature: 'proof' },
+      { type: 'thinking', text: 'hm' },
       { type: 'text', text: 'a' },
-      { type: 'thinking', text: '', redacted: 'sealed' },
+      { type: 'thinking', text: '', signature: JSON.stringify({ reasoning_details: details }) },
     ])
   })
 
@@ -305,4 +369,72 @@ test('frames of any shape never throw and give blocks of the right form', () => 
     ),
     { numRuns: 2_000 },
   )
+})
+
+describe('B1: what other drivers read, or say that they cannot', () => {
+  test('images are blocks', async () => {
+    const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+    const { reply } = await read([
+      frame({ content: 'Here:', images: [image('data:image/png;base64,aGk=')] }),
+      frame({ content: [image('https://example.com/a.png')] }),
+      frame({}, 'stop'),
+    ])
+    expect(reply.blocks).toEqual([
+      { type: 'text', text: 'Here:' },
+      { type: 'data', mediaType: 'image/png', data: 'aGk=' },
+      { type: 'data', mediaType: 'image/png', url: 'https://example.com/a.png' },
+    ])
+  })
+
+  test('the older form of a call is a call', async () => {
+    const { reply } = await read([
+      frame({ function_call: { name: 'add', arguments: '' } }),
+      frame({ function_call: { arguments: '{"a":' } }),
+      frame({ function_call: { arguments: '1}' } }, 'function_call'),
+    ])
+    expect(reply).toMatchObject({ finishReason: 'calls' })
+    expect(calls(reply)).toEqual([['add', '{"a":1}']])
+  })
+
+  test.each([
+    [
+      'a call of the custom tool sh',
+      { tool_calls: [{ index: 0, id: 'a', type: 'custom', custom: { name: 'sh', input: 'ls' } }] },
+    ],
+    ['audio', { audio: { id: 'a', data: 'aGk=' } }],
+    ['an image', { images: [{ type: 'image_url', image_url: { url: 'blob:1' } }] }],
+  ])('an answer of nothing but %s is an error, not an empty answer', async (what, delta) => {
+    const { error } = await askInVain(modelAt(await serve({ raw: sse([frame(delta), frame({}, 'stop')]) })))
+    expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining(what) })
+  })
+
+  test('of several answers in one stream the first counts', async () => {
+    const choice = (index: number, content: string, finish_reason: string | null = null) => ({
+      choices: [{ index, delta: { content }, finish_reason }],
+    })
+    const { reply } = await read([
+      choice(0, 'he'),
+      choice(1, 'bon'),
+      choice(0, 'llo'),
+      choice(1, 'jour', 'stop'),
+      choice(0, '', 'length'),
+    ])
+    expect(reply).toMatchObject({ blocks: [{ type: 'text', text: 'hello' }], finishReason: 'length' })
+  })
+
+  test('a name that comes in two pieces under one id is one name', async () => {
+    const call = (name: string, args = '') =>
+      frame({ tool_calls: [{ index: 0, id: 'a', function: { name, arguments: args } }] })
+    expect(calls((await read([call('get_'), call('weather'), call('', '{}'), frame({}, 'stop')])).reply)).toEqual([
+      ['get_weather', '{}'],
+    ])
+  })
+
+  test('two calls without arguments and ids in one frame are two', async () => {
+    const fragment = { function: { name: 'now', arguments: '' } }
+    expect(calls((await read([frame({ tool_calls: [fragment, fragment] }), frame({}, 'stop')])).reply)).toEqual([
+      ['now', ''],
+      ['now', ''],
+    ])
+  })
 })

@@ -1,10 +1,13 @@
 // From the frames of a chat-completions stream to deltas and one reply.
-import { type Block, clippedName, type FinishReason, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import { type Block, clippedName, type DataBlock, type ModelDelta, type ModelRequest } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
+import { endedBy, endOf } from '../wire/end-reason.ts'
 import { assembleCalls, type OpenCall } from './calls.ts'
+import { imageOf } from './images.ts'
 import type { Quirks } from './quirks.ts'
+import { reasoningDetailsReader } from './reasoning-details.ts'
 import { thinkTagFilter } from './think-tags.ts'
 
 /** A frame, or a whole non-streamed answer. Any field may be missing, null or of another type. */
@@ -22,6 +25,7 @@ export interface WireFrame {
 }
 
 interface WireChoice {
+  readonly index?: unknown
   readonly delta?: WireMessage | null
   readonly message?: WireMessage | null
   readonly finish_reason?: unknown
@@ -36,11 +40,16 @@ interface WireMessage {
   readonly reasoning?: unknown
   readonly reasoning_details?: unknown
   readonly tool_calls?: unknown
+  /** The older form of one call. */
+  readonly function_call?: unknown
+  readonly images?: unknown
+  readonly audio?: unknown
 }
 
 type OpenBlock =
-  | { type: 'text' | 'thinking'; readonly parts: string[]; signature?: string; redacted?: string }
+  | { type: 'text' | 'thinking'; readonly parts: string[] }
   | { readonly type: 'call'; readonly call: OpenCall }
+  | DataBlock
 
 export function assembleReply(
   request: ModelRequest,
@@ -55,9 +64,15 @@ export function assembleReply(
   let usage: Record<string, unknown> | undefined
   let wireReason: string | undefined
   let refused = false
+  /** The index of the answer that counts. */
+  let first: unknown
+  const details = reasoningDetailsReader()
+  /** Parts that nobody reads here. */
+  const unread: string[] = []
 
   const append = (type: 'text' | 'thinking', text: string) => {
     if (text === '') return
+    announceAll()
     if (current?.type !== type) open(type)
     current!.parts.push(text)
     onDelta({ type, block: blocks.length - 1, text })
@@ -78,8 +93,18 @@ export function assembleReply(
   const calls = assembleCalls(maxCalls, (call, piece) => {
     if (call.block !== undefined) {
       if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
-    } else if (call.tool !== '') announce(call)
+    } else if (call.tool !== '' && call.parts.length > 0) announceUpTo(call)
   })
+  /** In the order in which they began. A call without arguments is announced when something follows: its name may go on. */
+  const announceUpTo = (last: OpenCall | undefined) => {
+    for (const call of calls.calls) {
+      if (call.block === undefined && call.tool !== '') announce(call)
+      if (call === last) return
+    }
+  }
+  const announceAll = () => {
+    if (calls.calls.at(-1)?.block === undefined) announceUpTo(undefined)
+  }
   /** Arguments whose tool was never named: the model must hear that nothing was done. */
   const announceNameless = () => {
     for (const call of calls.calls) if (call.block === undefined && call.parts.length > 0) announce(call)
@@ -104,17 +129,37 @@ export function assembleReply(
       if (part?.type === 'thinking') {
         const inner = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }]
         for (const piece of inner) if (typeof piece?.text === 'string') append('thinking', piece.text)
-      } else if (typeof part?.text === 'string') answer(part.text)
+      } else if (part?.type === 'image_url') addImage(part)
+      else if (typeof part?.text === 'string') answer(part.text)
+      else if (typeof part?.type === 'string') unread.push(clippedName(part.type))
     }
+  }
+  const addImage = (part: unknown) => {
+    const { image_url: image } = (part ?? {}) as { readonly image_url?: { readonly url?: unknown } | string | null }
+    const block = imageOf(typeof image === 'string' ? image : image?.url)
+    if (block === undefined) return void unread.push('an image')
+    blocks.push(block)
+    current = undefined
+  }
+  /** False when there are more than an answer may hold. */
+  const addCalls = ({ tool_calls: fragments, function_call: only }: WireMessage): boolean => {
+    // Of a custom tool the input is text and not an object.
+    if (Array.isArray(fragments)) {
+      for (const it of fragments)
+        if (it?.type === 'custom') unread.push(`a call of the custom tool ${clippedName(String(it.custom?.name))}`)
+      if (!calls.push(fragments.filter((it) => it?.type !== 'custom'))) return false
+    }
+    return typeof only !== 'object' || only === null || calls.push([{ index: 0, function: only }])
   }
 
   /** OpenRouter's form: readable text, and proofs or sealed reasoning that only the provider can read. */
-  const reasoningDetails = (details: readonly unknown[], textIsKnown: boolean) => {
-    for (const detail of details as readonly Record<string, unknown>[]) {
-      const text = detail?.text ?? detail?.summary
+  const reasoningDetails = (list: readonly unknown[], textIsKnown: boolean) => {
+    for (const detail of list as readonly Record<string, unknown>[]) {
+      if (typeof detail !== 'object' || detail === null) continue
+      const text = detail.text ?? detail.summary
       if (!textIsKnown && typeof text === 'string') append('thinking', text)
-      if (typeof detail?.signature === 'string') thinkingBlock().signature = detail.signature
-      if (typeof detail?.data === 'string') thinkingBlock().redacted = detail.data
+      thinkingBlock()
+      details.add(detail)
     }
   }
   const thinkingBlock = () => (current?.type === 'thinking' ? current : open('thinking'))
@@ -128,6 +173,8 @@ export function assembleReply(
     if (typeof delta.content === 'string') {
       if (delta.content !== '') answer(delta.content)
     } else if (Array.isArray(delta.content)) contentParts(delta.content)
+    if (Array.isArray(delta.images)) for (const image of delta.images) addImage(image)
+    if (delta.audio) unread.push('audio')
     if (typeof delta.refusal === 'string' && delta.refusal !== '') {
       refused = true
       append('text', delta.refusal)
@@ -144,9 +191,21 @@ export function assembleReply(
     if (typeof reason !== 'string' || reason === 'null') return undefined
     noteUsage(choice.usage)
     noteUsage(frame.x_groq?.usage)
-    if (brokenEnds.has(reason)) return { type: 'error', error: { code: reason, message: `it ended with ${reason}` } }
+    if (endOf(reason) === 'broken')
+      return { type: 'error', error: { code: reason, message: `it ended with ${reason}` } }
     wireReason = reason
-    return undefined
+    announceAll()
+    const isAnswer = blocks.some((block) => block.type !== 'thinking')
+    return unread.length > 0 && !isAnswer ? { type: 'unread', kinds: unread } : undefined
+  }
+  /** Of several answers (`n` above 1) the one that came first counts; null for a frame of another. */
+  const choiceOf = (choices: WireFrame['choices']): WireChoice | null | undefined => {
+    if (!Array.isArray(choices)) return undefined
+    const [choice] = choices
+    if (!choice) return undefined
+    first ??= choice.index ?? 0
+    if ((choice.index ?? 0) === first) return choice
+    return choices.find((it) => it && (it.index ?? 0) === first) ?? null
   }
   const withoutChoice = (frame: WireFrame): WireFault | undefined => {
     noteModel(frame)
@@ -160,7 +219,7 @@ export function assembleReply(
     const [text, thinking, call] = [seen('text'), seen('thinking'), seen('call')]
     if (!thinking) reasoning(message)
     if (!text && !(tags && thinking)) content(message)
-    return call || calls.push(message.tool_calls)
+    return call || addCalls(message)
   }
 
   return {
@@ -169,18 +228,19 @@ export function assembleReply(
     },
     // Some providers give no reason.
     get mayEnd() {
-      return blocks.length > 0 && calls.whole
+      return (blocks.length > 0 || calls.calls.length > 0) && calls.whole
     },
     // The end of the stream is `[DONE]`, which is no frame.
     ended: false,
     get started() {
-      return blocks.length > 0
+      return blocks.length > 0 || calls.calls.length > 0
     },
     frame(frame: WireFrame) {
       // Most frames hold one word: what only a first or last frame can tell is looked for there.
       if (frame.error) return { type: 'error', error: frame.error }
       if (frame.usage) noteUsage(frame.usage)
-      const choice = Array.isArray(frame.choices) ? (frame.choices[0] as WireChoice | null | undefined) : undefined
+      const choice = choiceOf(frame.choices)
+      if (choice === null) return undefined
       if (!choice) return withoutChoice(frame)
       const { delta, message, finish_reason: reason, error } = choice
       if (error) return { type: 'error', error }
@@ -189,28 +249,26 @@ export function assembleReply(
       } else if (delta) {
         reasoning(delta)
         content(delta)
-        if (delta.tool_calls && !calls.push(delta.tool_calls)) return { type: 'calls' }
+        if ((delta.tool_calls || delta.function_call) && !addCalls(delta)) return { type: 'calls' }
       }
       if (answeredBy === undefined) noteModel(frame)
       return reason ? noteEnd(reason, frame, choice) : undefined
     },
     reply(finishReason) {
       tags?.end(finishReason === undefined)
+      announceAll()
       if (finishReason === undefined) announceNameless()
-      const finished = closeBlocks(blocks)
+      const finished = closeBlocks(blocks, details.text())
       const called = finished.some((block) => block.type === 'call')
       return {
         blocks: finished,
-        finishReason: finishReason ?? finishReasonOf(wireReason, called, refused),
+        ...(finishReason === undefined ? endedBy(wireReason, called, refused) : { finishReason }),
         usage: usage ? normaliseUsage(usage) : estimateUsage(request, finished),
         model: answeredBy ?? model,
       }
     },
   }
 }
-
-/** Reasons that mean that the answer is not whole: of OpenRouter and Mistral, Zhipu, DeepSeek, vLLM. */
-const brokenEnds = new Set(['error', 'network_error', 'insufficient_system_resource', 'abort'])
 
 function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
   if (typeof frame.output === 'object' && frame.output !== null) return { type: 'native' }
@@ -220,35 +278,16 @@ function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
   return typeof says === 'string' && frame.choices === undefined ? { type: 'error', error: frame } : undefined
 }
 
-function closeBlocks(blocks: readonly OpenBlock[]): Block[] {
-  return blocks.map((block): Block => {
+/** `signature`: what goes back with the reasoning; it is kept with the last of it. */
+function closeBlocks(blocks: readonly OpenBlock[], signature: string | undefined): Block[] {
+  const signed = signature === undefined ? -1 : blocks.findLastIndex((block) => block.type === 'thinking')
+  return blocks.map((block, at): Block => {
+    if (block.type === 'data') return block
     if (block.type === 'call') {
       return { type: 'call', callId: '', tool: block.call.tool, arguments: block.call.parts.join('') }
     }
     const text = block.parts.join('')
     if (block.type === 'text') return { type: 'text', text }
-    return {
-      type: 'thinking',
-      text,
-      ...(block.signature === undefined ? {} : { signature: block.signature }),
-      ...(block.redacted === undefined ? {} : { redacted: block.redacted }),
-    }
+    return { type: 'thinking', text, ...(at === signed && signature !== undefined ? { signature } : {}) }
   })
-}
-
-/** Calls decide, not the reason: many providers say `stop` after calls. A cut or filtered answer stays one. */
-function finishReasonOf(reason: string | undefined, called: boolean, refused: boolean): FinishReason {
-  switch (reason) {
-    case 'length':
-    case 'max_tokens':
-    case 'model_length':
-      return 'length'
-    case 'content_filter':
-    case 'sensitive':
-    case 'safety':
-      return 'filtered'
-    case 'refusal':
-      return 'refusal'
-  }
-  return called ? 'calls' : refused ? 'refusal' : 'stop'
 }

@@ -259,6 +259,22 @@ describe('settings', () => {
     expect(renamed).not.toHaveProperty('max_tokens')
   })
 
+  test('`options.tools` are one list with the tools of the request', async () => {
+    const server = await serve({ text: 'a' })
+    const own = { type: 'web_search', web_search: {} }
+    const tool = { name: 'add', description: '', input: { type: 'object', properties: {} } }
+    const body: string[] = []
+    const model = modelAt(server, {
+      fetch: (input, init) => {
+        body.push(String(init?.body))
+        return fetch(input, init)
+      },
+    })
+    await ask(model, { tools: [tool], options: { tools: [own] } })
+    expect(body[0]?.match(/"tools":/g)).toHaveLength(1)
+    expect(server.requests[0]?.body.tools).toEqual([expect.objectContaining({ type: 'function' }), own])
+  })
+
   test('own options pass through; stream options are merged', async () => {
     const options = { seed: 7, stream_options: { include_obfuscation: false } }
     expect(await sent({ options })).toMatchObject({
@@ -277,7 +293,7 @@ test('a message is serialised once, however often it is sent', () => {
       return Reflect.get(target, field, receiver)
     },
   })
-  const write = chatRequestWriter('any', {})
+  const write = chatRequestWriter('any', {}, 'test:any')
   const first = write(request({ messages: [counted] }))
   const once = reads
   expect(write(request({ messages: [counted] }))).toBe(first)
@@ -287,7 +303,7 @@ test('a message is serialised once, however often it is sent', () => {
 
 test('a history of thousands of messages costs little the second time', () => {
   const history = Array.from({ length: 4_000 }, (_, i) => ({ ...userMessage('a question '.repeat(20)), id: `${i}` }))
-  const write = chatRequestWriter('any', {})
+  const write = chatRequestWriter('any', {}, 'test:any')
   const time = () => {
     const start = performance.now()
     write(request({ messages: history }))

@@ -12,13 +12,14 @@ import {
   wireToolName,
 } from '../requests/write.ts'
 import type { Quirks } from './quirks.ts'
+import { readReasoningDetails } from './reasoning-details.ts'
 
 /**
  * Makes the function that serialises requests for one model. The text of each message is kept with the message object,
  * so that a long history costs a join and not a serialisation.
  */
-export function chatRequestWriter(model: string, quirks: Quirks): (request: ModelRequest) => string {
-  const textOf = perObject((message: Message) => wireMessages(message, quirks).map(wireJson).join(','))
+export function chatRequestWriter(model: string, quirks: Quirks, id: string): (request: ModelRequest) => string {
+  const textOf = perObject((message: Message) => wireMessages(message, quirks, id).map(wireJson).join(','))
   const toolText = perObject((tool: ToolSpec) =>
     wireJson({
       type: 'function',
@@ -35,9 +36,11 @@ export function chatRequestWriter(model: string, quirks: Quirks): (request: Mode
       const text = textOf(message)
       if (text !== '') parts.push(text)
     }
-    const head = wireJson({ model, stream: true, ...settings(request, quirks) })
-    const offered = toolsOf(request, quirks)
-    const tools = offered.length === 0 ? '' : `,"tools":[${sortedByName(offered).map(toolText).join(',')}]`
+    const { tools: further, messages: _, ...fields } = settings(request, quirks)
+    const head = wireJson({ model, stream: true, ...fields })
+    const texts = sortedByName(toolsOf(request, quirks)).map(toolText)
+    if (Array.isArray(further)) texts.push(...further.map(wireJson))
+    const tools = texts.length === 0 ? '' : `,"tools":[${texts.join(',')}]`
     return `${head.slice(0, -1)}${tools},"messages":[${parts.join(',')}]}`
   }
 }
@@ -73,8 +76,8 @@ function systemText(request: ModelRequest, quirks: Quirks): string {
   return request.system === '' ? rule : `${request.system}\n\n${rule}`
 }
 
-function wireMessages(message: Message, quirks: Quirks): object[] {
-  if (message.role === 'assistant') return assistantMessage(message, quirks)
+function wireMessages(message: Message, quirks: Quirks, id: string): object[] {
+  if (message.role === 'assistant') return assistantMessage(message, quirks, id)
   if (message.role === 'tool') return toolMessages(message, quirks)
   const content = userContent(message)
   return content.length === 0 ? [] : [{ role: 'user', content }]
@@ -95,7 +98,7 @@ function dataPart(block: DataBlock): object {
   return { type: 'file', file: { filename: block.name ?? 'file', file_data: url } }
 }
 
-function assistantMessage(message: Message, quirks: Quirks): object[] {
+function assistantMessage(message: Message, quirks: Quirks, id: string): object[] {
   let text = ''
   let thinking = ''
   const calls: object[] = []
@@ -105,6 +108,10 @@ function assistantMessage(message: Message, quirks: Quirks): object[] {
     else if (block.type === 'call') calls.push(wireCall(block, quirks))
   }
   if (text === '' && calls.length === 0) return []
+  const own = message.model === undefined || message.model === id
+  const details = own
+    ? message.blocks.flatMap((it) => (it.type === 'thinking' && readReasoningDetails(it.signature)) || [])
+    : []
   const replay = quirks.replayReasoning === 'always' || (quirks.replayReasoning === 'with-calls' && calls.length > 0)
   if (quirks.replayReasoning === 'think-tags' && thinking !== '') text = `<think>\n${thinking}\n</think>\n\n${text}`
   return [
@@ -113,6 +120,7 @@ function assistantMessage(message: Message, quirks: Quirks): object[] {
       content: text === '' ? null : text,
       // Providers that want it refuse a message without it, so older messages get an empty one.
       ...(replay ? { reasoning_content: thinking } : {}),
+      ...(details.length > 0 ? { reasoning_details: details } : {}),
       ...(calls.length > 0 ? { tool_calls: calls } : {}),
     },
   ]

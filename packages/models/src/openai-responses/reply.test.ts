@@ -40,6 +40,45 @@ describe('the end', () => {
     expect(reply).toMatchObject({ finishReason, blocks: [{ type: 'text', text: 'a' }] })
   })
 
+  test('B1: what only the final output holds is added to what was streamed', async () => {
+    const output = [
+      {
+        type: 'message',
+        content: [
+          { type: 'output_text', text: 'hello' },
+          { type: 'output_text', text: ' there' },
+        ],
+      },
+      { type: 'function_call', call_id: 'c1', name: 'add', arguments: '{"a":1}' },
+      { type: 'function_call', call_id: 'c2', name: 'sub', arguments: '{}' },
+    ]
+    const reply = await read(textDelta('hello'), callAdded(1, 'c1'), callDelta(1, '{"a"'), completed({ output }))
+    expect(reply.finishReason).toBe('calls')
+    expect(reply.blocks).toEqual([
+      { type: 'text', text: 'hello' },
+      { type: 'call', callId: '', tool: 'add', arguments: '{"a":1}' },
+      { type: 'call', callId: '', tool: 'sub', arguments: '{}' },
+      { type: 'text', text: ' there' },
+    ])
+  })
+
+  test.each([
+    [{ status: 'queued', output: [] }, 'stream_cut'],
+    [{ status: 'failed', error: { message: 'no' } }, 'provider_error'],
+  ])('B1: a document that is not a finished response is an error: %j', async (response, code) => {
+    const server = await serve({ body: { object: 'response', ...response } })
+    expect((await askInVain(responsesAt(server))).error.code).toBe(code)
+  })
+
+  test('B1: an incomplete response is cut, whatever its reason is called', async () => {
+    for (const reason of ['something_new', undefined]) {
+      const response = { status: 'incomplete', incomplete_details: reason === undefined ? null : { reason } }
+      expect(await read(textDelta('a'), { type: 'response.incomplete', response })).toMatchObject({
+        finishReason: 'length',
+      })
+    }
+  })
+
   test('a refusal is text, and a reason of its own', async () => {
     const reply = await read(
       { type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: 'No' },

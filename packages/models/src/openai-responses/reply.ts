@@ -1,8 +1,9 @@
 // From the events of a responses stream to deltas and one reply.
-import { type Block, clippedName, type FinishReason, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import { type Block, clippedName, type ModelDelta, type ModelRequest } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
+import { type Ended, endedBy } from '../wire/end-reason.ts'
 
 /** An event, or a whole non-streamed response. Any field may be missing, null or of another type. */
 interface WireEvent {
@@ -192,14 +193,35 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
     const figures = response?.usage && chatFigures(response.usage)
     if (tellsUsage(figures)) usage = figures
   }
-  const end = (response: WireResponse): WireFault | undefined => {
-    noteResponse(response)
-    if (blocks.length === 0) {
-      for (const [index, wire] of listOf<WireItem>(response.output).entries()) if (wire) endItem(index, wire)
+  /** What only the final output holds. Found by content: gateways count items as they like. */
+  const addMissing = (output: readonly (WireItem | null)[]) => {
+    const come = (type: OpenBlock['type']) => blocks.filter((block) => block.type === type)
+    let whole = ''
+    for (const [index, wire] of output.entries()) {
+      if (wire?.type === 'message') {
+        for (const part of listOf<WirePart>(wire.content)) whole += String(part?.text ?? part?.refusal ?? '')
+      } else if (wire?.type === 'function_call') {
+        const known = come('call').find((call) => call.callId === wire.call_id)
+        if (known) endCall(known, wire.arguments)
+        else if (wire.call_id !== undefined) endCall(openCall(`#${index}`, wire), wire.arguments)
+      }
     }
-    if (response.status === 'failed' || response.status === 'cancelled') return failure(response)
+    const text = come('text')
+      .flatMap((block) => block.parts)
+      .join('')
+    if (whole.length > text.length && whole.startsWith(text)) addText('#text', whole.slice(text.length))
+  }
+  const end = (response: WireResponse, isDocument = false): WireFault | undefined => {
+    noteResponse(response)
+    const output = listOf<WireItem>(response.output)
+    if (blocks.length > 0) addMissing(output)
+    else for (const [index, wire] of output.entries()) if (wire) endItem(index, wire)
+    const { status = 'completed' } = response
+    if (status === 'failed' || status === 'cancelled') return failure(response)
+    // A document of any other status is not there yet. An event says by its own type that it is the last.
+    if (isDocument && status !== 'completed' && status !== 'incomplete') return { type: 'cut' }
     ended = true
-    incomplete = response.incomplete_details?.reason
+    incomplete = response.incomplete_details?.reason ?? (status === 'incomplete' ? 'incomplete' : undefined)
     const isAnswer = blocks.some((block) => block.type !== 'thinking')
     return ignored.length > 0 && !isAnswer ? { type: 'unread', kinds: ignored } : undefined
   }
@@ -260,14 +282,14 @@ export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
         case 'error':
           return { type: 'error', error: event.error ?? event }
       }
-      if (event.object === 'response') return end(event as WireResponse)
+      if (event.object === 'response') return end(event as WireResponse, true)
       return event.error === undefined || event.error === null ? undefined : { type: 'error', error: event.error }
     },
     reply(finishReason) {
       const finished = blocks.map(closeBlock)
       return {
         blocks: finished,
-        finishReason: finishReason ?? finishReasonOf(incomplete, calls > 0, refused),
+        ...(finishReason === undefined ? endOfResponse(incomplete, calls > 0, refused) : { finishReason }),
         usage: usage ? normaliseUsage(usage) : estimateUsage(request, finished),
         model: answeredBy ?? model,
       }
@@ -320,8 +342,9 @@ function closeBlock(block: OpenBlock): Block {
   }
 }
 
-function finishReasonOf(incomplete: unknown, called: boolean, refused: boolean): FinishReason {
-  if (incomplete === 'content_filter') return 'filtered'
-  if (incomplete !== undefined && incomplete !== null) return 'length'
-  return called ? 'calls' : refused ? 'refusal' : 'stop'
+/** `incomplete` is not whole, whatever its reason is called. */
+function endOfResponse(incomplete: unknown, called: boolean, refused: boolean): Ended {
+  if (incomplete === undefined || incomplete === null) return endedBy(undefined, called, refused)
+  const end = endedBy(String(incomplete), called)
+  return end.finishReason === 'filtered' || end.finishReason === 'refusal' ? end : { ...end, finishReason: 'length' }
 }

@@ -12,6 +12,7 @@ import {
   type Usage,
 } from '@oxbow/core'
 import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
+import type { Progress } from '../stream/progress.ts'
 import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
 import { interruptOf } from './interrupts.ts'
@@ -26,6 +27,8 @@ export interface RunEncoder {
   follows(turnId: string): void
   /** Takes note of an event that the reader has seen already. */
   seen(event: Event): void
+  /** Takes note of what the reader has of the current answer, after the events that it has seen. */
+  had(progress: Progress): void
   encode(item: SessionItem): string
   /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
   pause(key: SessionKey, schemaOf?: SchemaOf): string
@@ -34,6 +37,8 @@ export interface RunEncoder {
   hint(source: string, text: string): string
   /** A step had begun, and not ended, when the last event came: fragments of it may have been seen. */
   readonly inStep: boolean
+  /** The number of the last event that it was given. */
+  readonly reached: number
   readonly ended: boolean
 }
 
@@ -62,6 +67,7 @@ export function runEncoder(run: {
   let step: StepEncoder | undefined
   let paused: Event<'turn.paused'>['reason'] | undefined
   let total: Usage | undefined
+  let reached = 0
   let ended = false
 
   const custom = (name: string, value: unknown): void => out.frame({ type: 'CUSTOM', name, value })
@@ -187,7 +193,8 @@ export function runEncoder(run: {
     if (ended) return
     if (isEvent(item)) {
       if (item.type !== 'session.opened' && item.turnId === turnId) event(item)
-      out.reached(item.seq)
+      reached = item.seq
+      out.reached(reached)
     } else if (item.turnId === turnId) {
       if (item.type === 'progress.delta') {
         const toolCallId = wireIds.get(item.callId)
@@ -216,6 +223,10 @@ export function runEncoder(run: {
     },
     seen(item) {
       encode(item)
+      out.take()
+    },
+    had(progress) {
+      step?.had(progress)
       out.take()
     },
     encode(item) {
@@ -251,6 +262,9 @@ export function runEncoder(run: {
     },
     get inStep() {
       return step !== undefined
+    },
+    get reached() {
+      return reached
     },
     get ended() {
       return ended

@@ -1,7 +1,6 @@
 // POST /api/chat/stream: AG-UI in, AG-UI out.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
-import { mayShareRules } from '../approvals/remember.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, given, userQuery } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
@@ -34,16 +33,19 @@ export function chatStreamRoute(
       const { owner, principal } = runnerOf(c, query, command.named)
       const { threadId, runId, turnId, text, resume, results } = command
       const session = engine.session({ ...owner, session: threadId })
-      const plan = () => planOf(session, command, { principal, mayShare: mayShareRules(c) })
+      const plan = () => planOf(session, command, principal)
       // Without input and answers there is only what the client may have brought for calls that wait for it.
       const early = text === undefined && resume.length === 0 ? await plan() : undefined
       const release = slots.take(principal, session.key, turnId)
       let works = turnId
       const run = { threadId, runId, known: new Set(results.keys()) }
-      const answer = await streamTurn(deps, c, run, async () => {
+      const answer = await streamTurn(deps, c, run, principal, async () => {
         const { begin, ...planned } = early ?? (await plan())
         works = planned.turnId
         return { caller: { owner, principal }, session, ...planned, position: await begin(after) }
+      }).catch((error: unknown) => {
+        release?.()
+        throw error
       })
       // The turn may go on without its reader.
       if (release !== undefined) void session.wait(works).then(release, release)

@@ -1,5 +1,6 @@
 // The answer of one step on its way to the wire: which messages, reasonings and calls are open, and how far each has come.
 import type { Block, Delta } from '@oxbow/core'
+import type { Progress } from '../stream/progress.ts'
 import type { FrameWriter } from './frames.ts'
 
 type Kind = 'text' | 'thinking' | 'call'
@@ -18,6 +19,8 @@ export interface StepEncoder {
   /** The id of a call on the wire. */
   wireId(callId: string): string
   delta(delta: Exclude<Delta, { type: 'progress.delta' | 'child.delta' }>): void
+  /** Takes note of what a reader has of this step; what follows goes on from there. */
+  had(progress: Progress): void
   /** Sends what is missing of each block and closes everything. */
   finish(blocks: readonly Block[]): void
   /** Closes what is open, as it stands. */
@@ -120,6 +123,14 @@ export function stepEncoder(
       if (text === undefined) return
       streamed[delta.block] = block
       send(block, text)
+    },
+    had(progress) {
+      for (const [number, { kind, callId, tool, length }] of progress) {
+        const block: Streamed = { kind, callId, sent: 0, open: undefined }
+        streamed[number] = block
+        open(block, tool)
+        block.sent = length
+      }
     },
     finish(blocks) {
       // Blocks are matched by kind and order: an answer that was cut has lost its calls, so their places have moved.

@@ -14,7 +14,7 @@ import { detailIn } from './submission.ts'
 import { choose, principalFor, type Submitting, submitTaskRoute } from './submit.ts'
 import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
 
-export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'rights'>
+export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'streamSlots' | 'broadcasts' | 'rights'>
 
 const SECONDS_RULE = 'must be a number of seconds, from 0 to 86400'
 const seconds = z.coerce.number(SECONDS_RULE).min(0, SECONDS_RULE).max(86_400, SECONDS_RULE)
@@ -99,7 +99,7 @@ function cancelRoute({ engine }: AgentProtocol): Route {
   })
 }
 
-function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol): Route {
+function eventsRoute(deps: AgentProtocol): Route {
   return route({
     method: 'get',
     path: '/tasks/{taskId}/events',
@@ -113,14 +113,19 @@ function eventsRoute({ engine, config, streams, rights, report }: AgentProtocol)
       404: notFound,
     },
     async handle({ params: { taskId }, query }, c) {
+      const { engine, config } = deps
       if (!config.streaming)
         throw new HttpError(404, 'streaming_disabled', 'Streams are switched off here. Use GET /tasks/{taskId}/wait.')
       const caller = callerOf(c)
       const task = await existingProtocolTask(engine, caller.owner, taskId)
       const given = lastEventId(c, query.from_seq)
       const after = given ?? (config.replay ? 0 : await fromNowOn(task))
-      const encode = protocolEvents(taskId, task.started.agent.name, detailIn(keptWith(task.started).context))
-      return streamTask({ streams, rights, limitMs: config.streamLimitMs, report }, c, caller, task, after, encode)
+      const detail = detailIn(keptWith(task.started).context)
+      return streamTask({ ...deps, limitMs: config.streamLimitMs }, c, caller, task, {
+        after,
+        encode: protocolEvents(taskId, task.started.agent.name, detail),
+        form: `protocol ${taskId}`,
+      })
     },
   })
 }

@@ -6,7 +6,7 @@ import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, only, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { approvalPath, type Visible, visible } from './reading.ts'
-import { checkScope, mayShareRules, rememberedRule } from './remember.ts'
+import { rememberedRule } from './remember.ts'
 import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
 
 /** Somebody, or time, was quicker. */
@@ -64,7 +64,6 @@ export function decideRoute(engine: Engine): Route {
         throw new HttpError(403, 'approval_forbidden', who)
       }
       const decision = decisionOf(body)
-      checkScope(decision, mayShareRules(c))
       try {
         const { after } = await session.decide(found.requested.approvalId, decision, { principal })
         return c.json({ ...view(await visible(engine, approvalId, caller)), after })

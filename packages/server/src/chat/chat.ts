@@ -1,8 +1,8 @@
 // POST /api/chat: one message in, one answer out.
 import { hash, randomUUID } from 'node:crypto'
-import { type Engine, type Event, isId } from '@oxbow/core'
+import { type Engine, type Event, findTurn, isId, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
-import { openApprovals, openFound } from '../approvals/find.ts'
+import { openFound } from '../approvals/find.ts'
 import { approvalView, viewOf } from '../approvals/view.ts'
 import { failureOf, failureOfStop } from '../failures.ts'
 import { failureResponse, HttpError } from '../http/errors.ts'
@@ -11,7 +11,6 @@ import { errorAnswer, given, messageText, only, optionalId, whose } from '../htt
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import type { Audience } from '../stream/audience.ts'
-import { findTurn } from '../stream/turn-stream.ts'
 import { sessionForRetry } from './session-for-retry.ts'
 
 type PauseReason = Event<'turn.paused'>['reason']
@@ -90,7 +89,7 @@ export function chatRoute(
       const reply = result.text
       if (result.status === 'paused') {
         const state = await session.state()
-        const approvals = openApprovals(state).map((it) =>
+        const approvals = openApprovals(state.turn).map((it) =>
           viewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result

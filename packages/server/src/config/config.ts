@@ -51,6 +51,8 @@ export interface RateLimits {
   readonly requestsPerMinute: number
   /** 0: no limit. */
   readonly concurrentTurns: number
+  /** 0: no limit. */
+  readonly openStreams: number
   readonly failedAuthenticationsPerMinute: number
 }
 

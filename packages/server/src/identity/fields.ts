@@ -1,8 +1,7 @@
 // Reading a principal out of a JSON document of somebody else's making.
 import { hash } from 'node:crypto'
-import { isId } from '@oxbow/core'
+import { DEFAULT_TENANT, isId } from '@oxbow/core'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
-import { DEFAULT_TENANT } from '../principal.ts'
 import type { KnownPrincipal } from './contract.ts'
 import { dataScopeIn } from './data-scope.ts'
 

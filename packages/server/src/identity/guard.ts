@@ -1,10 +1,10 @@
 // What every request passes before its route is asked: who is it, may they come here, and not too often.
 import { isIPv6 } from 'node:net'
-import { grants } from '@oxbow/core'
+import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core'
 import type { RateLimits } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { AppContext, Guard, Route } from '../http/route.ts'
-import { ADMIN, callerOf, DEFAULT_TENANT, DEFAULT_USER } from '../principal.ts'
+import { callerOf, DEFAULT_USER } from '../principal.ts'
 import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
 import { buckets } from './limits/buckets.ts'
 import { nameOf } from './refresh.ts'
@@ -50,7 +50,8 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
       throw error
     }
     const { principal, keyId } = result
-    c.set('caller', principal)
+    // Missing permissions would read as those of a program without identity.
+    c.set('caller', { permissions: [], ...principal })
     if (keyId !== undefined) c.set('keyId', keyId)
     if (access === 'optional') return
     limit(nameOf(principal))

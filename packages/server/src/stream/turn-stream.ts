@@ -1,17 +1,22 @@
 // Streams one turn of a session to one reader, from anywhere in it to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import type { Event, Session, SessionState } from '@oxbow/core'
+import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
+import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
+import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
+import { endsAnswer, parts } from './progress.ts'
 import type { Reading, Rights } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
 
 export interface StreamDeps {
   readonly streams: SseStreams
+  readonly streamSlots: StreamSlots
+  readonly broadcasts: Broadcasts
   readonly audience: Audience
   readonly rights: Rights
   readonly onRepair: () => void
@@ -41,19 +46,29 @@ export interface Located {
   readonly warnings?: readonly string[]
 }
 
+export interface Run {
+  readonly threadId: string
+  readonly runId: string
+  /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
+  readonly known?: ReadonlySet<string>
+}
+
 export async function streamTurn(
   deps: StreamDeps,
   c: AppContext,
-  run: { readonly threadId: string; readonly runId: string; readonly known?: ReadonlySet<string> },
+  run: Run,
+  principal: Principal,
   /** Called when the stream has begun: what fails in it ends the stream with RUN_ERROR. */
   locate: () => Promise<Located>,
 ): Promise<Response> {
+  c.env.outgoing.once('close', deps.streamSlots.take(principal))
   const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
   let turnId = run.runId
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
   let reading: Reading | undefined
+  let ended = false
   sse.write(encoder.start())
   try {
     const located = await locate()
@@ -63,20 +78,20 @@ export async function streamTurn(
     const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'returner' : 'starter'
     leave = deps.audience.enter(session, turnId, as)
     reading = deps.rights.watch(located.caller)
-    const from = await rewind(session, encoder, turnId, position)
+    const from = await rewind(session, turnId, position)
     if (position.again) sse.write(encoder.resumed(from))
     if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
     for (const it of located.warnings ?? []) sse.write(encoder.hint('resume', it))
-    await follow(deps, session, encoder, sse, turnId, from.after, reading.withdrawn)
+    const turn = { session, turnId, startedAfter: position.startedAfter }
+    ended = await follow({ deps, run, turn, encoder, sse, report, withdrawn: reading.withdrawn }, from.after)
   } catch (error) {
-    sse.write(encoder.fail(failureOfError(error, report)))
+    if (!encoder.ended) sse.write(encoder.fail(failureOfError(error, report)))
+    ended = true
   }
   reading?.done()
-  // A turn whose reader was sent away has lost its reader, though the stream had its end.
-  const over = encoder.ended && reading?.withdrawn.aborted !== true
-  if (!encoder.ended && reading?.withdrawn.aborted) sse.write(encoder.fail(failureOf('access_withdrawn')))
   sse.end()
-  leave?.(over)
+  // A turn whose reader was sent away has lost its reader, though the stream had its end.
+  leave?.(ended && reading?.withdrawn.aborted !== true)
   return RESPONSE_ALREADY_SENT
 }
 
@@ -87,67 +102,143 @@ async function whatIsBefore(session: Session): Promise<string> {
     : `Turn ${turn.turnId} of this session comes first, and it waits (${turn.paused.reason}).`
 }
 
-/** Tells the encoder what the reader has had, and finds where to go on. */
+const PAGE = 500
+const REPEATED = /^turn\.(finished|failed|cancelled|paused)$/
+const OF_STEPS = /^(step\.started|model\.finished|turn\.(finished|failed|cancelled))$/
+
+/** After which event the reader goes on, and whether it gets text again that it may have seen. */
 async function rewind(
   session: Session,
-  encoder: RunEncoder,
   turnId: string,
   { startedAfter, after, again }: Position,
 ): Promise<{ after: number; repeats: boolean }> {
   if (!again || after === undefined || after <= startedAfter)
     return { after: startedAfter, repeats: again && after === undefined }
-  const seen: Event[] = []
-  let at = startedAfter
-  while (at < after) {
-    const events = (await session.events(at)).filter((it) => it.seq <= after)
-    if (events.length === 0) break
-    at = events.at(-1)!.seq
-    for (const it of events) if (it.type !== 'session.opened' && it.turnId === turnId) seen.push(it)
+  const ofTurn = (it: Event): boolean => it.seq <= after && it.type !== 'session.opened' && it.turnId === turnId
+  let last: Event | undefined
+  for (let end = after; end > startedAfter; end -= PAGE) {
+    const page = (await session.events(Math.max(startedAfter, end - PAGE))).filter((it) => it.seq <= end && ofTurn(it))
+    last ??= page.at(-1)
+    // An end or a pause is told again, or the stream would have none.
+    if (last !== undefined && REPEATED.test(last.type)) return { after: last.seq - 1, repeats: false }
+    const step = page.findLast((it) => OF_STEPS.test(it.type))
+    if (step !== undefined) return { after: last?.seq ?? after, repeats: step.type === 'step.started' }
   }
-  // An end or a pause is told again, or the stream would have none.
-  const last = seen.at(-1)
-  if (last !== undefined && /^turn\.(finished|failed|cancelled|paused)$/.test(last.type)) {
-    seen.pop()
-    at = last.seq - 1
-  }
-  for (const it of seen) encoder.seen(it)
-  return { after: at, repeats: encoder.inStep }
+  return { after: last?.seq ?? after, repeats: false }
 }
 
-async function follow(
-  { schemaOf }: StreamDeps,
-  session: Session,
-  encoder: RunEncoder,
-  sse: Sse,
-  turnId: string,
-  after: number,
-  withdrawn: AbortSignal,
-): Promise<void> {
-  for await (const item of session.follow({ after, signal: AbortSignal.any([sse.signal, withdrawn]) })) {
-    const written = sse.write(encoder.encode(item))
-    if (encoder.ended) return
-    if (item.type === 'turn.paused' && item.turnId === turnId) {
-      // A pause of the past has been ended by what follows it.
-      const { turn, agent } = await session.state()
-      if (turn?.paused?.seq === item.seq) {
-        sse.write(encoder.pause(session.key, (tool) => schemaOf(agent, tool)))
-        return
-      }
+interface Following {
+  readonly deps: StreamDeps
+  readonly run: Run
+  readonly turn: { readonly session: Session; readonly turnId: string; readonly startedAfter: number }
+  /** Of this reader alone: for what the others do not get. */
+  readonly encoder: RunEncoder
+  readonly sse: Sse
+  readonly report: (error: unknown) => string
+  readonly withdrawn: AbortSignal
+}
+
+/** Resolves with whether the reader has the end of the run. */
+async function follow(reader: Following, after: number): Promise<boolean> {
+  const { deps, run, turn, encoder, sse, report, withdrawn } = reader
+  const { session, turnId, startedAfter } = turn
+  const signal = AbortSignal.any([sse.signal, withdrawn])
+  const name = JSON.stringify([...Object.values(session.key), turnId, 'ag-ui', run.threadId, run.runId, sharing(run)])
+  let broadcast = deps.broadcasts.open(name, () => ({
+    startedAfter,
+    follow: (stop) => session.follow({ after: startedAfter, signal: stop }),
+    encoding: encodingOf(deps, run, turn, report),
+  }))
+  let standing: Standing = { id: after, seq: after, progress: new Map() }
+  for (;;) {
+    if (broadcast.holds(standing.seq)) {
+      const outcome = await broadcast.read({ id: standing.id, wire: sse, signal })
+      if (outcome.type === 'ended') return outcome.whole
+      standing = outcome
+      if (outcome.type === 'left' && !withdrawn.aborted) return false
     }
-    if (written !== undefined) await written
+    await catchUp(turn, encoder, standing)
+    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, standing, signal, name)
+    if (joinsAt === undefined) break
+    standing = { id: joinsAt, seq: joinsAt, progress: new Map() }
+    broadcast = deps.broadcasts.find(name)!
+  }
+  if (!encoder.ended && withdrawn.aborted) sse.write(encoder.fail(failureOf('access_withdrawn')))
+  return encoder.ended
+}
+
+let unshared = 0
+/** What a reader knows already is its own affair. */
+const sharing = ({ known }: Run): number => (known === undefined || known.size === 0 ? 0 : ++unshared)
+
+/** Tells the encoder of one reader what the reader has. */
+async function catchUp(
+  { session, turnId, startedAfter }: Following['turn'],
+  encoder: RunEncoder,
+  { seq, progress }: Standing,
+): Promise<void> {
+  for (let at = Math.max(startedAfter, encoder.reached); at < seq; ) {
+    const page = (await session.events(at)).filter((it) => it.seq <= seq)
+    if (page.length === 0) break
+    at = page.at(-1)!.seq
+    for (const it of page) if (it.type !== 'session.opened' && it.turnId === turnId) encoder.seen(it)
+  }
+  encoder.had(progress)
+}
+
+/** For a reader that cannot keep up with others. Resolves with the event after which it can join them. */
+async function followAlone(
+  { deps, turn, encoder, sse }: Following,
+  { seq: after, progress }: Standing,
+  signal: AbortSignal,
+  name: string,
+): Promise<number | undefined> {
+  const inParts = parts(progress)
+  for await (const item of turn.session.follow({ after, signal })) {
+    for (const part of inParts(item)) {
+      const text = encoder.encode(part)
+      const written = sse.write(text + (await ifPaused(deps, turn, encoder, part)))
+      if (encoder.ended) return undefined
+      if (written !== undefined) await written
+      if (signal.aborted) return undefined
+    }
+    const joins = isEvent(item) && endsAnswer(item) && deps.broadcasts.find(name)?.holds(item.seq) === true
+    if (joins) return item.seq
+  }
+  return undefined
+}
+
+/** For all readers: ids are sequence numbers, and what comes between two events has half a number more. */
+function encodingOf(deps: StreamDeps, run: Run, turn: Following['turn'], report: (error: unknown) => string): Encoding {
+  const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
+  encoder.follows(turn.turnId)
+  let seq = turn.startedAfter
+  const piecesOf = (text: string, id: number) => (text === '' ? [] : [{ id, text, always: encoder.ended }])
+  return {
+    take(item) {
+      if (isEvent(item)) seq = item.seq
+      const text = encoder.encode(item)
+      if (item.type !== 'turn.paused' || item.turnId !== turn.turnId)
+        return piecesOf(text, isEvent(item) ? seq : seq + 0.5)
+      return ifPaused(deps, turn, encoder, item).then((end) => piecesOf(text + end, seq))
+    },
+    get ended() {
+      return encoder.ended
+    },
+    fail: (error) => piecesOf(encoder.fail(failureOfError(error, report)), seq + 0.5),
   }
 }
 
-/** Where a turn stands in its session: the one with this id, or the open one, or the last one. */
-export function findTurn(
-  { turn, queue, finished }: SessionState,
-  turnId: string | undefined,
-): { turnId: string; startedAfter: number } | undefined {
-  const all = [
-    ...(turn === undefined ? [] : [{ turnId: turn.turnId, startedSeq: turn.startedSeq }]),
-    ...queue.map(({ started }) => ({ turnId: started.turnId, startedSeq: started.seq })),
-    ...finished.toReversed(),
-  ]
-  const found = turnId === undefined ? all[0] : all.find((it) => it.turnId === turnId)
-  return found && { turnId: found.turnId, startedAfter: found.startedSeq - 1 }
+/** The end of a run whose turn waits. A pause of the past has been ended by what follows it. */
+async function ifPaused(
+  { schemaOf }: StreamDeps,
+  { session, turnId }: Following['turn'],
+  encoder: RunEncoder,
+  item: { readonly type: string },
+): Promise<string> {
+  if (encoder.ended || item.type !== 'turn.paused') return ''
+  const { seq, turnId: paused } = item as Event<'turn.paused'>
+  if (paused !== turnId) return ''
+  const { turn, agent } = await session.state()
+  return turn?.paused?.seq === seq ? encoder.pause(session.key, (tool) => schemaOf(agent, tool)) : ''
 }

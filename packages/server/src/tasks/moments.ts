@@ -48,6 +48,8 @@ export interface Moments {
   readonly task: Task | undefined
   readonly result: TurnResult
   readonly ended: boolean
+  /** Nothing has been told of an answer that is not stored yet. */
+  readonly isBetweenAnswers: boolean
 }
 
 /** `after` is the number of the last moment that the reader has; 0 for none. */
@@ -141,6 +143,9 @@ export function moments(turnId: string, after: number): Moments {
     },
     get ended() {
       return ended
+    },
+    get isBetweenAnswers() {
+      return told.length === 0
     },
   }
 }

@@ -30,3 +30,9 @@ export function positionOf(number: number): Position {
   const rest = number % PER_EVENT
   return { seq: Math.floor(number / PER_EVENT), block: Math.floor(rest / PER_BLOCK) - 1, length: rest % PER_BLOCK }
 }
+
+/** Whether the number is that of a fragment, or of an event in the midst of an answer. */
+export const isWithinAnswer = (number: number): boolean => {
+  const { block } = positionOf(number)
+  return block >= 0 && block < MAX_BLOCKS
+}

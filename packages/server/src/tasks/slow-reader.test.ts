@@ -8,8 +8,8 @@ import { messagesOf, type SseMessage } from '../agent-protocol/protocol.fixture.
 import { json, rigs } from '../test.fixture.ts'
 
 const start = rigs()
-/** More than the kernel takes for a reader that is deaf: about 4 MB on Linux. */
-const TEXT = Array.from({ length: 2_000 }, (_, i) => String(i).padEnd(4_000, 'x')).join(' ')
+/** More than the kernel takes for a reader that is deaf, about 4 MB on Linux, and more than is kept for it. */
+const TEXT = Array.from({ length: 2_450 }, (_, i) => String(i).padEnd(4_000, 'x')).join(' ')
 
 const said = (messages: readonly Pick<SseMessage, 'event' | 'data'>[]): string =>
   messages

@@ -11,10 +11,11 @@ import { type Route, route } from '../http/route.ts'
 import { errorAnswer, userQuery } from '../http/schemas.ts'
 import { endSoon, refuse } from '../http/wire.ts'
 import { type Caller, callerOf } from '../principal.ts'
+import type { Wire } from '../stream/broadcast.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { taskFrames } from './frames.ts'
 import { existingTask, taskId } from './place.ts'
-import { type Frame, readTask, type Wire } from './reading.ts'
+import { type Frame, readTask } from './reading.ts'
 import type { TaskStreams } from './stream.ts'
 
 const NORMAL = 1000
@@ -72,12 +73,20 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
         const after = lastEventId(c, query.after) ?? 0
         const caller = callerOf(c, query)
         const place = await existingTask(engine, caller.owner, taskId)
+        upgrade.socket.once('close', deps.streamSlots.take(caller.principal))
         c.env.outgoing.detachSocket(upgrade.socket as never)
         server.handleUpgrade(c.env.incoming, upgrade.socket, upgrade.head, (socket) => {
           void serve(socket, caller, async (wire, signal) => {
             try {
-              const encode = taskFrames(taskId, place.session.key)
-              return await readTask(place, { after, encode, format: message, wire, signal })
+              return await readTask(deps.broadcasts, place, {
+                after,
+                encode: taskFrames(taskId, place.session.key),
+                format: message,
+                form: `socket ${taskId}`,
+                wire,
+                signal,
+                report: (error) => deps.report(error, place),
+              })
             } catch (error) {
               deps.report(error, place)
               return false

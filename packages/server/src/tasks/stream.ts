@@ -6,15 +6,19 @@ import { withdrawnBody } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, userQuery } from '../http/schemas.ts'
 import { streamHeaders } from '../http/security.ts'
+import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import { type Caller, callerOf } from '../principal.ts'
+import type { Broadcasts } from '../stream/broadcast.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import type { Rights } from '../stream/rights.ts'
 import type { SseStreams } from '../stream/sse.ts'
 import { taskFrames } from './frames.ts'
 import { existingTask, type Place, taskId } from './place.ts'
-import { type Encode, eventStream, readTask } from './reading.ts'
+import { eventStream, type Reading, readTask } from './reading.ts'
 
 export interface TaskStreams {
+  readonly streamSlots: StreamSlots
+  readonly broadcasts: Broadcasts
   readonly streams: SseStreams
   readonly rights: Rights
   /** After so long a stream ends without an end of its task: the reader comes back and goes on. */
@@ -42,20 +46,24 @@ export function taskStreamRoute(engine: Engine, deps: TaskStreams): Route {
       const after = lastEventId(c, query.after) ?? 0
       const caller = callerOf(c, query)
       const place = await existingTask(engine, caller.owner, taskId)
-      return streamTask(deps, c, caller, place, after, taskFrames(taskId, place.session.key))
+      return streamTask(deps, c, caller, place, {
+        after,
+        encode: taskFrames(taskId, place.session.key),
+        form: `task ${taskId}`,
+      })
     },
   })
 }
 
 export async function streamTask(
-  { streams, rights, limitMs, report }: TaskStreams,
+  { streams, streamSlots, broadcasts, rights, limitMs, report }: TaskStreams,
   c: AppContext,
   caller: Caller,
   place: Place,
-  after: number,
-  encode: Encode,
+  what: Pick<Reading, 'after' | 'encode' | 'form'>,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
+  c.env.outgoing.once('close', streamSlots.take(caller.principal))
   const sse = streams.open(c.env.outgoing, streamHeaders(c))
   const reading = rights.watch(caller)
   const time = new AbortController()
@@ -64,7 +72,13 @@ export async function streamTask(
     // Headers go out with the first byte, and a waiting task may have nothing to tell for long.
     sse.write(': open\n\n')
     const signal = AbortSignal.any([time.signal, reading.withdrawn])
-    const ended = await readTask(place, { after, encode, format: eventStream, wire: sse, signal })
+    const ended = await readTask(broadcasts, place, {
+      ...what,
+      format: eventStream,
+      wire: sse,
+      signal,
+      report: (error) => report(error, place),
+    })
     if (!ended && reading.withdrawn.aborted) sse.write(`event: error\ndata: ${JSON.stringify(withdrawnBody())}\n\n`)
   } catch (error) {
     // The task goes on without its reader, who comes back to where it was.

@@ -129,9 +129,11 @@ export function loggingMiddleware(log: Logger): Middleware {
         summaryBy === undefined ? 'model call' : 'summary',
         { turnId, step },
         () => next(request),
-        ({ model, usage, finishReason }) => ({
+        ({ model, usage, finishReason, endedWith }) => ({
           model,
           finishReason,
+          // A word that is not known: the provider may be saying something that nobody reads.
+          ...(endedWith !== undefined && { endedWith }),
           inputTokens: usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
           outputTokens: usage.outputTokens,
         }),

@@ -33,7 +33,7 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
         assertAudit(events, audit)
       })
       const flat: (string | number)[] = []
-      for (const event of events) flat.push(event.at, event.type, JSON.stringify(event))
+      for (const event of events) flat.push(event.at, JSON.stringify(event))
       const records = audit.flatMap((it) => [it.seq, it.principal.user, it.tool, it.status ?? null, JSON.stringify(it)])
       const head = await writer.write([
         'append',

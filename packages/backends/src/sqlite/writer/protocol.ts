@@ -4,7 +4,7 @@
 /** Tenant, user, session. */
 export type Key = readonly [tenant: string, user: string, session: string]
 
-/** `events` is flat: at, type, body, at, type, body, … */
+/** `events` is flat: at, body, at, body, … */
 export type Append = readonly [
   op: 'append',
   ...key: Key,

@@ -24,7 +24,7 @@ const append = (session: string, expectedSeq: number, body = '{}', at = 1): Appe
   'title',
   null,
   [],
-  [at, 'type', body],
+  [at, body],
 ]
 
 const codeOf = (answer: Answer | undefined) =>

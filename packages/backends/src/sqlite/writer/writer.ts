@@ -88,6 +88,8 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
 
   /** Nothing may wait for a thread that is gone. What was under way may have been stored, so this is no plain failure. */
   function end(reason: string, cause?: unknown): void {
+    // SQLite failed before the first write: the file is damaged or cannot be opened, and nothing was stored.
+    if (cause instanceof Error && 'errcode' in cause) ended ??= storageError(path, cause)
     ended ??= new OxbowError(
       'storage_error',
       `The thread that writes ${path} has ended (${reason}). What was being written may be stored or not. Restart the process.`,

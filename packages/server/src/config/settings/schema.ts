@@ -55,6 +55,11 @@ export const settings = z.strictObject({
     rateLimits: z.strictObject({
       requestsPerMinute: integer(0, 1_000_000, 'Requests of one principal per minute; 0: no limit.'),
       concurrentTurns: integer(0, 100_000, 'Turns of one principal that may run when another one begins; 0: no limit.'),
+      openStreams: integer(
+        0,
+        1_000_000,
+        'Event streams and WebSockets that one principal may have open at a time; 0: no limit.',
+      ),
       failedAuthenticationsPerMinute: integer(
         1,
         1_000_000,
@@ -165,6 +170,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.cors.credentials': false,
   'server.rateLimits.requestsPerMinute': 0,
   'server.rateLimits.concurrentTurns': 0,
+  'server.rateLimits.openStreams': 1_000,
   'server.rateLimits.failedAuthenticationsPerMinute': 30,
   'store.path': '.oxbow/oxbow.db',
   'agent.mode': 'default',

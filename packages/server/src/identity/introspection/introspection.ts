@@ -1,6 +1,6 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Principal } from '@oxbow/core'
+import { isSamePerson, type Principal } from '@oxbow/core'
 import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
 import type { IntrospectionConfig } from '../../config/identity-config.ts'
 import {
@@ -16,7 +16,7 @@ import { cookiesOf, invalid, valuesOf } from '../credentials.ts'
 import { HostUnavailable, host } from '../host.ts'
 import { boundedMap } from '../limits/bounded-map.ts'
 import { narrowed } from '../narrowing.ts'
-import { nameOf, orUnavailable, refreshEndpoint, samePerson } from '../refresh.ts'
+import { nameOf, orUnavailable, refreshEndpoint } from '../refresh.ts'
 import { principalOfAnswer } from './verdict.ts'
 
 type PassedOn = Readonly<Record<string, string>>
@@ -61,7 +61,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
     const headers = name === undefined ? undefined : sessions.get(name)
     if (headers === undefined) return undefined
     const now = await askHost(headers, name!)
-    return now !== undefined && samePerson(now, principal) ? narrowed(principal, now) : undefined
+    return now !== undefined && isSamePerson(now, principal) ? narrowed(principal, now) : undefined
   }
 
   /** Requests that come at the same time with the same credentials are one question. */

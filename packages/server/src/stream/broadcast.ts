@@ -1,0 +1,343 @@
+// One reading of a turn for all who want it in the same form: each frame is encoded once, and written to every reader.
+//
+// A broadcast keeps the last frames. A reader that does not read falls out of what is kept, and continues alone from the
+// journal; it may join again after any stored event that is still kept.
+import { isEvent, type SessionItem } from '@oxbow/core'
+import { noProgress, type Progress, parts, progressAfter } from './progress.ts'
+import type { Pump } from './pump.ts'
+
+/** A frame as it is written. */
+export interface Piece {
+  /** Grows along the turn. */
+  readonly id: number
+  readonly text: string
+  /** Also for readers that have had everything up to this id: the end, or something that has no number of its own. */
+  readonly always: boolean
+}
+
+/** From the items of a turn to what its readers get. */
+export interface Encoding {
+  take(item: SessionItem): readonly Piece[] | Promise<readonly Piece[]>
+  readonly ended: boolean
+  /** The session cannot be followed any more: what its readers get as their last. */
+  fail(error: unknown): readonly Piece[]
+}
+
+export interface Wire {
+  /** Resolves at once while the reader keeps up, else when it has read on or left. */
+  write(text: string): Promise<void> | undefined
+  /** Fires when the reader has left. */
+  readonly signal: AbortSignal
+}
+
+/** Where a reader stands. */
+export interface Standing {
+  /** The last piece that it has. */
+  readonly id: number
+  /** The last stored event before or at that piece. */
+  readonly seq: number
+  /** What it has of the answer after that event. */
+  readonly progress: Progress
+}
+
+export type Outcome =
+  /** The turn has come to its end, and the reader has all of it. `whole`: also where following the session failed. */
+  { readonly type: 'ended'; readonly whole: boolean } | ({ readonly type: 'left' | 'lost' } & Standing)
+
+export interface Broadcast {
+  /** Whether everything after this event is kept. */
+  holds(seq: number): boolean
+  /** Writes what comes after `id` until the end, until `signal` fires, or until the reader has fallen too far behind. */
+  read(from: { readonly id: number; readonly wire: Wire; readonly signal: AbortSignal }): Promise<Outcome>
+}
+
+export interface Broadcasts {
+  /** The one with this name, which is begun if there is none: `begin` is called in that case only. */
+  open(name: string, begin: () => Beginning): Broadcast
+  find(name: string): Broadcast | undefined
+}
+
+export interface Beginning {
+  readonly encoding: Encoding
+  /** The number of the event before the turn. */
+  readonly startedAfter: number
+  follow(signal: AbortSignal): AsyncIterable<SessionItem>
+}
+
+/** UTF-16 units that are kept for readers who come now. */
+const KEPT = 1_048_576
+/**
+ * The same for readers that are behind. More than a kernel takes for a connection: a reader is given up because it does not
+ * read, not because its turn has not come.
+ */
+const KEPT_BEHIND = 4 * KEPT
+/** How far it runs ahead of readers that would read on. */
+const AHEAD = 262_144
+/** What one reader is given at a time. */
+const AT_ONCE = 65_536
+
+export function broadcasts(pump: Pump): Broadcasts {
+  const running = new Map<string, Broadcast>()
+  return {
+    find: (name) => running.get(name),
+    open(name, begin) {
+      const known = running.get(name)
+      if (known !== undefined) return known
+      const made = broadcast(pump, begin(), () => {
+        if (running.get(name) === made) running.delete(name)
+      })
+      running.set(name, made)
+      return made
+    },
+  }
+}
+
+interface Entry {
+  /** Undefined for what is said when the session cannot be followed any more. */
+  readonly item: SessionItem | undefined
+  readonly seq: number
+  readonly pieces: readonly Piece[]
+  /** Units of all entries up to this one. */
+  readonly end: number
+}
+
+interface Slice {
+  readonly from: number
+  readonly to: number
+  /** Where the entries ended when it was made. */
+  readonly head: number
+  readonly pieces: readonly Piece[]
+  readonly text: string
+  /** Of its last piece. */
+  readonly id: number
+}
+
+const textOf = (pieces: readonly Piece[]): string => pieces.map((it) => it.text).join('')
+
+const itemsOf = (entries: readonly Entry[]): SessionItem[] =>
+  entries.flatMap((it) => (it.item === undefined ? [] : [it.item]))
+
+interface Reader {
+  /** Index of the next entry, counted from the first entry of all. */
+  next: number
+  id: number
+  /** Pieces up to `id` may still come. */
+  filters: boolean
+  /** Until what was written has been taken. */
+  blocked: Promise<void> | undefined
+  flush(): boolean
+  lose(standing: Standing): void
+}
+
+function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, onEnd: () => void): Broadcast {
+  const stop = new AbortController()
+  const readers = new Set<Reader>()
+  let entries: Entry[] = []
+  /** Entries that are no longer kept, their units, and what they had told of the current answer. */
+  let dropped = 0
+  let droppedUnits = 0
+  let droppedProgress = noProgress
+  /** Everything after this event is kept; between two events when it ends in .5. */
+  let keptFrom = startedAfter
+  let seq = startedAfter
+  let over: { readonly whole: boolean } | undefined
+  let moved: (() => void) | undefined
+  /** After so many units it looks for entries that nobody needs. */
+  let trimsAt = 2 * KEPT
+  /** Up to how many units it may run without a look at its readers. */
+  let mayReach = AHEAD
+  let shared: Slice | undefined
+
+  const head = (): number => dropped + entries.length
+  const unitsBefore = (index: number): number => (index <= dropped ? droppedUnits : entries[index - dropped - 1]!.end)
+  /** Where the last of those stands that would read on; where none would, the first of the others. */
+  function pace(): number {
+    let first = 0
+    let last = Number.POSITIVE_INFINITY
+    for (const { next, blocked } of readers) {
+      first = Math.max(first, next)
+      if (blocked === undefined) last = Math.min(last, next)
+    }
+    return last === Number.POSITIVE_INFINITY ? first : last
+  }
+
+  function standingOf({ next, id }: Reader): Standing {
+    const had = entries.slice(0, next - dropped)
+    const last = had.at(-1)
+    return { id, seq: last?.seq ?? Math.floor(keptFrom), progress: progressAfter(droppedProgress, itemsOf(had)) }
+  }
+
+  /** Gives up what only readers far behind have not had. */
+  function trim(): void {
+    const last = entries.at(-1)
+    if (last === undefined || last.end <= trimsAt) return
+    let behind = head()
+    for (const it of readers) behind = Math.min(behind, it.next)
+    const kept = Math.max(KEPT, Math.min(KEPT_BEHIND, last.end - unitsBefore(behind)))
+    trimsAt = last.end + KEPT
+    if (last.end - droppedUnits <= 2 * kept) return
+    const count = entries.findIndex((it) => last.end - it.end <= kept)
+    for (const it of readers) if (it.next < dropped + count) it.lose(standingOf(it))
+    const gone = entries.slice(0, count)
+    droppedProgress = progressAfter(droppedProgress, itemsOf(gone))
+    const { item, seq: lastSeq, end } = gone.at(-1)!
+    keptFrom = item !== undefined && isEvent(item) ? lastSeq : lastSeq + 0.5
+    droppedUnits = end
+    dropped += count
+    entries = entries.slice(count)
+  }
+
+  function push(item: SessionItem | undefined, pieces: readonly Piece[]): void {
+    const units = pieces.reduce((sum, it) => sum + it.text.length, 0)
+    entries.push({ item, seq, pieces, end: unitsBefore(head()) + units })
+  }
+
+  function add(item: SessionItem, pieces: readonly Piece[]): void {
+    const isStored = isEvent(item)
+    if (isStored) seq = item.seq
+    // What is left out in this form costs its readers nothing. Events are marks where readers can join.
+    if (pieces.length === 0 && !isStored) return
+    push(item, pieces)
+    trim()
+    if (pieces.length > 0) for (const it of readers) pump.wake(it.flush)
+  }
+
+  function finish(whole: boolean): void {
+    over = { whole }
+    onEnd()
+    for (const it of readers) pump.wake(it.flush)
+  }
+
+  /** Waits for the readers. Fragments that come meanwhile are dropped where they come from. */
+  async function backPressure(): Promise<void> {
+    while (readers.size > 0) {
+      mayReach = unitsBefore(pace()) + AHEAD
+      if (unitsBefore(head()) <= mayReach) return
+      await new Promise<void>((resolve) => {
+        moved = resolve
+      })
+    }
+  }
+
+  async function run(): Promise<void> {
+    try {
+      const inParts = parts()
+      for await (const item of follow(stop.signal))
+        for (const part of inParts(item)) {
+          const taken = encoding.take(part)
+          add(part, taken instanceof Promise ? await taken : taken)
+          if (encoding.ended) return finish(true)
+          if (unitsBefore(head()) > mayReach) await backPressure()
+        }
+      finish(false)
+    } catch (error) {
+      push(undefined, encoding.fail(error))
+      finish(encoding.ended)
+    }
+  }
+
+  /** What a reader gets next. Readers at the same place get the same text. */
+  function sliceFrom(from: number): Slice {
+    if (shared?.from === from && shared.head === head()) return shared
+    const limit = unitsBefore(from) + AT_ONCE
+    let to = from + 1
+    while (to < head() && entries[to - dropped]!.end <= limit) to += 1
+    const part = entries.slice(from - dropped, to - dropped)
+    const pieces = part.flatMap((it) => it.pieces)
+    shared = { from, to, head: head(), pieces, text: textOf(pieces), id: pieces.at(-1)?.id ?? 0 }
+    return shared
+  }
+
+  /** Without what the reader has already. */
+  function textFor(reader: Reader, { pieces, text }: Slice): string {
+    if (!reader.filters) return text
+    reader.filters = pieces.every((it) => it.id <= reader.id)
+    return textOf(pieces.filter((it) => it.id > reader.id || it.always))
+  }
+
+  function progressed(): void {
+    moved?.()
+    moved = undefined
+  }
+
+  function leave(reader: Reader): void {
+    readers.delete(reader)
+    progressed()
+    if (readers.size > 0 || over !== undefined) return
+    onEnd()
+    stop.abort()
+  }
+
+  /** Where a reader begins that has everything up to `id`. The end is for everybody. */
+  function placeOf(id: number): number {
+    let low = 0
+    let high = entries.length
+    while (low < high) {
+      const middle = (low + high) >> 1
+      const { pieces, seq: at } = entries[middle]!
+      if ((pieces.at(-1)?.id ?? at) <= id) low = middle + 1
+      else high = middle
+    }
+    return dropped + low
+  }
+
+  const self: Broadcast = {
+    holds: (after) => after >= keptFrom,
+    read({ id, wire, signal }) {
+      const { promise, resolve } = Promise.withResolvers<Outcome>()
+      let lostAt: Standing | undefined
+      let here = true
+      const done = (outcome: Outcome): void => {
+        if (!here) return
+        here = false
+        signal.removeEventListener('abort', goes)
+        wire.signal.removeEventListener('abort', goes)
+        resolve(outcome)
+        leave(reader)
+      }
+      const goes = (): void => done({ type: 'left', ...(lostAt ?? standingOf(reader)) })
+      const reader: Reader = {
+        next: placeOf(id),
+        id,
+        filters: true,
+        blocked: undefined,
+        lose(standing) {
+          lostAt = standing
+          leave(reader)
+          // Whoever is lost because they do not read must not be given more.
+          const lost = (): void => done({ type: 'lost', ...standing })
+          if (reader.blocked === undefined) lost()
+          else void reader.blocked.then(lost)
+        },
+        flush() {
+          if (!here || reader.blocked !== undefined || lostAt !== undefined) return false
+          if (reader.next < head()) {
+            const slice = sliceFrom(reader.next)
+            const text = textFor(reader, slice)
+            reader.next = slice.to
+            reader.id = Math.max(reader.id, slice.id)
+            const written = text === '' ? undefined : wire.write(text)
+            reader.blocked = written?.then(() => {
+              reader.blocked = undefined
+              pump.wake(reader.flush)
+            })
+            progressed()
+            if (written !== undefined) return false
+          }
+          if (reader.next < head()) return true
+          if (over !== undefined) done({ type: 'ended', ...over })
+          return false
+        },
+      }
+      signal.addEventListener('abort', goes)
+      wire.signal.addEventListener('abort', goes)
+      readers.add(reader)
+      progressed()
+      if (signal.aborted || wire.signal.aborted) goes()
+      else pump.wake(reader.flush)
+      return promise
+    },
+  }
+  void run()
+  return self
+}
