@@ -100,7 +100,9 @@ describe('TypeScript', () => {
     const example = readFileSync(join(root, 'examples/area/main.ts'), 'utf8')
     const readmes = inLanguage('ts').filter(({ name }) => name.startsWith('README'))
     expect(readmes.map(({ code }) => code)).toEqual([example, example])
-    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
     expect(scripts['example:area']).toContain('examples/area/main.ts')
   })
 
