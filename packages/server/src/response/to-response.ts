@@ -1,6 +1,6 @@
 // A turn as a web response, for programs that have their own HTTP server.
 import { isEvent, OxbowError, type TurnStream } from '@oxbow/core'
-import type { Frame } from '../ag-ui/frames.ts'
+import type { AgUiFrame as Frame } from '../ag-ui/frames.ts'
 import type { UiChunk } from './ui-messages.ts'
 
 export interface ResponseOptions {

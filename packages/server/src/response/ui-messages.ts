@@ -1,5 +1,5 @@
 // The UI message stream of the AI SDK, made from AG-UI frames: each of them has its chunk, so the sequence is as legal.
-import type { Frame } from '../ag-ui/frames.ts'
+import type { AgUiFrame as Frame } from '../ag-ui/frames.ts'
 
 /** A chunk as `useChat` of the AI SDK reads it. */
 export type UiChunk = { readonly type: string } & Readonly<Record<string, unknown>>
