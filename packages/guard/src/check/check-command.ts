@@ -2,7 +2,7 @@
 import { homedir } from 'node:os'
 import { secretIn, shows } from '../programs/environment.ts'
 import { ruleCovers } from '../rules/covers.ts'
-import { type CommandView, ruleMeans, viewOf } from '../rules/meaning.ts'
+import { type CommandView, ruleMeans, ruleViewOf } from '../rules/meaning.ts'
 import { readRule } from '../rules/reading.ts'
 import type { CommandRule } from '../rules/rule.ts'
 import { suggestFrom } from '../rules/suggest.ts'
@@ -24,7 +24,7 @@ import { outrun } from './outrun.ts'
 import { notesOf } from './traps.ts'
 
 /** A command line that has been taken apart. What it holds of the file system must not outlive one check. */
-export interface Line {
+export interface CommandLine {
   readonly text: string
   readonly walked: Walked
   readonly look: Look
@@ -32,11 +32,11 @@ export interface Line {
   readonly views: () => readonly CommandView[]
 }
 
-export function readLine(text: string, options: AnalyseOptions): Line {
+export function readLine(text: string, options: AnalyseOptions): CommandLine {
   const look = makeLook()
   const walked = analyse(text, options, look)
   let views: readonly CommandView[] | undefined
-  return { text, walked, look, views: () => (views ??= walked.simple.map(viewOf)) }
+  return { text, walked, look, views: () => (views ??= walked.simple.map(ruleViewOf)) }
 }
 
 /**
@@ -51,7 +51,7 @@ export function readLine(text: string, options: AnalyseOptions): Line {
  */
 export const analyseCommand = (text: string, options: AnalyseOptions): Analysis => analysisOf(readLine(text, options))
 
-function analysisOf({ text, walked: { simple, unknown, outside } }: Line): Analysis {
+function analysisOf({ text, walked: { simple, unknown, outside } }: CommandLine): Analysis {
   const compound = simple.length !== 1 || simple[0]!.text !== text.trim()
   return { simple, unknown, outside, notes: notesOf(simple), compound }
 }
@@ -65,7 +65,7 @@ function analysisOf({ text, walked: { simple, unknown, outside } }: Line): Analy
 export const checkCommand = (text: string, options: CommandOptions): CommandCheck =>
   checkLine(readLine(text, options), options)
 
-export function checkLine(line: Line, options: CommandOptions): CommandCheck {
+export function checkLine(line: CommandLine, options: CommandOptions): CommandCheck {
   const { text, look } = line
   const analysis = analysisOf(line)
   const { simple, unknown, notes } = analysis
@@ -150,7 +150,7 @@ const NOWHERE: AnalyseOptions = { cwd: '/', roots: [] }
 export const commandMatches = (pattern: string, text: string, options: AnalyseOptions = NOWHERE): boolean =>
   lineMatches(pattern, readLine(text, options))
 
-export function lineMatches(pattern: string, { walked: { simple, unknown } }: Line): boolean {
+export function lineMatches(pattern: string, { walked: { simple, unknown } }: CommandLine): boolean {
   if (unknown.length > 0 || simple.length === 0) return false
   const rule = readRule(pattern, 'allow')
   if ('problem' in rule) return false
@@ -171,7 +171,7 @@ export const commandMentions = (
   options: AnalyseOptions = NOWHERE,
 ): boolean | 'unknown' => lineMentions(pattern, readLine(text, options))
 
-export function lineMentions(pattern: string, { walked: { unknown }, views }: Line): boolean | 'unknown' {
+export function lineMentions(pattern: string, { walked: { unknown }, views }: CommandLine): boolean | 'unknown' {
   const rule = readRule(pattern, 'deny')
   // A rule that forbids and cannot be read forbids everything.
   if ('problem' in rule) return true
@@ -184,4 +184,4 @@ export function lineMentions(pattern: string, { walked: { unknown }, views }: Li
 export const suggestRules = (text: string, options: AnalyseOptions = NOWHERE): readonly string[] =>
   suggestFor(readLine(text, options))
 
-export const suggestFor = (line: Line): readonly string[] => suggestFrom(analysisOf(line))
+export const suggestFor = (line: CommandLine): readonly string[] => suggestFrom(analysisOf(line))
