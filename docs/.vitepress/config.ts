@@ -126,7 +126,7 @@ export default defineConfig({
     'packages/testing/src/**',
     'examples/*/policies/**',
     'AGENTS.md',
-    'README.md',
+    'README*.md',
   ],
   rewrites: { 'docs/:page*': ':page*' },
   cleanUrls: true,

@@ -12,7 +12,7 @@ export {
   anthropic,
   arkMultimodal,
   createModels,
-  guard,
+  guardModel,
   jinaRerank,
   modelFacts,
   modelFromEnvironment,

@@ -39,7 +39,7 @@ export async function rulesFor(
  * Stores the rule that came with a decision: for who asked, or for everybody of the tenant. The decision is the record, and
  * doing this again changes nothing.
  */
-export async function remember(
+export async function storeRememberedRule(
   files: Files,
   tenant: string,
   asker: Person,

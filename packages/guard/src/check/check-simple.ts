@@ -5,10 +5,10 @@ import { checkPathAgain, type PathCheck } from '../paths/check-path.ts'
 import { isSafeAssignment, secretIn, shows } from '../programs/environment.ts'
 import { readGit } from '../programs/git.ts'
 import { rowOf } from '../programs/lookup.ts'
-import { type Given, readOptions } from '../programs/options.ts'
+import { type GivenOption, readOptions } from '../programs/options.ts'
 import { VERSIONS } from '../programs/read-only.ts'
 import { chosenToolchain, holdsCredentials, riskyRepository } from '../programs/repository.ts'
-import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
+import { PLAIN_SHELLS, programNameOf } from '../programs/wrappers.ts'
 import { type Look, pathOptions } from '../walk/analyse.ts'
 import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from '../words/types.ts'
 import { problemInTree, type Reach } from './tree.ts'
@@ -19,6 +19,8 @@ export interface SimpleOptions extends AnalyseOptions {
   readonly searchPath: string
   /** Writing files inside the roots needs no question, as long as they are not dangerous. */
   readonly allowEdits: boolean
+  /** Some command of the line writes a file, such as one that says what a search leaves out. */
+  readonly writes: boolean
 }
 
 const BUILTINS = new Set(
@@ -39,7 +41,7 @@ export function checkSurroundings(command: SimpleCommand, options: SimpleOptions
   const reasons: Reason[] = []
   for (const it of command.assignments) {
     // `IFS= read` splits the one line that it reads.
-    if (it.name === 'IFS' && it.value?.value !== undefined && nameOf(command.words) === 'read') continue
+    if (it.name === 'IFS' && it.value?.value !== undefined && programNameOf(command.words) === 'read') continue
     if (!isSafeAssignment(it, command.words.length === 0))
       reasons.push(reason('assignment', `Setting ${it.name} may change which programs run and what they do.`, it.text))
   }
@@ -59,7 +61,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   const elsewhere = directories.find((it) => !check(it, it, 'read', options).inside)
   if (elsewhere !== undefined)
     return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
-  const name = nameOf(words)
+  const name = programNameOf(words)
   if (name === undefined) return [reason('dynamic', 'Which program this is, only the shell knows.', text)]
   const args = words.slice(1)
 
@@ -95,7 +97,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
 
   let operands: readonly Argument[]
   let paths: readonly Argument[] = []
-  let given: readonly Given[] = []
+  let given: readonly GivenOption[] = []
   if (known.raw !== undefined) {
     const result = known.raw(args)
     if (typeof result === 'string') return [reason('option', `${name}: ${result}`, text)]
@@ -132,7 +134,12 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   ]
   if (reasons.length > 0 || !(has(known.recursive) || has(known.follows)) || has('--files --type-list')) return reasons
   const everything = known.everything === undefined || has(known.everything) || includes(given)
-  const reach = { links: has(known.follows), hidden: everything, ignored: everything, ...narrowed(given) }
+  const reach = {
+    links: has(known.follows),
+    hidden: everything,
+    ignored: everything || options.writes,
+    ...narrowed(given),
+  }
   const places = files.length > 0 ? files.flatMap((it) => it.value ?? []) : ['.']
   for (const directory of directories) {
     for (const place of places) {
@@ -145,11 +152,11 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
 }
 
 /** A glob of rg brings hidden and ignored files back, unless it excludes. */
-const includes = (given: readonly Given[]): boolean =>
+const includes = (given: readonly GivenOption[]): boolean =>
   given.some(({ name, value }) => /^(-g|--glob|--iglob)$/.test(name) && !value?.prefix.startsWith('!'))
 
 /** What grep leaves out: other files than those with an ending, and folders of a name. */
-function narrowed(given: readonly Given[]): Pick<Reach, 'endings' | 'without'> {
+function narrowed(given: readonly GivenOption[]): Pick<Reach, 'endings' | 'without'> {
   const valuesOf = (option: string) => given.flatMap(({ name, value }) => (name === option ? [value?.value ?? ''] : []))
   const endings = valuesOf('--include').map((it) => /^\*(\.[\w.]+)$/.exec(it)?.[1])
   const known = endings.filter((it) => it !== undefined)

@@ -11,13 +11,13 @@ export interface OptionList {
   readonly number: boolean
 }
 
-export interface Given {
+export interface GivenOption {
   readonly name: string
   readonly value?: Argument
 }
 
 export interface Call {
-  readonly options: readonly Given[]
+  readonly options: readonly GivenOption[]
   readonly operands: readonly Argument[]
   /** Values of options that name files to be read. */
   readonly paths: readonly Argument[]
@@ -59,7 +59,7 @@ export function readOptions(
   list: OptionList,
   { permute = true }: { permute?: boolean } = {},
 ): Call | Problem {
-  const options: Given[] = []
+  const options: GivenOption[] = []
   const operands: Argument[] = []
   const paths: Argument[] = []
   const take = (name: string, kind: ValueKind, value: Argument): Problem | undefined => {

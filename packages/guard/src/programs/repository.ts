@@ -2,7 +2,7 @@
 // program, can be put there by anybody who may write ordinary files.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { Budget } from '../budget.ts'
+import type { WorkBudget } from '../budget.ts'
 
 /**
  * Settings that neither name a program nor lead to one. Everything else in the settings of a repository below the top of the
@@ -55,7 +55,7 @@ function riskySetting(config: string): string | undefined {
 export function riskyRepository(
   from: string,
   isTop: (folder: string) => boolean,
-  { spend }: Budget,
+  { spend }: WorkBudget,
 ): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     spend('folders')

@@ -1,11 +1,11 @@
 // A rule goes through the same analysis as a command, so that one that could never match is an error and not silent.
 import { makeBudget } from '../budget.ts'
-import { isShell, isWrapper, nameOf, unwrap } from '../programs/wrappers.ts'
+import { isShell, isWrapper, programNameOf, unwrap } from '../programs/wrappers.ts'
 import { analyse } from '../walk/analyse.ts'
 import type { SimpleCommand } from '../words/types.ts'
 import { literal } from '../words/words.ts'
 import { innerIndex } from './covers.ts'
-import { type CommandRule, type PatternWord, parseRule, type RuleOrProblem } from './rule.ts'
+import { type CommandRule, type PatternWord, parseCommandRule, type RuleOrProblem } from './rule.ts'
 
 /** Longer than any rule that a person writes. */
 const LONGEST = 1_000
@@ -29,7 +29,7 @@ export function readRule(pattern: string, use: RuleUse): RuleOrProblem {
 
 function ruleOf(pattern: string, use: RuleUse): RuleOrProblem {
   if (pattern.length > LONGEST) return { problem: `The rule has more than ${LONGEST} characters.` }
-  const rule = parseRule(pattern)
+  const rule = parseCommandRule(pattern)
   if ('problem' in rule) return rule
   if (/\s/.test(rule.program))
     return {
@@ -86,7 +86,7 @@ function namesInner({ words }: CommandRule): boolean {
   // With one more word that nobody knows the wrapper would run that word.
   const { start } = unwrap([...written, literal('x')])
   const inner = innerIndex([...written, literal('x')], start)
-  return inner === undefined ? !isWrapper(nameOf(written) ?? '') : inner < written.length
+  return inner === undefined ? !isWrapper(programNameOf(written) ?? '') : inner < written.length
 }
 
 /**

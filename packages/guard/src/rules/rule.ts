@@ -29,7 +29,7 @@ export type RuleOrProblem = CommandRule | { readonly problem: string }
  *
  * @returns the rule, or what is wrong with it; such a rule could never match.
  */
-export function parseRule(pattern: string): RuleOrProblem {
+export function parseCommandRule(pattern: string): RuleOrProblem {
   const words: PatternWord[] = []
   let pieces: string[] | undefined
   let quote = ''

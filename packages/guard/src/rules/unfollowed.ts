@@ -1,7 +1,7 @@
 // Commands that run more than their words say, as far as the words tell that they do.
 import { checkAwk } from '../programs/awk.ts'
 import { checkSed } from '../programs/sed.ts'
-import { isShell, isWrapper, nameOf, OPAQUE } from '../programs/wrappers.ts'
+import { isShell, isWrapper, OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { SimpleCommand } from '../words/types.ts'
 
 /** Arguments that hold code, or commands, in the program's own language. */
@@ -24,7 +24,7 @@ const READERS = /^(python[\d.]*|pypy\d?|node|nodejs|deno|bun|perl[\d.]*|ruby[\d.
  * argument, what a wrapper makes of its words. What programs and the files that they read do by themselves is not meant.
  */
 export function runsUnfollowed({ words, script }: SimpleCommand): boolean {
-  const name = nameOf(words)
+  const name = programNameOf(words)
   // Only assignments, or a name that only the shell will know; the latter may be anything in any case.
   if (name === undefined) return false
   if (Object.hasOwn(OPAQUE, name) || name === 'alias') return true

@@ -1,6 +1,6 @@
 // From the text of a command line to the simple commands in it.
 import { homedir } from 'node:os'
-import { type Budget, TooMuch } from '../budget.ts'
+import { TooMuch, type WorkBudget } from '../budget.ts'
 import { checkPathAgain, type PathOptions } from '../paths/check-path.ts'
 import type { SeenNames } from '../paths/real-path.ts'
 import { deceptive, LONGEST } from '../words/parser.ts'
@@ -9,7 +9,7 @@ import { walkScript } from './walk.ts'
 
 /** What one analysis has seen of the file system, and what it may still spend. It ends with the analysis. */
 export interface Look {
-  readonly budget: Budget
+  readonly budget: WorkBudget
   readonly seen: SeenNames
 }
 

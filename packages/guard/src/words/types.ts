@@ -58,7 +58,7 @@ export interface Construct {
 }
 
 /** Something that may wait for a person or never end. It decides nothing. */
-export interface Note {
+export interface Unclear {
   readonly kind: 'interactive' | 'endless'
   readonly text: string
   readonly message: string
@@ -69,7 +69,7 @@ export interface Analysis {
   readonly unknown: readonly Construct[]
   /** Folders outside the roots whose names a pattern would list. */
   readonly outside: readonly string[]
-  readonly notes: readonly Note[]
+  readonly notes: readonly Unclear[]
   /** More than one command, or a construct around it. */
   readonly compound: boolean
 }
@@ -124,7 +124,7 @@ export interface CommandCheck {
   readonly reasons: readonly Reason[]
   readonly simple: readonly SimpleCommand[]
   readonly unknown: readonly Construct[]
-  readonly notes: readonly Note[]
+  readonly notes: readonly Unclear[]
   /** Rules that would allow it the next time, the narrowest first. */
   readonly suggestions: readonly string[]
 }

@@ -3,7 +3,7 @@ import type { Message, ModelRequest, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
 import { inputSchema, offerable } from '../requests/dialect.ts'
 import { perObject, sortedByName, wireJson, wireToolName } from '../requests/write.ts'
-import { type Content, contentOf, type Replay } from './content.ts'
+import { type AnthropicContent, contentOf, type Replay } from './content.ts'
 import { answerTool, nativeSchema } from './output.ts'
 import { type AnthropicQuirks, refusesSampling } from './quirks.ts'
 
@@ -13,7 +13,7 @@ export interface Written {
   readonly answerTool?: string
 }
 
-export interface WriterOptions {
+export interface AnthropicWriterOptions {
   /** As the provider knows it. */
   readonly model: string
   /** As messages are signed with it. */
@@ -28,7 +28,7 @@ const DEFAULT_MAX_TOKENS = 32_000
  * Makes the function that serialises requests for one model. The text of each message is kept with the message object,
  * so that a long history costs a join and not a serialisation.
  */
-export function messagesRequestWriter(options: WriterOptions): (request: ModelRequest) => Written {
+export function messagesRequestWriter(options: AnthropicWriterOptions): (request: ModelRequest) => Written {
   const { model, id, promptCache, quirks } = options
   const replay: Replay = { model: id, unsigned: quirks.unsignedThinking === true }
   const contentWithThinking = perObject((message: Message) => contentOf(message, replay))
@@ -100,7 +100,7 @@ interface Group {
 }
 
 /** Roles take turns: what stands side by side on one side becomes one message. */
-function groupsOf(messages: readonly Message[], contentOf: (message: Message) => Content): Group[] {
+function groupsOf(messages: readonly Message[], contentOf: (message: Message) => AnthropicContent): Group[] {
   const groups: Group[] = []
   for (const message of messages) {
     const { text, startsWithThinking } = contentOf(message)
@@ -148,7 +148,7 @@ function outputOf(
 
 function settingsOf(
   request: ModelRequest,
-  { model, quirks }: WriterOptions,
+  { model, quirks }: AnthropicWriterOptions,
   thinking: Thinking | undefined,
   output: Output | undefined,
 ): Record<string, unknown> {

@@ -13,7 +13,7 @@ import {
   wireToolName,
 } from '../requests/write.ts'
 
-export interface WriterOptions {
+export interface ResponsesWriterOptions {
   /** As the provider knows it. */
   readonly model: string
   /** As messages are signed with it. */
@@ -27,7 +27,7 @@ export interface WriterOptions {
  * the reasoning sealed in it. The text of each message is kept with the message object, so that a long history costs a
  * join and not a serialisation.
  */
-export function responsesRequestWriter(options: WriterOptions): (request: ModelRequest) => string {
+export function responsesRequestWriter(options: ResponsesWriterOptions): (request: ModelRequest) => string {
   const textOf = perObject((message: Message) => inputItems(message, options.id).map(wireJson).join(','))
   const toolText = perObject((tool: ToolSpec) =>
     wireJson({
