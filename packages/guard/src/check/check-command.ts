@@ -1,6 +1,5 @@
 // Analyses a command line and decides about it.
 import { homedir } from 'node:os'
-import { makeBudget } from '../budget.ts'
 import { secretIn, shows } from '../programs/environment.ts'
 import { ruleCovers } from '../rules/covers.ts'
 import { type CommandView, ruleMeans, ruleViewOf } from '../rules/meaning.ts'
@@ -8,7 +7,7 @@ import { readRule } from '../rules/reading.ts'
 import type { CommandRule } from '../rules/rule.ts'
 import { suggestFrom } from '../rules/suggest.ts'
 import { harmlessSurroundings, writesFile } from '../rules/surroundings.ts'
-import { analyse, type Look, notUnderstood, type Walked } from '../walk/analyse.ts'
+import { analyse, type Look, makeLook, notUnderstood, type Walked } from '../walk/analyse.ts'
 import { FORK_BOMB } from '../walk/walk.ts'
 import type {
   AnalyseOptions,
@@ -34,7 +33,7 @@ export interface CommandLine {
 }
 
 export function readLine(text: string, options: AnalyseOptions): CommandLine {
-  const look: Look = { budget: makeBudget(), seen: new Map() }
+  const look = makeLook()
   const walked = analyse(text, options, look)
   let views: readonly CommandView[] | undefined
   return { text, walked, look, views: () => (views ??= walked.simple.map(ruleViewOf)) }
@@ -93,7 +92,7 @@ export function checkLine(line: CommandLine, options: CommandOptions): CommandCh
     reasons.push({
       decision: 'ask',
       code: 'path',
-      message: `A pattern lists the names in ${folder}, outside of the folders that may be used.`,
+      message: `A pattern lists the names in ${folder}, outside the allowed folders.`,
       text: text.slice(0, 80),
     })
   let readOnly = !simpleOptions.writes
@@ -159,10 +158,10 @@ export function lineMatches(pattern: string, { walked: { simple, unknown } }: Co
 }
 
 /**
- * Whether a rule that forbids or asks means any command in the text: inside of wrappers, substitutions and scripts, by any
+ * Whether a rule that forbids or asks means any command in the text: inside wrappers, substitutions and scripts, by any
  * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text runs
  * something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate then asks.
- * What a program does by itself, and the files that it reads its orders from, are not looked at.
+ * It does not look at what a program does when it runs, nor at the files from which it reads commands.
  *
  * @example commandMentions('git push *', 'cd x && git -C y push') // true
  */

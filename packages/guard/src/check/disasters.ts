@@ -1,4 +1,4 @@
-// Commands that nobody means: they are refused without a question, wherever they stand.
+// Commands that nobody wants to run. They are denied without a question, at any place in a line.
 import { posix } from 'node:path'
 import { OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Argument, SimpleCommand } from '../words/types.ts'
@@ -55,7 +55,7 @@ function disasterIn(
   if (/^(mkfs|mke2fs|newfs|mkswap|wipefs|blkdiscard)(\..*|_.*)?$/.test(name)) return `${name} makes a disk empty.`
   switch (name) {
     case 'rm': {
-      if (texts.includes('--no-preserve-root')) return 'It is told to delete the root of the file system.'
+      if (texts.includes('--no-preserve-root')) return 'It would delete the root of the file system.'
       const place = recursive ? vital() : undefined
       return place === undefined ? undefined : `It deletes ${place} and everything in it.`
     }

@@ -4,7 +4,7 @@ import { programNameOf } from '../programs/wrappers.ts'
 import type { Walked } from '../walk/analyse.ts'
 import type { Reason, SimpleCommand } from '../words/types.ts'
 
-/** Programs that put links, or files of somebody else, where the check has seen none. */
+/** Programs that put links, or files from elsewhere, where the check has seen none. */
 const MOVERS = /^(7z|ar|bsdtar|cp|cpio|install|ln|mv|patch|rsync|scp|tar|unlink|unzip|wget|curl)$/
 const GIT_MOVERS =
   /^(am|apply|checkout|cherry-pick|clone|fetch|merge|pull|rebase|reset|restore|revert|stash|submodule|switch|worktree)$/

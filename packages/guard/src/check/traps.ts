@@ -1,4 +1,4 @@
-// Commands that may wait for a person or never end. They are named so that the caller can prepare; nothing is decided.
+// Commands that may wait for a person or never end. They are reported so that the caller can prepare; they decide nothing.
 
 import { programNameOf } from '../programs/wrappers.ts'
 import type { SimpleCommand, Unclear } from '../words/types.ts'

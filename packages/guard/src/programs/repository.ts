@@ -47,7 +47,7 @@ function riskySetting(config: string): string | undefined {
 
 /**
  * Why git should not run in the folder: below the top of the workspace it would meet a repository whose settings or hooks
- * start programs, or a folder that it takes for a bare repository although nothing in its name says so. The repository at
+ * start programs, or a folder that it treats as a bare repository although nothing in its name says so. The repository at
  * the top is the person's own.
  *
  * @param from the real folder, which git sees whatever the link is called that led there
@@ -99,7 +99,7 @@ export function holdsCredentials(from: string, isTop: (folder: string) => boolea
   }
 }
 
-/** A file between the folder and the top that puts a program of its own in the place of a toolchain's. */
+/** A file between the folder and the top that replaces a program of a toolchain. */
 export function chosenToolchain(from: string, isTop: (folder: string) => boolean): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = ['rust-toolchain', 'rust-toolchain.toml', '.tool-versions']

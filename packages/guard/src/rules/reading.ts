@@ -1,7 +1,6 @@
 // A rule goes through the same analysis as a command, so that one that could never match is an error and not silent.
-import { makeBudget } from '../budget.ts'
 import { isShell, isWrapper, programNameOf, unwrap } from '../programs/wrappers.ts'
-import { analyse } from '../walk/analyse.ts'
+import { analyse, makeLook } from '../walk/analyse.ts'
 import type { SimpleCommand } from '../words/types.ts'
 import { literal } from '../words/words.ts'
 import { innerIndex } from './covers.ts'
@@ -40,11 +39,7 @@ function ruleOf(pattern: string, use: RuleUse): RuleOrProblem {
 }
 
 function problemOf(rule: CommandRule, use: RuleUse): string | undefined {
-  const { simple, unknown } = analyse(
-    rule.sample,
-    { cwd: '/', roots: [], shell: 'bash' },
-    { budget: makeBudget(), seen: new Map() },
-  )
+  const { simple, unknown } = analyse(rule.sample, { cwd: '/', roots: [], shell: 'bash' }, makeLook())
   const syntax = unknown.find((it) => /^(syntax|word|budget|characters|too long)$/.test(it.kind))
   if (syntax !== undefined) return syntax.why
   const command = simple.find((it) => it.text === rule.sample.trim()) ?? simple.at(0)
@@ -83,7 +78,7 @@ function namesInner({ words }: CommandRule): boolean {
   const end = words.findIndex((it) => it.type === 'any' || it.pieces.length > 1)
   if (end < 0) return true
   const written = words.slice(0, end).map((it) => literal(it.type === 'any' ? '' : it.pieces[0]!))
-  // With one more word that nobody knows the wrapper would run that word.
+  // With one more word, which stands for the wildcard, the wrapper may run that word.
   const { start } = unwrap([...written, literal('x')])
   const inner = innerIndex([...written, literal('x')], start)
   return inner === undefined ? !isWrapper(programNameOf(written) ?? '') : inner < written.length

@@ -20,8 +20,8 @@ const CODE: readonly (readonly [program: RegExp, argument: RegExp])[] = [
 const READERS = /^(python[\d.]*|pypy\d?|node|nodejs|deno|bun|perl[\d.]*|ruby[\d.]*|lua[\d.]*|php[\d.]*|osascript|R)$/
 
 /**
- * Whether the command runs a text that nobody has looked through: a script on the standard input of a shell, code in an
- * argument, what a wrapper makes of its words. What programs and the files that they read do by themselves is not meant.
+ * Whether the command runs a text that the analysis has not read: a script on the standard input of a shell, code in an
+ * argument, what a wrapper makes of its words. The actions of a program, and the files that it reads, are out of scope.
  */
 export function runsUnfollowed({ words, script }: SimpleCommand): boolean {
   const name = programNameOf(words)

@@ -1,7 +1,7 @@
 // From the text of a command line to the simple commands in it.
 import { homedir } from 'node:os'
-import { TooMuch, type WorkBudget } from '../budget.ts'
-import { checkPathAgain, type PathOptions } from '../paths/check-path.ts'
+import { makeBudget, TooMuch, type WorkBudget } from '../budget.ts'
+import { checkPathAgain, type PathCheck, type PathOptions } from '../paths/check-path.ts'
 import type { SeenNames } from '../paths/real-path.ts'
 import { deceptive, LONGEST } from '../words/parser.ts'
 import type { AnalyseOptions, Construct, SimpleCommand } from '../words/types.ts'
@@ -11,7 +11,11 @@ import { walkScript } from './walk.ts'
 export interface Look {
   readonly budget: WorkBudget
   readonly seen: SeenNames
+  /** Answers about paths, by access, folder and path. */
+  readonly checked: Map<string, PathCheck>
 }
+
+export const makeLook = (): Look => ({ budget: makeBudget(), seen: new Map(), checked: new Map() })
 
 export interface Walked {
   readonly simple: readonly SimpleCommand[]

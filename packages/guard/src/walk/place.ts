@@ -29,7 +29,11 @@ export interface WorkingPlace {
 
 export function onlyInBash({ walk, shell }: WorkingPlace, text: string): void {
   if (shell === 'sh')
-    walk.unknown.push({ kind: 'bash', text, why: 'Only bash reads this so; another shell may run something else.' })
+    walk.unknown.push({
+      kind: 'bash',
+      text,
+      why: 'Only bash reads this as bash does; another shell may run something else.',
+    })
 }
 
 export function contextOf(place: WorkingPlace, scope: Scope): WordContext {

@@ -8,7 +8,7 @@ import { dynamic, expandValue, expandWord, literal, visitParts } from '../words/
 import { contextOf, onlyInBash, type WorkingPlace } from './place.ts'
 import { bind, both, changeDirectory, forgetAll, type WalkOutcome } from './scope.ts'
 
-/** So many substitutions and scripts inside of each other are followed. */
+/** How many levels of nested substitutions and scripts are followed. */
 export const DEEPEST = 10
 
 /** Builtins after which no variable is known. */
@@ -177,7 +177,7 @@ function emitWords(
     const apart = it.same ? { ...forgetAll(moved), directories: [] } : fresh
     if (it.script !== undefined && it.script.trim() !== '') {
       if (deeper.via.length > DEEPEST)
-        walk.unknown.push({ kind: 'depth', text, why: 'Commands stand too deep inside of each other.' })
+        walk.unknown.push({ kind: 'depth', text, why: 'Commands are nested too deeply.' })
       else
         walk.parseAndEnter(
           { ...deeper, shell: it.same ? place.shell : it.label === 'bash -c' ? 'bash' : 'sh' },

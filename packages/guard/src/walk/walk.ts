@@ -42,7 +42,7 @@ function script(place: WorkingPlace, tree: ParsedScript, scope: Scope, from = tr
   const inner = tree.source === undefined ? place : { ...place, source: tree.source }
   const [begin, end] = tree.source === undefined ? [from, to] : [0, tree.source.length]
   if (via.length > DEEPEST) {
-    walk.unknown.push({ kind: 'depth', text: via.join(' › '), why: 'Commands stand too deep inside of each other.' })
+    walk.unknown.push({ kind: 'depth', text: via.join(' › '), why: 'Commands are nested too deeply.' })
     return both(scope)
   }
   for (const it of tree.errors ?? [])
@@ -89,7 +89,7 @@ function pipeline(place: WorkingPlace, node: PipelineNode, scope: Scope): WalkOu
   let outcome = both(scope)
   for (const [index, it] of node.commands.entries())
     outcome = command(index > 0 ? { ...place, piped: true } : place, it, scope)
-  // Each part of a pipeline has a shell of its own; some shells run the last part themselves.
+  // Each part of a pipeline runs in its own shell; some shells run the last part themselves.
   if (node.commands.length > 1) return both(merge(scope, after(outcome, scope))!)
   const negated = node.prefixes.filter((it) => it.type === 'Negation').length % 2 === 1
   return negated ? { success: outcome.failure, failure: outcome.success } : outcome
@@ -169,7 +169,7 @@ function command(place: WorkingPlace, node: CommandNode | Redirection | SyntaxNo
         refuse(FORK_BOMB, 'The function starts itself in the background until the machine stands still.')
       return lost(place, node.body, scope)
     case 'Coproc':
-      refuse('coproc', 'A coprocess runs beside the shell.')
+      refuse('coproc', 'A coprocess runs in parallel with the shell.')
       return lost(place, node.body, scope)
     case 'Select':
       refuse('select', 'The loop waits for a person.')
@@ -190,13 +190,13 @@ function command(place: WorkingPlace, node: CommandNode | Redirection | SyntaxNo
 
 export const FORK_BOMB = 'fork bomb'
 
-/** Whether a call of `name` stands in a pipeline or in the background of its own body. */
+/** Whether the body of `name` calls it in a pipeline or in the background. */
 function startsItself(name: string, body: SyntaxNode): boolean {
   let found = false
-  const visit = (node: SyntaxNode, beside: boolean): void => {
-    if (node.type === 'Command' && node.name?.value === name && beside) found = true
+  const visit = (node: SyntaxNode, parallel: boolean): void => {
+    if (node.type === 'Command' && node.name?.value === name && parallel) found = true
     const next =
-      beside ||
+      parallel ||
       (node.type === 'Pipeline' && node.commands.length > 1) ||
       (node.type === 'Statement' && node.background === true)
     forEachChild(node, (child) => visit(child, next))

@@ -57,7 +57,7 @@ export function expandBraces(units: readonly Unit[], budget: WorkBudget): readon
     budget.spend('steps', sequence.length * tails.length * units.length)
     return sequence.flatMap((middle) => tails.map((tail) => [...before, ...middle, ...tail]))
   }
-  // `{}` and `{word}` stand for themselves. Everything else that has a comma or two dots is read differently by
+  // `{}` and `{word}` stay as they are. Everything else with a comma or two dots is read differently by
   // different shells and versions.
   const rest = units.slice(start + 1)
   const plain = end > 0 && !inner.some((unit) => isOpen(unit) || unit.type !== 'char')

@@ -79,7 +79,7 @@ export type Shell = 'bash' | 'sh'
 export interface AnalyseOptions
   extends Pick<PathOptions, 'cwd' | 'roots' | 'readOnlyRoots' | 'home' | 'caseInsensitive'> {
   /**
-   * Which shell runs the text. `sh` stands for any POSIX shell: what only bash reads as bash does is then not understood.
+   * Which shell runs the text. `sh` means any POSIX shell: constructs that only bash reads its way are then not understood.
    * Default `'sh'`, the stricter. No other shell is covered; zsh and fish read many things in their own way.
    */
   readonly shell?: Shell

@@ -225,7 +225,9 @@ describe('tools', () => {
 
   test('that were called stay named in a step that offers none, for the API wants tools beside calls', async () => {
     const body = await sent({ messages: [user(text('a')), assistant(call('c')), tool(result('c'))], tools: [] })
-    expect(body.tools).toEqual([{ name: 'add', description: expect.any(String), input_schema: { type: 'object' } }])
+    expect(body.tools).toEqual([
+      { name: 'add', description: expect.any(String), input_schema: { type: 'object', properties: {} } },
+    ])
     expect(body.tool_choice).toEqual({ type: 'none' })
     expect(await sent({ tools: [] })).not.toHaveProperty('tools')
   })

@@ -1,6 +1,7 @@
 // From a ModelRequest to the JSON text of a request in Anthropic's messages format.
 import type { Message, ModelRequest, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
+import { inputSchema, offerable } from '../requests/dialect.ts'
 import { perObject, sortedByName, wireJson, wireToolName } from '../requests/write.ts'
 import { type AnthropicContent, contentOf, type Replay } from './content.ts'
 import { answerTool, nativeSchema } from './output.ts'
@@ -37,9 +38,12 @@ export function messagesRequestWriter(options: AnthropicWriterOptions): (request
     wireJson({
       name: wireToolName(tool.name),
       description: tool.description,
-      input_schema: { type: 'object', ...tool.input },
+      input_schema: inputSchema(tool),
     }),
   )
+  // The answer's schema is sent as it is: what it cannot say any other way, a tool can.
+  const answerText = ({ name, description, input }: ToolSpec) =>
+    wireJson({ name, description, input_schema: { type: 'object', ...input } })
   const schemaOf = perObject(nativeSchema)
   const mark = promptCache ? marked : (text: string) => text
 
@@ -58,7 +62,7 @@ export function messagesRequestWriter(options: AnthropicWriterOptions): (request
     const output = outputOf(request, quirks, schemaOf)
     const answer = output?.tool
     const head = wireJson({ model, stream: true, ...further, ...settingsOf(request, options, thinking, output) })
-    const tools = [...sortedByName(request.tools).map(toolText), ...(answer ? [toolText(answer)] : [])]
+    const tools = [...offerable(sortedByName(request.tools), id).map(toolText), ...(answer ? [answerText(answer)] : [])]
     if (tools.length > 0) tools.push(mark(tools.pop()!))
     if (Array.isArray(furtherTools)) tools.push(...furtherTools.map(wireJson))
     const parts = [head.slice(0, -1)]
