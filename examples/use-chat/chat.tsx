@@ -21,8 +21,8 @@ export function Chat({ api = '/api/chat' }: { api?: string }) {
       {messages.map(({ id, role, parts }) => (
         <article key={id}>
           <strong>{role}</strong>
-          {parts.map((part, index) => {
-            if (part.type === 'text') return <p key={`${id}.${index}`}>{part.text}</p>
+          <p>{parts.map((part) => (part.type === 'text' ? part.text : '')).join('')}</p>
+          {parts.map((part) => {
             if (part.type !== 'dynamic-tool') return null
             const { approval, toolName, state } = part
             return (
