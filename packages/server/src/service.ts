@@ -117,7 +117,11 @@ export function createService(options: ServiceOptions): Service {
   const shared = { broadcasts: broadcasts(pump()), streamSlots: streamSlots(settings.rateLimits.openStreams) }
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
-  const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
+  const rights = streamRights(identity, {
+    intervalMs: settings.recheckMs,
+    maxAgeMs: settings.rightsMaxAgeMs,
+    onError: (error) => report(error),
+  })
   const deps = {
     streams,
     ...shared,
@@ -140,7 +144,7 @@ export function createService(options: ServiceOptions): Service {
   }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
-    chatRoute(engine, watchers, settings, slots),
+    chatRoute(engine, watchers, rights, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
     sessionSearch(engine),

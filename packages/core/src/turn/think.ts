@@ -146,7 +146,8 @@ function finished(
   const cancelled = error !== undefined && run.stopped !== undefined
   const blocks: Block[] = reply?.blocks ?? []
   const message: Message = {
-    id: `${run.turnId}.${step}`,
+    // No id of a client holds a colon: joined ids of two turns never meet.
+    id: `${run.turnId}:${step}`,
     role: 'assistant',
     // Half a call never runs, and a provider would refuse it in the history.
     blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),

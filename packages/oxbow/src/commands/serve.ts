@@ -23,7 +23,11 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     onNotice: (level, message) => log[level](message),
     models: modelListeners(log, metrics),
     middleware: [...(tracing ? [tracing.middleware] : []), metrics.middleware, loggingMiddleware(log)],
-    engine: { onError: engineErrors(log), currentPrincipal: identity.refresh },
+    engine: {
+      onError: engineErrors(log),
+      currentPrincipal: identity.refresh,
+      principalMaxAgeMs: config.server.rightsMaxAgeMs,
+    },
   })
   const { engine, models, backend, servers } = runtime
   try {

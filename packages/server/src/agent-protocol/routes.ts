@@ -1,8 +1,9 @@
 // GET and POST below /tasks/{taskId}: snapshot, wait, cancel, resume, events.
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
-import { type AppContext, type Route, route } from '../http/route.ts'
+import { type Route, route } from '../http/route.ts'
 import { errorAnswer, only } from '../http/schemas.ts'
+import { within } from '../http/within.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { approvalOf } from '../tasks/acting.ts'
@@ -48,7 +49,7 @@ function snapshotRoute({ engine }: AgentProtocol): Route {
   })
 }
 
-function waitRoute({ engine }: AgentProtocol): Route {
+function waitRoute({ engine, rights }: AgentProtocol): Route {
   return route({
     method: 'get',
     path: '/tasks/{taskId}/wait',
@@ -58,28 +59,17 @@ function waitRoute({ engine }: AgentProtocol): Route {
     query: only({ timeout_seconds: seconds.default(7_200) }),
     answers: { 200: { description: 'The task, as it stands then.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId }, query }, c) {
-      const { owner } = callerOf(c)
+      const caller = callerOf(c)
+      const { owner } = caller
       const task = await existingProtocolTask(engine, owner, taskId)
+      const mayStillRead = rights.before(caller)
       await within(c, query.timeout_seconds * 1_000, (signal) =>
         untilSettled(task, (reason) => reason === 'approval', signal),
       )
+      await mayStillRead()
       return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
-}
-
-/** Gives `work` a signal that fires when the time is over or the caller has left. */
-async function within(c: AppContext, ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  const over = new AbortController()
-  const timer = setTimeout(() => over.abort(), ms)
-  const leave = (): void => over.abort()
-  c.env.outgoing.once('close', leave)
-  try {
-    await work(over.signal)
-  } finally {
-    clearTimeout(timer)
-    c.env.outgoing.off('close', leave)
-  }
 }
 
 function cancelRoute({ engine }: AgentProtocol): Route {

@@ -4,10 +4,16 @@ import { z } from 'zod'
 const denyRule = z
   .looseObject({
     tool_name: z.string().min(1).max(200),
-    behavior: z.string().optional(),
-    source: z.string().optional(),
+    rule_content: z
+      .string()
+      .max(500)
+      .nullish()
+      .transform((it) => (it === null || it?.trim() === '' ? undefined : it))
+      .describe('A pattern of the tool, as in tool(pattern); a tool without patterns is denied as a whole.'),
+    behavior: z.string().nullish(),
+    source: z.string().nullish().describe('Where the rule comes from; not used.'),
   })
-  .refine((it) => it.behavior === undefined || it.behavior.toUpperCase() === 'DENY', {
+  .refine((it) => (it.behavior ?? 'DENY').toUpperCase() === 'DENY', {
     path: ['behavior'],
     message: 'must be DENY: a caller can only take away',
   })

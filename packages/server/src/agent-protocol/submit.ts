@@ -122,16 +122,18 @@ const defaultFactory =
     agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
 
 /**
- * A pattern that no tool here could read would deny nothing: then the whole tool is denied. What names no tool is refused,
- * unless it comes from an agent above, whose rules also speak of tools that only that agent has.
+ * Rules of a parent also speak of tools that only the parent has: those have nothing to deny here. A pattern that a tool
+ * cannot read would deny nothing, so it denies the whole tool.
  */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
-  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, source }) => {
-    const [, named, pattern] = /^([\w*-]+)(\(.+\))?$/s.exec(rule) ?? []
-    if (named === undefined) return [rule]
+  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, rule_content: content }) => {
+    const [, named, inline] = /^([\w*-]+)(?:\((.+)\))?/s.exec(rule) ?? []
+    if (named === undefined) return []
     const meant = [...tools.values()].filter((it) => matchesWildcard(named, it.name))
-    if (meant.length === 0) return source === 'parent' ? [] : [rule]
-    if (pattern === undefined) return [rule]
-    return meant.map((it) => (it.matches === undefined ? it.name : `${it.name}${pattern}`))
+    const pattern = content ?? inline
+    const isWhole = pattern === undefined && rule === named
+    return meant.map((it) =>
+      isWhole || pattern === undefined || it.matches === undefined ? it.name : `${it.name}(${pattern})`,
+    )
   })
 }
