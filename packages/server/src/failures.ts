@@ -235,8 +235,11 @@ export function failureOf(code: string, reference?: string): Failure {
   // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.
   const shown = answer === undefined || 'refused' in answer ? INTERNAL : answer
   const [runError, status, message] = shown
-  return { runError, status, code: shown === INTERNAL ? 'internal_error' : code, message, reference }
+  return { runError, status, code: shown === INTERNAL ? 'internal_error' : shownCode(code), message, reference }
 }
+
+/** What a provider refused was not the caller's request: these codes mean something else in an answer of this service. */
+const shownCode = (code: string): string => (code === 'invalid_request' || code === 'auth' ? 'provider_error' : code)
 
 /** Why the service itself stops a turn. */
 export const CLIENT_LEFT = 'the client left'

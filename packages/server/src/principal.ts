@@ -1,15 +1,10 @@
 // The one place where a request becomes somebody: whose sessions it is about, and who acts.
-import { ADMIN, grants, type Principal } from '@oxbow/core'
+import { DEFAULT_TENANT, mayActFor, mayActIn, type Principal } from '@oxbow/core'
 import { HttpError } from './http/errors.ts'
 import type { AppContext } from './http/route.ts'
 import { given } from './http/schemas.ts'
 
-export const DEFAULT_TENANT = 'default'
 export const DEFAULT_USER = 'default'
-/** `oxbow:admin` lets its holder see and act in sessions of other users of the same tenant, and read /metrics. */
-export { ADMIN }
-/** The same beyond the own tenant. */
-export const ADMIN_OF_TENANTS = 'oxbow:admin:tenants'
 
 export interface Caller {
   /** Whose sessions the request is about: the first two parts of their keys. */
@@ -53,16 +48,6 @@ export function callerOf(c: AppContext, named: Named = {}): Caller {
       'The userId is not yours. Leave it out: it is known from your credentials.',
     )
   return { owner, principal: caller }
-}
-
-const mayActIn = ({ tenant = DEFAULT_TENANT, permissions = [] }: Principal, other: string): boolean =>
-  tenant === other || grants(permissions, ADMIN_OF_TENANTS)
-
-/** Whether somebody may see and do what is this owner's. */
-export const mayActFor = (principal: Principal, owner: Caller['owner']): boolean => {
-  const { tenant = DEFAULT_TENANT, user, permissions = [] } = principal
-  const own = user === owner.user && tenant === owner.tenant
-  return own || (mayActIn(principal, owner.tenant) && grants(permissions, ADMIN))
 }
 
 /** Somebody whom nothing is known of, on a route that is open. */

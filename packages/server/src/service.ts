@@ -80,6 +80,9 @@ export interface Service {
 /** How long the last bytes may take to reach their readers when the service closes. */
 const FLUSH_MS = 1_000
 
+/** Nothing was begun: there is nothing to promise. */
+const STOPPING = 'The service is stopping. Send the request again in a moment.'
+
 /** For requests that do not even become one: a broken request line, no Host header. */
 const badRequest = new HttpError(
   400,
@@ -193,7 +196,7 @@ export function createService(options: ServiceOptions): Service {
     app.use(path, async (c, next) => {
       if (phase !== 'stopping') return next()
       c.set('errorCode', 'shutting_down')
-      return failureResponse(failureOf('shutting_down'))
+      return failureResponse({ ...failureOf('shutting_down'), message: STOPPING })
     })
   register(app, routes, settings, guard(identity, settings.rateLimits))
   app.onError((error, c) => {

@@ -143,7 +143,10 @@ export function runEncoder(run: {
 
   function turnFinished({ reason, output }: Event<'turn.finished'>): void {
     const empty = failureOfResult({ status: 'finished', reason, text: lastText, output })
-    if (empty !== undefined) return error(empty)
+    if (empty !== undefined) {
+      error(empty)
+      return
+    }
     const result = {
       reason,
       ...(output !== undefined && { output }),

@@ -2,17 +2,21 @@
 import {
   type ApprovalDecision,
   type Event,
+  findTurn,
   mayActFor,
   mayDecide,
   OxbowError,
+  openApprovals,
   type Principal,
   type Session,
   type SessionState,
+  turnEvents,
 } from '@oxbow/core'
-import { type Found, findApproval, openApprovals, turnEvents } from '../approvals/find.ts'
+import { type Found, findApproval } from '../approvals/find.ts'
 import { checkScope } from '../approvals/remember.ts'
 import { HttpError } from '../http/errors.ts'
-import { findTurn, type Position } from '../stream/turn-stream.ts'
+import { idOf } from '../http/ids.ts'
+import { locateTurn, type Position } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
 
@@ -42,9 +46,9 @@ export interface Plan {
 export async function planOf(session: Session, command: RunCommand, asker: Asker): Promise<Plan> {
   const { turnId, text, resume } = command
   const state = await session.state()
-  const open = openApprovals(state)
+  const open = openApprovals(state.turn)
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
-  const again = findTurn(state, turnId) !== undefined
+  const again = locateTurn(state, turnId) !== undefined
 
   const entries = again ? [] : resume
   const ids = entries.map((it) => it.interruptId)
@@ -80,15 +84,45 @@ export async function planOf(session: Session, command: RunCommand, asker: Asker
   return continued(session, state, command, asker, current, warnings)
 }
 
-/** New input. The same run again is the same turn. */
+/** Where a turn keeps the id of the message that began it. */
+const MESSAGE_ID = 'agui.messageId'
+
+/**
+ * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run the
+ * same id are known by their messages: once the run has ended, another message begins a turn with an id of its own.
+ */
+export async function identified(session: Session, command: RunCommand): Promise<RunCommand> {
+  const { runId, turnId, messageId, text } = command
+  if (text === undefined) return command
+  const state = await session.state()
+  const known = findTurn(state, turnId)
+  if (known === undefined || !known.ended || known.turnId !== turnId) return command
+  for await (const event of turnEvents((after) => session.events(after), state, turnId, known.startedSeq)) {
+    const began = event.type === 'turn.started' ? event.options.attributes?.[MESSAGE_ID] : undefined
+    if (began !== undefined && began !== messageId)
+      return { ...command, turnId: idOf(JSON.stringify([runId, messageId])) }
+  }
+  return command
+}
+
+/** New input. */
 async function begun(
   session: Session,
-  { turnId }: RunCommand,
+  { turnId, runId, messageId }: RunCommand,
   text: string,
   principal: Principal,
   after: number | undefined,
 ): Promise<Position> {
-  const { accepted, after: startedAfter } = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
+  const { accepted, after: startedAfter } = await session
+    .submit(text, { turnId, principal, surface: 'ag-ui', attributes: { [MESSAGE_ID]: messageId } })
+    .catch((error: unknown) => {
+      throw error instanceof OxbowError && error.code === 'turn_conflict'
+        ? new OxbowError(
+            'turn_conflict',
+            `runId ${JSON.stringify(runId)} was already used for a different message in this thread. Use a new runId.`,
+          )
+        : error
+    })
   return { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' }
 }
 
@@ -111,13 +145,13 @@ async function continued(
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
   const questions = new Set([...known.map((it) => it.requested.approvalId), ...externals])
-  const { startedAfter } = findTurn(state, turnId)!
+  const { startedAfter } = locateTurn(state, turnId)!
 
   return {
     turnId,
     warnings,
     async begin(after) {
-      const events = await turnEvents(session, turnId, startedAfter)
+      const events = await Array.fromAsync(turnEvents((at) => session.events(at), await session.state(), turnId))
       // Before the first answer: the turn runs on with it.
       if (command.text !== undefined && isNew(command, asked) && state.turn?.turnId === turnId)
         await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })

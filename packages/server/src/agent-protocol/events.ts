@@ -25,6 +25,9 @@ const levelOf = (event: EventName): number =>
 
 export function protocolEvents(taskId: string, agentId: string, detail: Detail): Encode {
   const level = LEVELS.indexOf(detail)
+  // Each record is told whole once, and only to those who want everything.
+  const isWhole = ({ type }: Moment): boolean =>
+    detail === 'verbose' && type !== 'call' && type !== 'text' && type !== 'thinking'
   return (moment, so) =>
     eventsOf(moment, so)
       .filter(([event]) => levelOf(event) <= level)
@@ -40,7 +43,7 @@ export function protocolEvents(taskId: string, agentId: string, detail: Detail):
           ...fields,
           eventType: source.type,
           // A text, so that clients with typed fields can leave it unread.
-          payload: JSON.stringify(event === 'AGENT_EVENT' ? source : payloadOf(source, moment)),
+          payload: JSON.stringify(isWhole(moment) ? source : payloadOf(source, moment)),
         }
         return { id, event, data }
       })

@@ -2,9 +2,9 @@
 // answer for it.
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
 import { failureOfResult, unknownCalls } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
 import { unknownOutcomes } from '../http/schemas.ts'
 import type { Caller } from '../principal.ts'
 import { eventsOf, findTask, type Place } from '../tasks/place.ts'

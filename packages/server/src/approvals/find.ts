@@ -1,5 +1,14 @@
 // Finds an approval in its session: in the state while its step is open, in the journal afterwards.
-import type { Delegation, Engine, Event, Principal, Session, SessionKey, SessionState } from '@oxbow/core'
+import {
+  type Delegation,
+  type Engine,
+  type Event,
+  openApprovals,
+  type Principal,
+  type Session,
+  type SessionKey,
+  type SessionState,
+} from '@oxbow/core'
 
 export interface Found {
   readonly requested: Event<'approval.requested'>
@@ -50,12 +59,6 @@ export async function risesFrom(engine: Engine, key: SessionKey, { turn }: Sessi
 
 const PAGE = 500
 
-/** Approvals that wait, in the order of their calls. */
-export const openApprovals = ({ turn }: SessionState): Event<'approval.requested'>[] =>
-  (turn?.calls ?? []).flatMap(({ approval, finished }) =>
-    approval === undefined || approval.resolved !== undefined || finished !== undefined ? [] : [approval.requested],
-  )
-
 /** An approval of the turn that runs. */
 export const openFound = (key: SessionKey, state: SessionState, requested: Event<'approval.requested'>): Found => ({
   requested,
@@ -71,7 +74,7 @@ export async function findApproval(
   state: SessionState,
   approvalId: string,
 ): Promise<Found | undefined> {
-  const open = openApprovals(state).find((it) => it.approvalId === approvalId)
+  const open = openApprovals(state.turn).find((it) => it.approvalId === approvalId)
   if (open !== undefined) return openFound(session.key, state, open)
   let resolved: Found['resolved']
   let requested: Found['requested'] | undefined
@@ -94,16 +97,3 @@ export async function findApproval(
   }
   return undefined
 }
-
-/** The events of one turn, from the one after `startedAfter` on. */
-export async function turnEvents(session: Session, turnId: string, startedAfter: number): Promise<Event[]> {
-  const all: Event[] = []
-  for (let at = startedAfter; ; ) {
-    const page = await session.events(at)
-    for (const it of page) if (it.type !== 'session.opened' && it.turnId === turnId) all.push(it)
-    if (page.length < PAGE || all.some((it) => ENDS.has(it.type))) return all
-    at = page.at(-1)!.seq
-  }
-}
-
-const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled'])

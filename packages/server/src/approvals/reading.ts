@@ -1,11 +1,11 @@
 // GET routes of approvals: the inbox, and one approval with what became of it.
-import { type Engine, mayDecide, type Session, type SessionKey } from '@oxbow/core'
+import { type Engine, mayDecide, openApprovals, type Session, type SessionKey } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
-import { type Found, findApproval, openApprovals, openFound, risesFrom } from './find.ts'
+import { type Found, findApproval, openFound, risesFrom } from './find.ts'
 import { placeOfApproval } from './public-id.ts'
 import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
 
@@ -55,7 +55,7 @@ export function approvalList(engine: Engine): Route {
           if (approvals.length >= limit && updatedAt !== before) return c.json({ approvals, next: before })
           before = updatedAt
           const state = await engine.session(key).state()
-          const open = openApprovals(state)
+          const open = openApprovals(state.turn)
           if (open.length === 0 || (await risesFrom(engine, key, state))) continue
           for (const requested of open) {
             const found = openFound(key, state, requested)

@@ -1,9 +1,8 @@
 // Rules that come with a decision, from outside.
-import { type ApprovalDecision, grants, OxbowError } from '@oxbow/core'
+import { ADMIN, type ApprovalDecision, grants, OxbowError } from '@oxbow/core'
 import { z } from 'zod'
 import type { AppContext } from '../http/route.ts'
 import { only } from '../http/schemas.ts'
-import { ADMIN } from '../principal.ts'
 
 export const rememberedRule = only({
   rule: z.string().min(1).max(500).describe('One of the suggestions, or a narrower one.'),

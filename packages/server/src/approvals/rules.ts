@@ -1,10 +1,10 @@
 // Rules that people accepted together with an approval: seen, and taken back.
-import { type Engine, rememberedRules } from '@oxbow/core'
+import { ADMIN, type Engine, rememberedRules } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, userQuery } from '../http/schemas.ts'
-import { ADMIN, callerOf } from '../principal.ts'
+import { callerOf } from '../principal.ts'
 import { existing } from '../sessions/reading.ts'
 import { mayShareRules } from './remember.ts'
 

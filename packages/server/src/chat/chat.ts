@@ -1,18 +1,18 @@
 // POST /api/chat: one message in, one answer out.
-import { hash, randomUUID } from 'node:crypto'
-import { type Engine, type Event, isId } from '@oxbow/core'
+import { randomUUID } from 'node:crypto'
+import { type Engine, type Event, findTurn, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
-import { openApprovals, openFound } from '../approvals/find.ts'
+import { openFound } from '../approvals/find.ts'
 import { approvalView, viewOf } from '../approvals/view.ts'
 import { failureOf, failureOfResult, failureOfStop, unknownCalls } from '../failures.ts'
 import { failureResponse, HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, messageText, only, optionalId, unknownOutcomes, whose } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import type { Audience } from '../stream/audience.ts'
 import type { Rights } from '../stream/rights.ts'
-import { findTurn } from '../stream/turn-stream.ts'
 import { sessionForRetry } from './session-for-retry.ts'
 
 type PauseReason = Event<'turn.paused'>['reason']
@@ -105,7 +105,7 @@ export function chatRoute(
       const reply = result.text
       if (result.status === 'paused') {
         const state = await session.state()
-        const approvals = openApprovals(state).map((it) =>
+        const approvals = openApprovals(state.turn).map((it) =>
           viewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result
@@ -131,10 +131,4 @@ export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',
   recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
-}
-
-/** Any text as an id: itself where it is one. */
-export function toId(text: string | undefined): string | undefined {
-  if (text === undefined || text.trim() === '') return undefined
-  return isId(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
 }

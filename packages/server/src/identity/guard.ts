@@ -1,10 +1,10 @@
 // What every request passes before its route is asked: who is it, may they come here, and not too often.
 import { isIPv6 } from 'node:net'
-import { grants } from '@oxbow/core'
+import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core'
 import type { RateLimits } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { AppContext, Guard, Route } from '../http/route.ts'
-import { ADMIN, callerOf, DEFAULT_TENANT, DEFAULT_USER } from '../principal.ts'
+import { callerOf, DEFAULT_USER } from '../principal.ts'
 import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
 import { buckets } from './limits/buckets.ts'
 import { nameOf } from './refresh.ts'

@@ -1,7 +1,6 @@
 // Who somebody is now, asked of an endpoint that this service may use by itself.
-import { OxbowError, type Principal } from '@oxbow/core'
+import { DEFAULT_TENANT, isSamePerson, OxbowError, type Principal } from '@oxbow/core'
 import type { RefreshConfig } from '../config/identity-config.ts'
-import { DEFAULT_TENANT } from '../principal.ts'
 import type { OnProblem } from './contract.ts'
 import { HostUnavailable, host } from './host.ts'
 import { principalOfAnswer, type VerdictRules } from './introspection/verdict.ts'
@@ -22,12 +21,9 @@ export function refreshEndpoint(config: RefreshConfig, rules: VerdictRules, onPr
         .replaceAll('{user}', encodeURIComponent(user))
         .replaceAll('{tenant}', encodeURIComponent(tenant))
       const now = principalOfAnswer(await asked.ask(address, { method: 'GET', headers }), rules)
-      return now !== undefined && samePerson(now, principal) ? narrowed(principal, now) : undefined
+      return now !== undefined && isSamePerson(now, principal) ? narrowed(principal, now) : undefined
     })
 }
-
-export const samePerson = (one: Principal, other: Principal): boolean =>
-  one.user === other.user && (one.tenant ?? DEFAULT_TENANT) === (other.tenant ?? DEFAULT_TENANT)
 
 export const nameOf = ({ user, tenant = DEFAULT_TENANT }: Principal): string => JSON.stringify([tenant, user])
 

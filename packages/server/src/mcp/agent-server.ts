@@ -10,7 +10,7 @@ import {
   ResourceTemplate,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Engine, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
+import { type Engine, findTurn, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
 import { z } from 'zod'
 import { WAY_OUT } from '../chat/chat.ts'
 import { sessionForRetry } from '../chat/session-for-retry.ts'
@@ -21,7 +21,6 @@ import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import type { Caller } from '../principal.ts'
 import { existing, shown } from '../sessions/reading.ts'
 import type { Audience } from '../stream/audience.ts'
-import { findTurn } from '../stream/turn-stream.ts'
 
 export interface AgentServing {
   readonly engine: Engine

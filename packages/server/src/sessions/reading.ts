@@ -1,7 +1,7 @@
 // GET routes of sessions: the list, the conversation, the journal.
-import { type Block, type Engine, type Message, type SessionState, statusOf } from '@oxbow/core'
+import { type Block, type Engine, type Message, openApprovals, type SessionState, statusOf } from '@oxbow/core'
 import { z } from 'zod'
-import { openApprovals, openFound } from '../approvals/find.ts'
+import { openFound } from '../approvals/find.ts'
 import { approvalView, viewOf } from '../approvals/view.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -105,7 +105,7 @@ export function sessionMessages(engine: Engine): Route {
         pending: turn.calls
           .filter((it) => it.external === true && it.resolved === undefined && it.finished === undefined)
           .map(({ callId, tool }) => ({ callId, tool })),
-        approvals: openApprovals(state).map((it) => viewOf(key, openFound(key, state, it), principal)),
+        approvals: openApprovals(state.turn).map((it) => viewOf(key, openFound(key, state, it), principal)),
       }
       return c.json({
         sessionId,

@@ -6,7 +6,7 @@ import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, sessionPath, userQuery } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
-import { findTurn, type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
+import { locateTurn, type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { existing, sessionOf } from './reading.ts'
 
 export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
@@ -29,7 +29,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
       const after = lastEventId(c, query.after)
       const caller = callerOf(c, query)
       const { owner } = caller
-      const found = findTurn(await existing(engine, sessionId, owner), given(query.turnId))
+      const found = locateTurn(await existing(engine, sessionId, owner), given(query.turnId))
       if (found === undefined)
         throw new HttpError(404, 'unknown_turn', `There is no such turn in session ${JSON.stringify(sessionId)}.`)
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })

@@ -1,9 +1,9 @@
 // Whether those who read streams may still read them. A request is checked when it comes; a stream may last for hours.
-import type { Principal } from '@oxbow/core'
+import { mayActFor, type Principal } from '@oxbow/core'
 import { WITHDRAWN } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Identity } from '../identity/contract.ts'
-import { type Caller, mayActFor } from '../principal.ts'
+import type { Caller } from '../principal.ts'
 
 export interface Reading {
   /** Fires when the reader may not read on. */

@@ -1,6 +1,6 @@
 // Streams one turn of a session to one reader, from anywhere in it to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Event, isEvent, type Principal, type Session, type SessionState } from '@oxbow/core'
+import { type Event, findTurn, isEvent, type Principal, type Session, type SessionState } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
@@ -243,16 +243,13 @@ async function ifPaused(
   return turn?.paused?.seq === seq ? encoder.pause(session.key, (tool) => schemaOf(agent, tool)) : ''
 }
 
-/** Where a turn stands in its session: the one with this id, or the open one, or the last one. */
-export function findTurn(
-  { turn, queue, finished }: SessionState,
+/** Where a turn is in its session: the one with this id, or else the open one, or the last one. */
+export function locateTurn(
+  state: SessionState,
   turnId: string | undefined,
 ): { turnId: string; startedAfter: number } | undefined {
-  const all = [
-    ...(turn === undefined ? [] : [{ turnId: turn.turnId, startedSeq: turn.startedSeq }]),
-    ...queue.map(({ started }) => ({ turnId: started.turnId, startedSeq: started.seq })),
-    ...finished.toReversed(),
-  ]
-  const found = turnId === undefined ? all[0] : all.find((it) => it.turnId === turnId)
+  const { turn, queue, finished } = state
+  const id = turnId ?? turn?.turnId ?? queue[0]?.started.turnId ?? finished.at(-1)?.turnId
+  const found = id === undefined ? undefined : findTurn(state, id)
   return found && { turnId: found.turnId, startedAfter: found.startedSeq - 1 }
 }

@@ -2,15 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Agent, Engine } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
 import { HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
 import { type Route, route } from '../http/route.ts'
 import { given, messageText, only, optionalId, wholeNumber, whose } from '../http/schemas.ts'
 import { within } from '../http/within.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import type { Rights } from '../stream/rights.ts'
-import { isReserved } from './attributes.ts'
+import { mayBeSet } from './attributes.ts'
 import { existingTask, taskIdOf } from './place.ts'
 import { untilSettled } from './reading.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
@@ -45,10 +45,7 @@ export function createTaskRoute(
       tools: z.array(z.string()).optional().describe('The only tools that may run. Default: all of the agent.'),
       deny: z.array(z.string()).optional().describe('Further rules that deny; they can only take away.'),
       attributes: z
-        .record(
-          z.string().refine((it) => !isReserved(it), 'is reserved. Choose another name.'),
-          z.unknown(),
-        )
+        .record(z.string().refine(mayBeSet, 'is reserved. Choose another name.'), z.unknown())
         .optional()
         .describe('For tools and middleware; never in the prompt.'),
       maxSteps: z.number().int().positive().max(10_000).optional(),
@@ -67,6 +64,13 @@ export function createTaskRoute(
       const agent = engine.agents.get(state.agent || session.agent)!
       if (named !== undefined && named !== agent.name)
         throw new HttpError(409, 'agent_fixed', `Session ${sessionId} is one of ${agent.name}; leave \`agent\` out.`)
+      const { maxSteps } = agent.limits
+      if (body.maxSteps !== undefined && body.maxSteps > maxSteps)
+        throw new HttpError(
+          400,
+          'invalid_request',
+          `maxSteps must be at most ${maxSteps} for ${agent.name}; got ${body.maxSteps}.`,
+        )
       const deny = [...(body.deny ?? []), ...others(agent, body.tools)]
 
       const release = slots.take(principal, session.key, turnId)

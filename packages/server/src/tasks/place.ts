@@ -1,9 +1,9 @@
 // Where a task is: its id names the session and the turn, so that no index has to be kept beside the journals.
-import { type Engine, type Event, isEnd, type Session, type SessionState } from '@oxbow/core'
+import { type Engine, type Event, type Session, type SessionState, turnEvents } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import type { Caller } from '../principal.ts'
-import { findTurn } from '../stream/turn-stream.ts'
+import { locateTurn } from '../stream/turn-stream.ts'
 
 const ID = String.raw`(?!\.+(?:$|:))[A-Za-z0-9_.-]{1,64}`
 
@@ -34,8 +34,8 @@ export async function findTask(engine: Engine, owner: Caller['owner'], task: str
   const { session: sessionId, turnId } = partsOf(task)
   const session = engine.session({ ...owner, session: sessionId })
   const state = await session.state()
-  const found = findTurn(state, turnId)
-  return found && { session, turnId, startedAfter: found.startedAfter, state }
+  const found = locateTurn(state, turnId)
+  return found && { session, ...found, state }
 }
 
 /** @throws HttpError 404 `unknown_task` */
@@ -46,17 +46,5 @@ export async function existingTask(engine: Engine, owner: Caller['owner'], task:
 }
 
 /** The stored events of a task, up to its end or to now. */
-export async function eventsOf({ session, turnId, startedAfter, state }: Place): Promise<Event[]> {
-  const all: Event[] = []
-  for (let after = startedAfter; after < state.seq; ) {
-    const page = await session.events(after)
-    if (page.length === 0) break
-    after = page.at(-1)!.seq
-    for (const it of page) {
-      if (it.type === 'session.opened' || it.turnId !== turnId) continue
-      all.push(it)
-      if (isEnd(it)) return all
-    }
-  }
-  return all
-}
+export const eventsOf = ({ session, turnId, state }: Place): Promise<Event[]> =>
+  Array.fromAsync(turnEvents((after) => session.events(after), state, turnId))

@@ -164,7 +164,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.recheck': '30s',
   'server.rightsMaxAge': '5s',
   'server.shutdownGrace': '10s',
-  'server.limits.bodyBytes': 1_048_576,
+  'server.limits.bodyBytes': 2_097_152,
   'server.limits.headerBytes': 16_384,
   'server.limits.messageLength': 200_000,
   'server.limits.jsonDepth': 64,

@@ -1,11 +1,10 @@
 // API keys from the configuration and from a file that may change while the service runs.
 import { readFile, stat } from 'node:fs/promises'
-import { OxbowError, type Principal } from '@oxbow/core'
+import { isSamePerson, OxbowError, type Principal } from '@oxbow/core'
 import type { ApiKeysConfig } from '../../config/identity-config.ts'
 import { type Authentication, type Identity, type OnProblem, refused } from '../contract.ts'
 import { invalid, tokenOf } from '../credentials.ts'
 import { narrowed } from '../narrowing.ts'
-import { samePerson } from '../refresh.ts'
 import { type ApiKey, findApiKey, parseApiKeys } from './api-key.ts'
 
 /** A key that is taken out of the file is refused after this time at the latest. */
@@ -78,7 +77,7 @@ export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProble
       const { credential } = principal
       const theirs = [...(await current()).values()].filter(
         (it) =>
-          !isExpired(it) && samePerson(it.principal, principal) && (credential === undefined || it.id === credential),
+          !isExpired(it) && isSamePerson(it.principal, principal) && (credential === undefined || it.id === credential),
       )
       return theirs.length === 0 ? undefined : narrowed(principal, together(theirs, principal))
     },

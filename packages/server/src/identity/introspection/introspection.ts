@@ -1,6 +1,6 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Principal } from '@oxbow/core'
+import { isSamePerson, type Principal } from '@oxbow/core'
 import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
 import type { IntrospectionConfig } from '../../config/identity-config.ts'
 import {
@@ -12,11 +12,11 @@ import {
   refused,
   unavailable,
 } from '../contract.ts'
-import { cookiesOf, invalid, valuesOf } from '../credentials.ts'
+import { cookiesOf, invalid, valuesIn, valuesOf } from '../credentials.ts'
 import { HostUnavailable, host } from '../host.ts'
 import { boundedMap } from '../limits/bounded-map.ts'
 import { narrowed } from '../narrowing.ts'
-import { nameOf, orUnavailable, refreshEndpoint, samePerson } from '../refresh.ts'
+import { nameOf, orUnavailable, refreshEndpoint } from '../refresh.ts'
 import { principalOfAnswer } from './verdict.ts'
 
 type PassedOn = Readonly<Record<string, string>>
@@ -61,7 +61,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
     const headers = name === undefined ? undefined : sessions.get(name)
     if (headers === undefined) return undefined
     const now = await askHost(headers, name!)
-    return now !== undefined && samePerson(now, principal) ? narrowed(principal, now) : undefined
+    return now !== undefined && isSamePerson(now, principal) ? narrowed(principal, now) : undefined
   }
 
   /** Requests that come at the same time with the same credentials are one question. */
@@ -85,7 +85,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       if (headers === 'ambiguous')
         return refused(
           'credentials_ambiguous',
-          'The request brings a header of its session more than once. Send it once.',
+          'The request brings more than one session: two headers, two cookies of one name, or both kinds. Send one.',
         )
       if (headers === undefined)
         return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
@@ -130,6 +130,12 @@ function passedOn(credentials: Credentials, config: IntrospectionConfig): Passed
     if (values.length > 0 && values[0] !== '') headers[name] = values.join('; ')
   }
   const cookies = cookiesOf(credentials, config.cookies)
+  if (cookies === 'ambiguous') return 'ambiguous'
+  const [proof] = config.headers
+  // Two sessions may be those of two people; a front end that sends one token both ways is one of them.
+  const bearer = proof === undefined ? undefined : headers[proof]?.replace(/^Bearer +/i, '')
+  if (bearer !== undefined && cookies !== '' && proof !== 'cookie' && !valuesIn(cookies).includes(bearer))
+    return 'ambiguous'
   if (cookies !== '') headers.cookie = cookies
   // A header that only accompanies the session, such as a client id, is no credential by itself.
   const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined
