@@ -238,8 +238,8 @@ export function failureOf(code: string, reference?: string): Failure {
   return { runError, status, code: shown === INTERNAL ? 'internal_error' : shownCode(code), message, reference }
 }
 
-/** What a provider refused was not the caller's request: these codes mean something else in an answer of this service. */
-const shownCode = (code: string): string => (code === 'invalid_request' || code === 'auth' ? 'provider_error' : code)
+/** What a provider refused was not the caller's request: the code means something else in an answer of this service. */
+const shownCode = (code: string): string => (code === 'invalid_request' ? 'provider_error' : code)
 
 /** Why the service itself stops a turn. */
 export const CLIENT_LEFT = 'the client left'

@@ -48,6 +48,7 @@ import { taskRoutes } from './tasks/routes.ts'
 import { taskSockets } from './tasks/socket.ts'
 import { reporter } from './telemetry/logging.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import type { Tracing } from './telemetry/tracing.ts'
 
 export interface ServiceOptions {
   readonly engine: Engine
@@ -63,6 +64,8 @@ export interface ServiceOptions {
   readonly identity?: Identity
   /** Who runs the tasks of the Agent Protocol, and with which attributes. */
   readonly agentProtocol?: AgentProtocolHost
+  /** From `createTracing`: turns become part of the trace that a request names in `traceparent`. */
+  readonly tracing?: Pick<Tracing, 'continued'>
 }
 
 export interface Service {
@@ -185,6 +188,8 @@ export function createService(options: ServiceOptions): Service {
   routes.push(openApiRoute(routes, identity.schemes))
 
   const app = new Hono<AppEnv>()
+  const { tracing } = options
+  if (tracing !== undefined) app.use((c, next) => tracing.continued(c.req.header('traceparent'), next))
   app.use(requestLog(log, metrics.httpRequest))
   app.use(securityHeaders)
   const { origins } = settings.cors

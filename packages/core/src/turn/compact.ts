@@ -84,12 +84,14 @@ export async function compactBetweenTurns(
 
 const asking = (
   agent: Agent,
-  context: ModelCallContext,
+  context: Omit<ModelCallContext, 'model'>,
   call: ModelCallOptions,
 ): Pick<CompactionRequest, 'call' | 'generate'> => ({
   call,
   generate: (model, request) =>
-    agent.hooks.modelCall(request, { ...context, summaryBy: model.id }, (it) => model.generate(it, call)),
+    agent.hooks.modelCall(request, { ...context, model: model.id, summaryBy: model.id }, (it) =>
+      model.generate(it, call),
+    ),
 })
 
 const busy = (turnId: string): OxbowError =>

@@ -52,7 +52,9 @@ export async function think(run: TurnRun): Promise<void> {
     run.faultPoint?.('model.before')
     const request = requestFor(run, turn, await systemPrompt(run, step))
     reply = await agent.hooks.reasoning(context, () =>
-      agent.hooks.modelCall(request, context, (it) => generate(run, live, it, { onDelta, onFailedAttempt })),
+      agent.hooks.modelCall(request, { ...context, model: run.model.id }, (it) =>
+        generate(run, live, it, { onDelta, onFailedAttempt }),
+      ),
     )
     run.faultPoint?.('model.after')
   } catch (caught) {

@@ -31,7 +31,16 @@ export async function serve(options: RuntimeOptions): Promise<void> {
   })
   const { engine, models, backend, servers } = runtime
   try {
-    const service = createService({ engine, config, log, metrics, identity, models, dependencies: servers.health })
+    const service = createService({
+      engine,
+      config,
+      log,
+      metrics,
+      identity,
+      models,
+      dependencies: servers.health,
+      ...(tracing && { tracing }),
+    })
     const stopped = untilSignal()
     const { url } = await service.listen()
     // In a thread, and not before somebody can be answered.

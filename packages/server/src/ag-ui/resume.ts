@@ -1,4 +1,5 @@
 // What a run of a thread means, seen from what the thread waits for: new input, or answers that let a turn go on.
+import { hash } from 'node:crypto'
 import {
   type ApprovalDecision,
   type Event,
@@ -84,8 +85,9 @@ export async function planOf(session: Session, command: RunCommand, asker: Asker
   return continued(session, state, command, asker, current, warnings)
 }
 
-/** Where a turn keeps the id of the message that began it. */
-const MESSAGE_ID = 'agui.messageId'
+/** Where a turn keeps which message began it. A digest: ids of clients stay out of the journal. */
+const MESSAGE = 'agui.message'
+const digestOf = (messageId: string): string => hash('sha256', messageId).slice(0, 32)
 
 /**
  * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run the
@@ -98,8 +100,8 @@ export async function identified(session: Session, command: RunCommand): Promise
   const known = findTurn(state, turnId)
   if (known === undefined || !known.ended || known.turnId !== turnId) return command
   for await (const event of turnEvents((after) => session.events(after), state, turnId, known.startedSeq)) {
-    const began = event.type === 'turn.started' ? event.options.attributes?.[MESSAGE_ID] : undefined
-    if (began !== undefined && began !== messageId)
+    const began = event.type === 'turn.started' ? event.options.attributes?.[MESSAGE] : undefined
+    if (began !== undefined && began !== digestOf(messageId))
       return { ...command, turnId: idOf(JSON.stringify([runId, messageId])) }
   }
   return command
@@ -114,7 +116,7 @@ async function begun(
   after: number | undefined,
 ): Promise<Position> {
   const { accepted, after: startedAfter } = await session
-    .submit(text, { turnId, principal, surface: 'ag-ui', attributes: { [MESSAGE_ID]: messageId } })
+    .submit(text, { turnId, principal, surface: 'ag-ui', attributes: { [MESSAGE]: digestOf(messageId) } })
     .catch((error: unknown) => {
       throw error instanceof OxbowError && error.code === 'turn_conflict'
         ? new OxbowError(

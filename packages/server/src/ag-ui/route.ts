@@ -33,7 +33,8 @@ export function chatStreamRoute(
       const after = lastEventId(c, query.after)
       const { owner, principal } = runnerOf(c, query, body.named)
       const session = engine.session({ ...owner, session: body.threadId })
-      const command = await identified(session, body)
+      // What cannot be read is told in the stream.
+      const command = await identified(session, body).catch(() => body)
       const { threadId, runId, turnId, text, resume, results } = command
       const plan = () => planOf(session, command, { principal, mayShare: mayShareRules(c) })
       // Without input and answers there is only what the client may have brought for calls that wait for it.

@@ -25,7 +25,7 @@ const context = z
     user_id: z.string().max(200).nullish(),
     parent_session_id: z.string().max(200).nullish().describe('For tracing.'),
     stream: z.boolean().nullish().describe('Whether the caller means to read the events.'),
-    detail: z.unknown().describe('`status`, `full` or `verbose`; anything else counts as `status`.'),
+    detail: z.unknown().optional().describe('`status`, `full` or `verbose`; anything else counts as `status`.'),
     deny_rules: z.array(denyRule).max(1_000).nullish().describe('Rules of the parent, enforced here as well.'),
     attributes: attributes.nullish().describe('For routing, tools and middleware; never in the prompt.'),
   })

@@ -158,7 +158,7 @@ describe('sources', () => {
         heartbeatMs: 15_000,
         onDisconnect: 'stop',
         disconnectGraceMs: 5_000,
-        maxBodyBytes: 1_048_576,
+        maxBodyBytes: 2_097_152,
       },
       store: { path: '.oxbow/oxbow.db' },
       agent: {
@@ -372,7 +372,7 @@ test('every setting is documented with its variable, default and what is allowed
   expect(rows.length).toBeGreaterThan(20)
   expect(rows.find((it) => it.key === 'server.limits.bodyBytes')).toMatchObject({
     variable: 'OXBOW_SERVER_LIMITS_BODY_BYTES',
-    default: 1_048_576,
+    default: 2_097_152,
     kind: 'number',
   })
   expect(rows.find((it) => it.key === 'store.path')?.inProfile).toEqual({ test: ':memory:', prod: undefined })

@@ -131,11 +131,9 @@ function passedOn(credentials: Credentials, config: IntrospectionConfig): Passed
   }
   const cookies = cookiesOf(credentials, config.cookies)
   if (cookies === 'ambiguous') return 'ambiguous'
-  const [proof] = config.headers
-  // Two sessions may be those of two people; a front end that sends one token both ways is one of them.
-  const bearer = proof === undefined ? undefined : headers[proof]?.replace(/^Bearer +/i, '')
-  if (bearer !== undefined && cookies !== '' && proof !== 'cookie' && !valuesIn(cookies).includes(bearer))
-    return 'ambiguous'
+  // Two sessions may be those of two people; a front end that sends one token both ways is one person.
+  const bearer = headers.authorization?.replace(/^Bearer +/i, '')
+  if (bearer !== undefined && cookies !== '' && !valuesIn(cookies).includes(bearer)) return 'ambiguous'
   if (cookies !== '') headers.cookie = cookies
   // A header that only accompanies the session, such as a client id, is no credential by itself.
   const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined
