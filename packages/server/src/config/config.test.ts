@@ -419,3 +419,21 @@ describe('mistakes that are easily made', () => {
     expect((await load('[store]\npath = "~/x.db"')).store.path).toBe(`${homedir()}/x.db`)
   })
 })
+
+describe('a variable with another in it', () => {
+  test('is replaced in a setting, and in the tables of OXBOW_MCP', async () => {
+    const mcp = { docs: { url: 'https://docs.example/mcp', headers: { 'X-Team': 'team-${TEAM}' } } }
+    const { agent, mcp: servers } = await load('', {
+      TEAM: 'blue',
+      OXBOW_AGENT_INSTRUCTIONS: 'You work for ${TEAM}.',
+      OXBOW_MCP: JSON.stringify(mcp),
+    })
+    expect(agent.instructions).toBe('You work for blue.')
+    expect(servers.docs).toMatchObject({ headers: { 'X-Team': 'team-blue' } })
+  })
+
+  test('that is missing fails the start, and the message names both', async () => {
+    const [problem] = await problemsOf(load('', { OXBOW_AGENT_INSTRUCTIONS: 'You work for ${TEAM}.' }))
+    expect(problem).toMatch(/agent\.instructions: the variable OXBOW_AGENT_INSTRUCTIONS refers to \$\{TEAM\}/)
+  })
+})

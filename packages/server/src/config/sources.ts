@@ -73,6 +73,8 @@ export function fromToml(
 /** Replaces `${VARIABLE}` in all texts; `$${` stays as `${`. */
 function substituted(found: Map<string, Given>, environment: Environment, problems: string[]): Map<string, Given> {
   for (const [key, given] of found) {
+    // A secret in a variable of its own is taken as it is.
+    if (SECRETS.has(key) && given.source.startsWith('the variable')) continue
     let isSubstituted = false
     let isMissing = false
     const replaced = (value: unknown): unknown => {
@@ -121,7 +123,7 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
     if (SECTION_VARIABLE.test(name) || nearest(name, variables, 2) !== undefined)
       problems.push(`${name}: there is no such variable${suggest(name, variables)}`)
   }
-  return found
+  return substituted(found, environment, problems)
 }
 
 /** What a variable's text stands for; a text that does not fit its kind stays one, and is told as such. */
