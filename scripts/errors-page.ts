@@ -12,12 +12,21 @@ Every \`OxbowError\` has a \`code\` from this list, and a failed turn or tool ca
 is \`ErrorCode\`, and \`CODES\` is the table.
 
 \`\`\`ts
+import { agent, createEngine, memory, offline, OxbowError } from 'oxbow'
+
+const helper = agent({ name: 'helper', model: offline(), instructions: 'Help.' })
+const engine = createEngine({ backend: memory(), agents: [helper] })
 try {
-  await session.run('Hello', { whenBusy: 'refuse' })
+  await engine.session({ user: 'ann' }).run('')
 } catch (error) {
-  if (error instanceof OxbowError && error.code === 'session_busy') await session.interrupt()
+  if (error instanceof OxbowError && error.code === 'empty_input') console.log('Say something.')
   else throw error
 }
+await engine.stop()
+\`\`\`
+
+\`\`\`text
+Say something.
 \`\`\`
 
 | code | meaning |

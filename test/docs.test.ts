@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { until } from '@oxbow/testing'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const main = join(root, 'packages/oxbow/src/main.ts')
@@ -36,8 +36,9 @@ function samplesOf(page: string): Sample[] {
 
 const pages = [
   'README.md',
+  'README.zh-CN.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
-    .filter((it) => it.endsWith('.md') && !it.startsWith('decisions/') && !it.includes('node_modules'))
+    .filter((it) => it.endsWith('.md') && !/^(decisions|reference\/api)\/|^reference\/http-api\.md$/.test(it))
     .map((it) => `docs/${it}`),
 ]
 const samples = pages.flatMap(samplesOf)
@@ -73,6 +74,36 @@ describe('TypeScript', () => {
     } finally {
       rmSync(directory, { recursive: true })
     }
+  })
+
+  test('samples hold under every strict option of the compiler', { timeout: 60_000 }, async () => {
+    const directory = mkdtempSync(join(root, 'node_modules/.oxbow-docs-'))
+    onTestFinished(() => rmSync(directory, { recursive: true }))
+    const files = inLanguage('ts').map(({ name, code }) => {
+      const file = `${name.replaceAll(/[^a-zA-Z0-9]+/g, '-')}.ts`
+      writeFileSync(join(directory, file), code)
+      return file
+    })
+    const config = {
+      extends: join(root, 'tsconfig.json'),
+      compilerOptions: { noUnusedLocals: true, noUnusedParameters: true },
+      files,
+      include: [],
+    }
+    writeFileSync(join(directory, 'package.json'), '{"type":"module"}')
+    writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config))
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    expect(await run(process.execPath, [compiler, '-p', directory], directory)).toBe('')
+  })
+
+  test('the sample of both READMEs is the file that `npm run example:area` runs', () => {
+    const example = readFileSync(join(root, 'examples/area/main.ts'), 'utf8')
+    const readmes = inLanguage('ts').filter(({ name }) => name.startsWith('README'))
+    expect(readmes.map(({ code }) => code)).toEqual([example, example])
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    expect(scripts['example:area']).toContain('examples/area/main.ts')
   })
 
   test('there are samples', () => {

@@ -6,7 +6,7 @@ export { type AnthropicOptions, anthropic } from './anthropic/anthropic.ts'
 export type { AnthropicQuirks } from './anthropic/quirks.ts'
 export type { BreakerOptions, BreakerState } from './around/breaker.ts'
 export { type Fallback, type FallbackOptions, withFallbacks } from './around/fallbacks.ts'
-export { type GuardedModel, type GuardOptions, guard, type ModelHealth } from './around/guard.ts'
+export { type GuardedModel, type GuardOptions, guardModel, type ModelHealth } from './around/guard.ts'
 export { type QueueOptions, type RequestQueue, requestQueue } from './around/queue.ts'
 export type { RetryOptions } from './around/retry.ts'
 export { type ModelDefinition, type ModelsConfig, modelProblems } from './catalogue/definition.ts'
@@ -18,10 +18,11 @@ export {
   type Models,
 } from './catalogue/models.ts'
 export type { Environment, ModelOptions } from './catalogue/open.ts'
+export { type OpenModelOptions, openModel } from './catalogue/open-model.ts'
 export { type Provider, providers } from './catalogue/providers.ts'
 export type { EmbedderChoice } from './catalogue/texts.ts'
 export { arkMultimodal } from './embeddings/ark-multimodal.ts'
-export type { Embedder, Embeddings, EmbedOptions } from './embeddings/embedder.ts'
+export type { EmbeddingModel, Embeddings, EmbedOptions } from './embeddings/embedder.ts'
 export {
   type EmbeddingsOptions,
   type OpenAiEmbeddingsOptions,
@@ -33,7 +34,7 @@ export { type OpenAiChatOptions, openaiChat } from './openai-chat/openai-chat.ts
 export type { Quirks } from './openai-chat/quirks.ts'
 export { type OpenAiResponsesOptions, openaiResponses } from './openai-responses/openai-responses.ts'
 export type { Diagnosis, Fault } from './probe/diagnose.ts'
-export { type Check, type Probe, probeModel } from './probe/probe.ts'
-export { jinaRerank, type Ranked, type Reranker, type Reranking, type RerankOptions } from './rerank/jina-rerank.ts'
+export { type Probe, type ProbeCheck, probeModel } from './probe/probe.ts'
+export { jinaRerank, type Ranked, type Reranking, type RerankModel, type RerankOptions } from './rerank/jina-rerank.ts'
 export type { Limits } from './wire/answer.ts'
 export type { Timeouts } from './wire/clock.ts'

@@ -17,7 +17,7 @@ import {
   type Principal,
   type SessionItem,
 } from '../events/types.ts'
-import { assertId, newId } from '../journal/ids.ts'
+import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
@@ -39,6 +39,7 @@ export interface Submitted {
 }
 
 export interface TurnStream extends AsyncIterable<SessionItem> {
+  readonly session: SessionKey
   readonly turnId: string
   /** Resolves like `run`. */
   readonly result: Promise<TurnResult>
@@ -61,6 +62,11 @@ export interface Session {
   run(input: Input, options?: RunOptions): Promise<TurnResult>
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
   stream(input: Input, options?: RunOptions): TurnStream
+  /**
+   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a decision.
+   * Its `result` rejects with `unknown_turn`, and so does the loop.
+   */
+  attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
@@ -140,7 +146,20 @@ export function openSession(
       return value
     })
 
-  async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+  function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+    const name = nameOfKey(key)
+    const accepting = accept(input, options)
+    const arriving = engine.arriving.get(name) ?? new Set()
+    engine.arriving.set(name, arriving.add(accepting))
+    const arrived = (): void => {
+      arriving.delete(accepting)
+      if (arriving.size === 0) engine.arriving.delete(name)
+    }
+    accepting.then(arrived, arrived)
+    return accepting
+  }
+
+  async function accept(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
     checkOption('the options of a turn', options, RUN)
     const blocks = toInput(input)
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
@@ -148,7 +167,7 @@ export function openSession(
     const turnOptions = toTurnOptions(options)
     let epoch: number | undefined
 
-    const accept = (draft: Draft): Submitted => {
+    const start = (draft: Draft): Submitted => {
       epoch = undefined
       const after = draft.state.seq
       const agent = engine.agent(draft.state.agent || agentName)
@@ -194,7 +213,7 @@ export function openSession(
     }
     await engine.announce()
     return withCurrentLog(async (log) => {
-      const submitted = await log.append(accept)
+      const submitted = await log.append(start)
       if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
       engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
       return submitted
@@ -259,10 +278,12 @@ export function openSession(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
     checkOption('interrupt()', options, STOP)
+    await Promise.allSettled(engine.arriving.get(nameOfKey(key)) ?? [])
     return appendAndWake((draft) => {
-      const turnId = options.turnId ?? draft.state.turn?.turnId
-      const known = turnId === undefined ? undefined : findTurn(draft.state, turnId)
-      if (turnId === undefined || known === undefined || known.ended) return undefined
+      const named = options.turnId ?? draft.state.turn?.turnId
+      const known = named === undefined ? undefined : findTurn(draft.state, named)
+      if (known === undefined || known.ended) return undefined
+      const { turnId } = known
       draft.add({
         type: 'interrupt.requested',
         turnId,
@@ -271,6 +292,26 @@ export function openSession(
       })
       return turnId
     })
+  }
+
+  const placeOf = (turnId: string): Promise<Place> =>
+    withCurrentLog((log) => {
+      const known = findTurn(log.state, turnId)
+      if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
+      throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+    })
+
+  function streamOf(turnId: string, place: Promise<Place>, options: RunOptions): TurnStream {
+    const result = resultOf(place, options)
+    // Who only reads the items learns of the failure there.
+    result.catch(() => {})
+    return {
+      session: key,
+      turnId,
+      result,
+      textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(place, true)) },
+      [Symbol.asyncIterator]: () => itemsOf(place, true),
+    }
   }
 
   const decisions = approvalDecisions(engine, key, {
@@ -291,17 +332,9 @@ export function openSession(
     run: ((input: Input, options: RunOptions = {}) => resultOf(submit(input, options), options)) as Session['run'],
     stream(input, options = {}) {
       const turnId = options.turnId ?? newId()
-      const submitting = submit(input, { ...options, turnId })
-      const result = resultOf(submitting, options)
-      // Who only reads the items is told of the failure there.
-      result.catch(() => {})
-      return {
-        turnId,
-        result,
-        textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(submitting, true)) },
-        [Symbol.asyncIterator]: () => itemsOf(submitting, true),
-      }
+      return streamOf(turnId, submit(input, { ...options, turnId }), options)
     },
+    attach: (turnId) => streamOf(turnId, placeOf(turnId), {}),
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>
       withCurrentLog(async (log) => {
@@ -310,15 +343,7 @@ export function openSession(
         const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
         return turnResult(known.turnId, events)
       }),
-    wait: (turnId) =>
-      resultOf(
-        withCurrentLog((log) => {
-          const known = findTurn(log.state, turnId)
-          if (known !== undefined) return { turnId, after: known.startedSeq - 1 }
-          throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
-        }),
-        {},
-      ),
+    wait: (turnId) => resultOf(placeOf(turnId), {}),
     interrupt,
     async resolve(callId, result, options = {}) {
       checkOption('resolve()', result, RESULT)
@@ -358,7 +383,7 @@ export function openSession(
     fail: (turnId, error) =>
       appendAndWake((draft) => {
         const { turn } = draft.state
-        if (turn?.turnId !== turnId) return false
+        if (turn === undefined || turn.turnId !== findTurn(draft.state, turnId)?.turnId) return false
         draft.add(...whatFollows(turn, { type: 'finish', ending: { type: 'turn.failed', error } }))
         return true
       }),
@@ -366,7 +391,9 @@ export function openSession(
       checkOption('pause()', options, STOP)
       return appendAndWake((draft) => {
         const { turn } = draft.state
-        if (turn === undefined || (options.turnId !== undefined && options.turnId !== turn.turnId)) return undefined
+        if (turn === undefined) return undefined
+        if (options.turnId !== undefined && findTurn(draft.state, options.turnId)?.turnId !== turn.turnId)
+          return undefined
         if (turn.pauseRequested) return turn.turnId
         const { turnId } = turn
         const { reason } = options

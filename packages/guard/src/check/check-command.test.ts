@@ -132,7 +132,7 @@ describe('the reasons', () => {
   })
 
   test('a program of the workspace that takes the name of a system program is asked about', async () => {
-    const { reasons } = await checkCommand('rg x', options(hostile, { searchPath: 'tools' }))
+    const { reasons } = await checkCommand('rg x src', options(hostile, { searchPath: 'tools' }))
     expect(reasons).toEqual([])
     const shadowed = await checkCommand(
       'ls',
@@ -171,7 +171,7 @@ describe('the shell', () => {
     expect(await decide('ls !!', peaceful, { interactive: true })).toBe('ask')
   })
 
-  test('pictures of several characters are no invisible characters', async () => {
+  test('emoji made of several characters do not count as invisible characters', async () => {
     expect(await decide('echo "✔️ 🤖 👩‍💻"', peaceful)).toBe('allow')
   })
 })
@@ -232,6 +232,10 @@ describe('rules of the person', () => {
       'ls > .env',
       'ls > ~/.bashrc',
       'ls > .github/workflows/a.yml',
+      'ls > oxbow.toml',
+      'ls > package.json',
+      'ls > AGENTS.md',
+      'ls > src/HEAD',
       'ls > $x',
       'cd .. && ls > x',
     ])

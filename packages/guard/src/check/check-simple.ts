@@ -5,13 +5,13 @@ import { checkPathAgain, type PathCheck } from '../paths/check-path.ts'
 import { isSafeAssignment, secretIn, shows } from '../programs/environment.ts'
 import { readGit } from '../programs/git.ts'
 import { rowOf } from '../programs/lookup.ts'
-import { readOptions } from '../programs/options.ts'
+import { type GivenOption, readOptions } from '../programs/options.ts'
 import { VERSIONS } from '../programs/read-only.ts'
-import { chosenToolchain, riskyRepository } from '../programs/repository.ts'
-import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
+import { chosenToolchain, holdsCredentials, riskyRepository } from '../programs/repository.ts'
+import { PLAIN_SHELLS, programNameOf } from '../programs/wrappers.ts'
 import { type Look, pathOptions } from '../walk/analyse.ts'
 import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from '../words/types.ts'
-import { problemInTree } from './tree.ts'
+import { problemInTree, type Reach } from './tree.ts'
 
 export interface SimpleOptions extends AnalyseOptions {
   readonly look: Look
@@ -19,6 +19,8 @@ export interface SimpleOptions extends AnalyseOptions {
   readonly searchPath: string
   /** Writing files inside the roots needs no question, as long as they are not dangerous. */
   readonly allowEdits: boolean
+  /** Some command of the line writes a file, such as one that says what a search leaves out. */
+  readonly writes: boolean
 }
 
 const BUILTINS = new Set(
@@ -39,7 +41,7 @@ export function checkSurroundings(command: SimpleCommand, options: SimpleOptions
   const reasons: Reason[] = []
   for (const it of command.assignments) {
     // `IFS= read` splits the one line that it reads.
-    if (it.name === 'IFS' && it.value?.value !== undefined && nameOf(command.words) === 'read') continue
+    if (it.name === 'IFS' && it.value?.value !== undefined && programNameOf(command.words) === 'read') continue
     if (!isSafeAssignment(it, command.words.length === 0))
       reasons.push(reason('assignment', `Setting ${it.name} may change which programs run and what they do.`, it.text))
   }
@@ -58,9 +60,9 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   if (words.length === 0) return []
   const elsewhere = directories.find((it) => !check(it, it, 'read', options).inside)
   if (elsewhere !== undefined)
-    return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
-  const name = nameOf(words)
-  if (name === undefined) return [reason('dynamic', 'Which program this is, only the shell knows.', text)]
+    return [reason('directory', `It would run in ${elsewhere}, outside the allowed folders.`, text)]
+  const name = programNameOf(words)
+  if (name === undefined) return [reason('dynamic', 'The program is known only when the shell runs.', text)]
   const args = words.slice(1)
 
   // Wrappers are looked up too.
@@ -71,7 +73,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
     const shadow = shadowing(program, directories, options)
     if (shadow !== undefined)
       return [
-        reason('shadowed', `${program} would be ${shadow}, which can be changed from inside of the workspace.`, text),
+        reason('shadowed', `${program} would be ${shadow}, which can be changed from inside the workspace.`, text),
       ]
   }
   if (command.script !== undefined && PLAIN_SHELLS.has(name)) return []
@@ -82,7 +84,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   )
   if (onlyVersion) {
     const chosen = directories
-      .map((it) => chosenToolchain(it, (folder) => options.roots.includes(folder)))
+      .map((it) => chosenToolchain(check(it, it, 'read', options).real, isTopOf(options)))
       .find((it) => it !== undefined)
     return chosen === undefined ? [] : [reason('shadowed', chosen, text)]
   }
@@ -95,7 +97,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
 
   let operands: readonly Argument[]
   let paths: readonly Argument[] = []
-  let given: readonly string[] = []
+  let given: readonly GivenOption[] = []
   if (known.raw !== undefined) {
     const result = known.raw(args)
     if (typeof result === 'string') return [reason('option', `${name}: ${result}`, text)]
@@ -103,7 +105,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   } else {
     const call = readOptions(args, known.list)
     if ('problem' in call) return [reason(call.dynamic ? 'dynamic' : 'option', `${name}: ${call.problem}`, text)]
-    given = call.options.map((it) => it.name)
+    given = call.options
     const result = known.check?.(call)
     if (typeof result === 'string') return [reason('option', `${name}: ${result}`, text)]
     operands = call.operands
@@ -121,7 +123,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   }
 
   const has = (list: string | undefined): boolean =>
-    list === '*' || (list?.split(' ') ?? []).some((it) => given.includes(it))
+    list === '*' || (list?.split(' ') ?? []).some((name) => given.some((it) => it.name === name))
   const files = known.operands === 'pattern and files' && !has(known.pattern) ? operands.slice(1) : operands
   const [pattern] = operands
   if (files !== operands && pattern?.splits)
@@ -130,19 +132,38 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
     ...filesReasons(files, known.operands === 'names' ? 'names' : 'contents', command, options),
     ...filesReasons(paths, 'contents', command, options),
   ]
-  if (reasons.length > 0 || !(has(known.recursive) || has(known.follows))) return reasons
+  if (reasons.length > 0 || !(has(known.recursive) || has(known.follows)) || has('--files --type-list')) return reasons
+  const everything = known.everything === undefined || has(known.everything) || includes(given)
+  const reach = {
+    links: has(known.follows),
+    hidden: everything,
+    ignored: everything || options.writes,
+    ...narrowed(given),
+  }
   const places = files.length > 0 ? files.flatMap((it) => it.value ?? []) : ['.']
   for (const directory of directories) {
     for (const place of places) {
-      const problem = problemInTree(
-        resolve(directory, place),
-        pathOptions(directory, 'read', options),
-        has(known.follows),
-      )
+      const where = pathOptions(directory, 'read', options)
+      const problem = problemInTree(resolve(directory, place), reach, where, options.look)
       if (problem !== undefined) return [reason('path', problem, text)]
     }
   }
   return []
+}
+
+/** A glob of rg brings hidden and ignored files back, unless it excludes. */
+const includes = (given: readonly GivenOption[]): boolean =>
+  given.some(({ name, value }) => /^(-g|--glob|--iglob)$/.test(name) && !value?.prefix.startsWith('!'))
+
+/** What grep leaves out: other files than those with an ending, and folders of a name. */
+function narrowed(given: readonly GivenOption[]): Pick<Reach, 'endings' | 'without'> {
+  const valuesOf = (option: string) => given.flatMap(({ name, value }) => (name === option ? [value?.value ?? ''] : []))
+  const endings = valuesOf('--include').map((it) => /^\*(\.[\w.]+)$/.exec(it)?.[1])
+  const known = endings.filter((it) => it !== undefined)
+  return {
+    ...(known.length > 0 && known.length === endings.length ? { endings: known } : {}),
+    without: new Set(valuesOf('--exclude-dir').filter((it) => /^[\w.-]+$/.test(it))),
+  }
 }
 
 /** A test of these forms shows nothing: others print what they cannot compare, or keep what they have matched. */
@@ -152,6 +173,12 @@ const comparesOnly = (words: readonly Argument[], text: string): boolean => {
   if (name !== 'test' && name !== '[') return false
   const [one, two] = words.slice(1).filter((it) => it.value !== '!')
   return /^-[nz]$/.test(one?.value ?? '') || /^(=|==|!=)$/.test(two?.value ?? '')
+}
+
+/** Whether a folder is a root, by its real path. */
+function isTopOf(options: SimpleOptions): (folder: string) => boolean {
+  const tops = new Set(options.roots.map((it) => check(it, it, 'read', options).real))
+  return (folder) => tops.has(folder)
 }
 
 function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
@@ -167,10 +194,13 @@ function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reas
   }
   if (directories.length === 0) return [reason('directory', 'In which folder git would run is not known.', text)]
   for (const directory of directories) {
-    if (!check(directory, directory, 'read', options).inside)
-      return [reason('path', `${directory} is outside of the folders that may be used.`, text)]
-    const risky = riskyRepository(directory, (it) => options.roots.includes(it))
+    const { inside, real } = check(directory, directory, 'read', options)
+    if (!inside) return [reason('path', `${directory} is outside the allowed folders.`, text)]
+    // Git sees the real folder, whatever the link is called that led there.
+    const risky = riskyRepository(real, isTopOf(options), options.look.budget)
     if (risky !== undefined) return [reason('path', risky, text)]
+    if (call.showsRemotes && holdsCredentials(real, isTopOf(options)))
+      return [reason('secret', 'The settings of the repository hold a password or a token.', text)]
   }
   // A revision looks like a path inside; `git diff /etc/passwd x` compares files that git does not hold.
   for (const it of [...call.operands, ...call.paths]) {
@@ -208,7 +238,7 @@ function fileProblem(
   options: SimpleOptions,
 ): string | undefined {
   if (file.found) return undefined
-  if (file.value === undefined) return `Which file ${file.text} is, only the shell knows.`
+  if (file.value === undefined) return `Which file ${file.text} names is known only when the shell runs.`
   if (STREAMS.has(file.value)) return undefined
   const places = file.value.startsWith('/') ? directories.slice(0, 1) : directories
   if (directories.length === 0 && !file.value.startsWith('/'))
@@ -221,9 +251,15 @@ function fileProblem(
   return undefined
 }
 
-const check = (path: string, cwd: string, access: 'read' | 'write', options: SimpleOptions): PathCheck => {
-  options.look.budget.spend('paths')
-  return checkPathAgain(path, pathOptions(cwd, access, options), options.look.seen)
+function check(path: string, cwd: string, access: 'read' | 'write', options: SimpleOptions): PathCheck {
+  const { budget, seen, checked } = options.look
+  const key = `${access}\0${cwd}\0${path}`
+  const known = checked.get(key)
+  if (known !== undefined) return known
+  budget.spend('paths')
+  const answer = checkPathAgain(path, pathOptions(cwd, access, options), seen)
+  checked.set(key, answer)
+  return answer
 }
 
 function redirectionProblem(
@@ -235,7 +271,7 @@ function redirectionProblem(
   if (operator.startsWith('<<')) return undefined
   if (targets.length !== 1) return `${text} does not name one file.`
   const [target] = targets
-  if (target?.value === undefined || target.splits) return `Which file ${text} opens, only the shell knows.`
+  if (target?.value === undefined || target.splits) return `Which file ${text} opens is known only when the shell runs.`
   const { value } = target
   if (/^\/dev\/(tcp|udp)\//.test(value)) return `${text} opens a connection to another machine.`
   if (operator === '>&' || operator === '<&') {
@@ -262,7 +298,8 @@ function shadowing(name: string, directories: readonly string[], options: Simple
     for (const place of places) {
       const file = join(place, name)
       if (!existsSync(file)) continue
-      return check(place, '/', 'write', options).inside ? file : undefined
+      // The program may be a link that leads into the workspace.
+      return [place, file].some((it) => check(it, '/', 'write', options).inside) ? file : undefined
     }
   }
   return undefined

@@ -92,7 +92,7 @@ describe('inside', () => {
     expect(check(path)).toMatchObject({ inside: true, reason: 'inside', root })
   })
 
-  test('the real path is told', () => {
+  test('the real path is reported', () => {
     expect(check('src/up/inside/./b.txt').real).toBe(join(root, 'src/b.txt'))
     expect(check('dangling-inside').real).toBe(join(root, 'src/new'))
     expect(check(`${root}/a.txt`).real).toBe(join(root, 'a.txt'))
@@ -215,7 +215,7 @@ describe('outside', () => {
     expect(reason('\\\\server\\share')).toBe('unknown form')
   })
 
-  test('by name alone a sibling is no child, and no root is no place', () => {
+  test('a sibling with a longer name is outside, and without roots everything is', () => {
     expect(check('/work-hack', { roots: ['/work'] }).inside).toBe(false)
     expect(check(`${root}x`).inside).toBe(false)
     expect(check('a.txt', { roots: [] }).inside).toBe(false)
@@ -343,6 +343,13 @@ describe('dangerous files', () => {
     '.pgpass',
     'terraform.tfstate',
     'credentials.json',
+    'secrets.json',
+    'config/secrets.yaml',
+    'app-secrets.json',
+    'AuthKey_1.p8',
+    'deploy_key',
+    'backup_rsa',
+    '.git/config',
     '.bash_history',
     '.envrc',
     '.ENV',
@@ -360,12 +367,14 @@ describe('dangerous files', () => {
     ['.zshenv', 'shell start-up'],
     ['.profile', 'shell start-up'],
     ['.vimrc', 'shell start-up'],
-    ['.git/config', 'git internals'],
+    ['.git/HEAD', 'git internals'],
+    ['vendor/HEAD', 'git internals'],
+    ['vendor/commondir', 'git internals'],
     ['.git/hooks/pre-commit', 'git internals'],
     ['.git', 'git internals'],
     ['.git/objects/aa/bb', 'git internals'],
     ['sub/.git', 'git internals'],
-    ['.GIT/config', 'git internals'],
+    ['.GIT/hooks', 'git internals'],
     ['.gitmodules', 'git internals'],
     ['.gitattributes', 'git internals'],
     ['.husky/pre-commit', 'git internals'],
@@ -379,6 +388,12 @@ describe('dangerous files', () => {
     ['.github/workflows/ci.yml', 'pipeline'],
     ['.gitlab-ci.yml', 'pipeline'],
     ['Jenkinsfile', 'pipeline'],
+    ['oxbow.toml', 'agent settings'],
+    ['AGENTS.md', 'agent settings'],
+    ['packages/x/CLAUDE.md', 'agent settings'],
+    ['package.json', 'project command'],
+    ['packages/x/package.json', 'project command'],
+    ['Makefile', 'project command'],
     ['.circleci/config.yml', 'pipeline'],
     ['.pnpmfile.cjs', 'package manager'],
     ['.yarn/releases/yarn.cjs', 'package manager'],
@@ -406,7 +421,7 @@ describe('dangerous files', () => {
     '.env.sample',
     'src/environment.ts',
     'env.ts',
-    'package.json',
+    'tsconfig.json',
     '.github/README.md',
     'git/config',
     'sshd/config',
@@ -416,7 +431,7 @@ describe('dangerous files', () => {
     expect(check(path).dangerous).toBeUndefined()
   })
 
-  test('they are told outside too, and by each name that a link gives them', () => {
+  test('they are reported outside the roots too, and by each name that a link gives them', () => {
     expect(check('~/.ssh/id_rsa').dangerous?.kind).toBe('secret')
     expect(check('/etc/shadow').dangerous?.kind).toBe('secret')
     expect(check('ssh/id_rsa').dangerous?.kind).toBe('secret')
@@ -426,11 +441,11 @@ describe('dangerous files', () => {
     const nested = join(root, '.claude/worktrees/x')
     const inNested = (path: string) => check(path, { cwd: nested, roots: [nested] })
     expect(inNested('src/a.ts').dangerous).toBeUndefined()
-    expect(inNested('.git/config').dangerous?.kind).toBe('git internals')
+    expect(inNested('.git/HEAD').dangerous?.kind).toBe('git internals')
     expect(inNested('.claude/settings.json').dangerous?.kind).toBe('agent settings')
   })
 
-  test('a device inside of a root is told', () => {
+  test('a device inside a root is reported', () => {
     expect(checkPath('/dev/null', { cwd: '/', roots: ['/'] }).dangerous?.kind).toBe('device')
   })
 

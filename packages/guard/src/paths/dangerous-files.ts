@@ -1,5 +1,5 @@
-// Files that are dangerous even inside a workspace: reading them gives secrets away, or writing them makes somebody
-// else's program run code later. One row per kind of place; the sentence is shown to the person who is asked.
+// Files that are dangerous even inside a workspace: reading them reveals secrets, or writing them makes another
+// program run code later. One row per kind of place; the sentence is shown to the person who is asked.
 
 export interface DangerousFiles {
   readonly kind:
@@ -13,11 +13,12 @@ export interface DangerousFiles {
     | 'scheduled job'
     | 'system service'
     | 'agent settings'
+    | 'project command'
   /** Secrets must not be read either; the rest is harmless until it is written. */
   readonly access: 'read' | 'write'
   readonly why: string
   /**
-   * Matched against the last segments of a path, at any depth, without regard to case. `*` stands for any characters of
+   * Matched against the last segments of a path, at any depth, without regard to case. `*` matches any characters of
    * one segment; a final `/**` covers the folder itself and everything below it.
    */
   readonly patterns: readonly string[]
@@ -55,6 +56,13 @@ export const DANGEROUS_FILES: readonly DangerousFiles[] = [
       '*.keystore',
       '*.kdbx',
       '*.asc.key',
+      '*.p8',
+      '*.pkcs12',
+      '*.gpg',
+      'deploy_key*',
+      'deploy-key*',
+      '*_rsa',
+      '*_ed25519',
       '.password-store/**',
     ],
   },
@@ -150,6 +158,22 @@ export const DANGEROUS_FILES: readonly DangerousFiles[] = [
       '*-credentials.json',
       'credentials.json',
       'client_secret*.json',
+      'secrets.*',
+      'secret.*',
+      '*.secret',
+      '*.secrets',
+      '*secrets.json',
+      '*secrets.y*ml',
+      'secrets.toml',
+      '.secrets/**',
+      '.secrets',
+      'credentials',
+      'credentials.*',
+      'passwords.*',
+      'token.json',
+      'tokens.json',
+      'firebase-adminsdk*.json',
+      'vault.y*ml',
       'gha-creds-*.json',
     ],
   },
@@ -187,6 +211,12 @@ export const DANGEROUS_FILES: readonly DangerousFiles[] = [
       '/etc/ssl/private/**',
       '/etc/ssh/**',
     ],
+  },
+  {
+    kind: 'secret',
+    access: 'read',
+    why: 'Addresses of remotes, with the password in them if there is one, and headers of requests.',
+    patterns: ['.git/config', '.git/config.worktree', '.git/credentials', '.git/modules/*/config'],
   },
   {
     kind: 'shell start-up',
@@ -272,6 +302,8 @@ export const DANGEROUS_FILES: readonly DangerousFiles[] = [
       '.gitconfig',
       '.config/git/**',
       '.gitmodules',
+      'head',
+      'commondir',
       '.hg/**',
       '.hgrc',
       '.svn/**',
@@ -402,6 +434,10 @@ export const DANGEROUS_FILES: readonly DangerousFiles[] = [
       '.bazelrc',
       '.bazelversion',
       '.java-version',
+      '.node-version',
+      '.nvmrc',
+      '.python-version',
+      '.ruby-version',
     ],
   },
   {
@@ -463,6 +499,54 @@ export const DANGEROUS_FILES: readonly DangerousFiles[] = [
       'mcp.json',
       '.opencode/**',
       '.roo/**',
+      'oxbow.toml',
+      'oxbow.*.toml',
+      'agents.md',
+      'agents.*.md',
+      'claude.md',
+      'claude.*.md',
+      'gemini.md',
+      'skill.md',
+      '.cursorrules',
+      '.windsurfrules',
+      '.clinerules/**',
+      '.clinerules',
+      'copilot-instructions.md',
+      '.github/instructions/**',
+      '.github/prompts/**',
+    ],
+  },
+  {
+    kind: 'project command',
+    access: 'write',
+    why: 'It says what commands such as `npm test` or `make` run, which a rule may allow.',
+    patterns: [
+      'package.json',
+      'deno.json',
+      'deno.jsonc',
+      'composer.json',
+      'makefile',
+      'gnumakefile',
+      'justfile',
+      '.justfile',
+      'taskfile.y*ml',
+      'rakefile',
+      'gemfile',
+      'setup.py',
+      'setup.cfg',
+      'tox.ini',
+      'noxfile.py',
+      'pyproject.toml',
+      'conftest.py',
+      'build.rs',
+      'cargo.toml',
+      'go.mod',
+      'go.work',
+      'build.gradle*',
+      'settings.gradle*',
+      'pom.xml',
+      'cmakelists.txt',
+      'procfile',
     ],
   },
 ]

@@ -1,6 +1,7 @@
 // The subcommands of git that only read, with the options under which they neither write nor start programs.
 
 import type { Argument } from '../words/types.ts'
+import { mayBeSecret } from './environment.ts'
 import { type Call, optionList, readOptions } from './options.ts'
 
 const DIFF =
@@ -49,7 +50,7 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   annotate: { options: '-l -t -L:' },
   grep: {
     options:
-      '-aIiwvhHElGFPncoqzWpr -# -A: -B: -C: -e: -m: --cached --text --ignore-case --word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break --heading --show-function --function-context --context: --after-context: --before-context: --max-depth: --max-count: --recursive --no-recursive --and --or --not --all-match --quiet --untracked --exclude-standard -L',
+      '-aIiwvhHElGFPncoqzWpr -# -A: -B: -C: -e: -m: --cached --text --ignore-case --word-regexp --invert-match --full-name --extended-regexp --basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only --files-without-match --null --only-matching --count --color? --no-color --break --heading --show-function --function-context --context: --after-context: --before-context: --max-depth: --max-count: --recursive --no-recursive --and --or --not --all-match --quiet -L',
   },
   'ls-files': {
     options:
@@ -111,12 +112,11 @@ const SUBCOMMANDS: Readonly<Record<string, Subcommand>> = {
   bisect: { options: '', check: (call) => /^(log)$/.test(texts(call)) },
   config: {
     options:
-      '-lz --list --get --get-all --get-regexp --get-urlmatch --global --local --system --worktree --show-origin --show-scope --name-only --null --type: --default: --bool --int --path --includes --no-includes --all --regexp',
+      '--get --get-all --global --local --system --worktree --show-origin --show-scope --null --type: --default: --bool --int --path --includes --no-includes',
     check: (call) => {
-      const words = call.operands.length
-      if (has(call, '--list -l')) return words === 0
-      if (has(call, '--get --get-all --get-regexp --get-urlmatch')) return words >= 1 && words <= 2
-      return /^(list|get \S+|[\w-]+\.\S+)$/.test(texts(call))
+      const [, key] = /^(?:get )?([\w-]+\.\S+)$/.exec(texts(call)) ?? []
+      // A list of all settings, or a header of requests, may hold a token.
+      return key !== undefined && !/header|helper|cookie|insteadof/i.test(key) && !mayBeSecret(key)
     },
   },
   'symbolic-ref': { options: '-q --short --quiet', check: (call) => call.operands.length === 1 },
@@ -133,12 +133,14 @@ export interface GitCall {
   /** Revisions and paths. */
   readonly operands: readonly Argument[]
   readonly paths: readonly Argument[]
+  /** It shows addresses of remotes, or settings that may hold one. */
+  readonly showsRemotes: boolean
 }
 
 /** Takes a call of git apart, or says why it is more than reading. */
 export function readGit(words: readonly Argument[]): GitCall | { readonly problem: string } {
   if (words.length === 1 && /^(--version|-v)$/.test(words[0]!.value ?? ''))
-    return { subcommand: 'version', folders: [], operands: [], paths: [] }
+    return { subcommand: 'version', folders: [], operands: [], paths: [], showsRemotes: false }
   const outer = readOptions(words, GLOBAL, { permute: false })
   if ('problem' in outer) return { problem: outer.problem }
   const [name, ...rest] = outer.operands
@@ -154,6 +156,7 @@ export function readGit(words: readonly Argument[]): GitCall | { readonly proble
     folders: outer.options.filter((it) => it.name === '-C').map((it) => it.value!),
     operands: operandsOf(name.value, call, rest),
     paths: call.paths,
+    showsRemotes: name.value === 'remote' || (name.value === 'config' && /url/i.test(texts(call))),
   }
 }
 

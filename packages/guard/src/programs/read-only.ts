@@ -42,11 +42,13 @@ export interface ReadOnlyCommand {
   readonly operands: Operands
   /** Operands beyond this number are something else, as the output of `uniq`. */
   readonly most?: number
-  /** Options that stand for the pattern operand. */
+  /** Options that replace the pattern operand. */
   readonly pattern?: string
-  /** Options with which whole folders are read, and those with which links in them are followed. */
+  /** Options with which whole folders are read, and those with which links in them are followed. `*`: always. */
   readonly recursive?: string
   readonly follows?: string
+  /** A search that leaves out hidden and ignored files, unless one of these options is given, or a glob that includes. */
+  readonly everything?: string
   /** Takes the arguments before any other rule is applied to them. */
   readonly raw?: (words: readonly Argument[]) => string | readonly Argument[]
   /** Says what is wrong with a call whose options are all known. Returns the operands that are files, if they differ. */
@@ -236,8 +238,9 @@ export const READ_ONLY: readonly ReadOnlyCommand[] = [
       '-acFhHiIlLnNopPqsSUuvVwx.0 -A: -B: -C: -e: -E: -g: -j: -m: -M: -r: -t: -T: -d: --after-context: --before-context: --context: --case-sensitive --ignore-case --smart-case --color: --colors: --column --count --count-matches --encoding: --files --files-with-matches --files-without-match --fixed-strings --glob: --iglob: --glob-case-insensitive --heading --no-heading --hidden --no-hidden --invert-match --json --line-number --no-line-number --line-regexp --max-columns: --max-columns-preview --max-count: --max-depth: --max-filesize: --multiline --multiline-dotall --no-config --no-filename --no-ignore --no-ignore-vcs --no-ignore-parent --no-messages --null --only-matching --passthru --pcre2 --quiet --regexp: --replace: --sort: --sortr: --stats --text --threads: --trim --type: --type-not: --type-list --type-add: --unrestricted --vimgrep --with-filename --word-regexp --version --no-follow --one-file-system',
     operands: 'pattern and files',
     pattern: '-e --regexp --files --type-list --version -V',
-    recursive: '-u -. --hidden --unrestricted',
+    recursive: '*',
     follows: '-L',
+    everything: '-u -. --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-parent --type-add',
   },
   { names: 'jq gojq', raw: checkJq, operands: 'files' },
   { names: 'awk gawk mawk nawk', raw: checkAwk, operands: 'files' },

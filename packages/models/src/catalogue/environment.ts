@@ -5,10 +5,11 @@ import {
   type Environment,
   keyOf,
   type ModelOptions,
+  type ModelPlace,
+  modelPlaceOf,
   OFFLINE,
-  openModel,
-  type Place,
-  placeOf,
+  openDriver,
+  USAGE,
 } from './open.ts'
 import { providers } from './providers.ts'
 
@@ -24,7 +25,7 @@ import { providers } from './providers.ts'
  * const model = modelFromEnvironment(process.env)
  */
 export const modelFromEnvironment = (environment: Environment, options: ModelOptions = {}): Model =>
-  openModel(placeFromEnvironment(environment), environment, options)
+  openDriver(placeFromEnvironment(environment), environment, options)
 
 /**
  * The model of a name like `deepseek:deepseek-chat`. Only the first colon divides, so `ollama:qwen3:8b` works.
@@ -34,9 +35,9 @@ export const modelFromEnvironment = (environment: Environment, options: ModelOpt
  * const model = resolveModel('openai:gpt-5', process.env)
  */
 export const resolveModel = (name: string, environment: Environment, options: ModelOptions = {}): Model =>
-  openModel(placeOfName(name, environment), environment, options)
+  openDriver(placeOfName(name, environment), environment, options)
 
-export function placeFromEnvironment(environment: Environment): Place {
+export function placeFromEnvironment(environment: Environment): ModelPlace {
   if (environment.OXBOW_MODEL) return placeOfName(environment.OXBOW_MODEL, environment)
   const found = Object.entries(providers).find(
     ([, provider]) => provider.defaultModel !== undefined && keyOf(provider.keyVariables, environment) !== undefined,
@@ -44,15 +45,16 @@ export function placeFromEnvironment(environment: Environment): Place {
   return found ? placeOfName(found[0], environment) : OFFLINE
 }
 
-export function placeOfName(name: string, environment: Environment): Place {
+export function placeOfName(name: string, environment: Environment): ModelPlace {
   const [provider = '', ...rest] = name.trim().split(':')
   const baseUrl = environment.OXBOW_BASE_URL || undefined
   try {
-    return placeOf({ provider, model: rest.join(':'), baseUrl }, environment)
+    return modelPlaceOf({ provider, model: rest.join(':'), baseUrl }, environment)
   } catch (error) {
     const { message } = error as Error
-    throw configError(
-      `The model ${JSON.stringify(name)}: ${message} Write it as provider:model (OXBOW_MODEL, --model).`,
-    )
+    // A name like "gpt-5" is a model whose provider is missing.
+    throw rest.length === 0 && message.startsWith('Unknown provider')
+      ? configError(`Unknown model ${JSON.stringify(name)}. ${USAGE}`)
+      : configError(`Model ${JSON.stringify(name)}: ${message}`)
   }
 }

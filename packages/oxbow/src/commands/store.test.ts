@@ -15,7 +15,7 @@ test('X13: oxbow store check reports a sound store, a damaged event and a lost f
   })
   const path = join(here.directory, '.oxbow/oxbow.db')
   const db = new DatabaseSync(path)
-  db.exec(`UPDATE events SET body = replace(body, 'Hello', 'Hallo') WHERE type = 'turn.started'`)
+  db.exec(`UPDATE events SET body = replace(body, 'Hello', 'Hallo')`)
   db.close()
   const damaged = await here.run(['store', 'check'])
   expect(damaged.code).toBe(1)

@@ -14,10 +14,9 @@ import {
   turnEvents,
 } from '@oxbow/core'
 import { type Found, findApproval } from '../approvals/find.ts'
-import { checkScope } from '../approvals/remember.ts'
 import { HttpError } from '../http/errors.ts'
 import { idOf } from '../http/ids.ts'
-import { locateTurn, type Position } from '../stream/turn-stream.ts'
+import type { TurnPosition } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
 
@@ -27,29 +26,24 @@ interface Answer {
   readonly decision: ApprovalDecision | undefined
 }
 
-export interface Asker {
-  readonly principal: Principal
-  /** Whether they may accept rules for everybody. */
-  readonly mayShare: boolean
-}
-
 export interface Plan {
   readonly turnId: string
   readonly warnings: readonly string[]
   /** Does what the run asks for. `after`: what its reader has of it already. */
-  begin(after: number | undefined): Promise<Position>
+  begin(after: number | undefined): Promise<TurnPosition>
 }
 
 /**
  * @throws HttpError 400 when the run brings neither input nor answers
  * @throws OxbowError `resume_invalid`, or as `Session.decide`
  */
-export async function planOf(session: Session, command: RunCommand, asker: Asker): Promise<Plan> {
+export async function planOf(session: Session, command: RunCommand, principal: Principal): Promise<Plan> {
   const { turnId, text, resume } = command
   const state = await session.state()
   const open = openApprovals(state.turn)
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
-  const again = locateTurn(state, turnId) !== undefined
+  // A run whose text joined a turn with answers is known by those answers.
+  const again = findTurn(state, turnId)?.turnId === turnId
 
   const entries = again ? [] : resume
   const ids = entries.map((it) => it.interruptId)
@@ -77,12 +71,12 @@ export async function planOf(session: Session, command: RunCommand, asker: Asker
 
   if (current.length === 0 && externals.length === 0) {
     if (text !== undefined && (past === undefined || isNew(command, [past.requested.callId])))
-      return { turnId, warnings, begin: (after) => begun(session, command, text, asker.principal, after) }
-    if (past !== undefined) return continued(session, state, command, asker, [past], warnings)
+      return { turnId, warnings, begin: (after) => begun(session, command, text, principal, after) }
+    if (past !== undefined) return continued(session, state, command, principal, [past], warnings)
     if (resume.length > 0) throw invalid(`${warnings.join(' ')} There is nothing to go on with.`)
     throw new HttpError(400, 'invalid_request', `messages: ${LAST_IS_USER}`)
   }
-  return continued(session, state, command, asker, current, warnings)
+  return continued(session, state, command, principal, current, warnings)
 }
 
 /** Where a turn keeps which message began it. A digest: ids of clients stay out of the journal. */
@@ -114,7 +108,7 @@ async function begun(
   text: string,
   principal: Principal,
   after: number | undefined,
-): Promise<Position> {
+): Promise<TurnPosition> {
   const { accepted, after: startedAfter } = await session
     .submit(text, { turnId, principal, surface: 'ag-ui', attributes: { [MESSAGE]: digestOf(messageId) } })
     .catch((error: unknown) => {
@@ -133,12 +127,11 @@ async function continued(
   session: Session,
   state: SessionState,
   command: RunCommand,
-  asker: Asker,
+  principal: Principal,
   known: readonly Found[],
   warnings: readonly string[],
 ): Promise<Plan> {
-  const { principal } = asker
-  const answers = known.map((found) => ({ found, decision: answerTo(found, command, asker) }))
+  const answers = known.map((found) => ({ found, decision: answerTo(found, command, principal) }))
   // All are checked before the first is decided.
   for (const it of answers) await give(it, (id, decision) => session.checkDecision(id, decision, { principal }))
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
@@ -147,13 +140,14 @@ async function continued(
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
   const questions = new Set([...known.map((it) => it.requested.approvalId), ...externals])
-  const { startedAfter } = locateTurn(state, turnId)!
+  const startedAfter = findTurn(state, turnId)!.startedSeq - 1
 
   return {
     turnId,
     warnings,
     async begin(after) {
-      const events = await Array.fromAsync(turnEvents((at) => session.events(at), await session.state(), turnId))
+      const now = await session.state()
+      const events = await Array.fromAsync(turnEvents((at) => session.events(at), now, turnId))
       // Before the first answer: the turn runs on with it.
       if (command.text !== undefined && isNew(command, asked) && state.turn?.turnId === turnId)
         await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })
@@ -182,7 +176,7 @@ function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): num
 function answerTo(
   { requested, resolved, asker: whose }: Found,
   { resume }: RunCommand,
-  { principal, mayShare }: Asker,
+  principal: Principal,
 ): ApprovalDecision | undefined {
   const { approvalId, expiresAt, approver } = requested
   const { status, payload } = resume.find((it) => it.interruptId === approvalId)!
@@ -202,7 +196,6 @@ function answerTo(
     throw new OxbowError('approval_resolved', `${approvalId} has been ${resolved.verdict} already. ${hint}`)
   const needs = approver === undefined ? `is for ${whose.user}, who asked` : `needs the permission ${approver}`
   if (!may) throw new OxbowError('approval_forbidden', `Deciding on ${approvalId} ${needs}. ${hint}`)
-  checkScope(decision, mayShare)
   return decision
 }
 

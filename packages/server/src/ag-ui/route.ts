@@ -1,7 +1,6 @@
 // POST /api/chat/stream: AG-UI in, AG-UI out.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
-import { mayShareRules } from '../approvals/remember.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
 import { errorAnswer, given, userQuery } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
@@ -36,7 +35,7 @@ export function chatStreamRoute(
       // What cannot be read is told in the stream.
       const command = await identified(session, body).catch(() => body)
       const { threadId, runId, turnId, text, resume, results } = command
-      const plan = () => planOf(session, command, { principal, mayShare: mayShareRules(c) })
+      const plan = () => planOf(session, command, principal)
       // Without input and answers there is only what the client may have brought for calls that wait for it.
       const early = text === undefined && resume.length === 0 ? await plan() : undefined
       const release = slots.take(principal, session.key, turnId)

@@ -2,7 +2,7 @@
 import { isEvent, type SessionItem } from '@oxbow/core'
 import { failureOfResult, unknownCalls } from '../failures.ts'
 import type { Moment, Moments } from '../tasks/moments.ts'
-import type { Encode, Frame } from '../tasks/reading.ts'
+import type { Encode, TaskFrame } from '../tasks/reading.ts'
 import type { Detail } from './submission.ts'
 import { pendingConfirms } from './task.ts'
 
@@ -31,7 +31,7 @@ export function protocolEvents(taskId: string, agentId: string, detail: Detail):
   return (moment, so) =>
     eventsOf(moment, so)
       .filter(([event]) => levelOf(event) <= level)
-      .map(([event, fields], index): Frame => {
+      .map(([event, fields], index): TaskFrame => {
         const id = moment.at + index
         const { source } = moment
         const data = {

@@ -14,7 +14,7 @@ import { protocolEvents } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { detailIn } from './submission.ts'
 import { choose, principalFor, type Submitting, submitTaskRoute } from './submit.ts'
-import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
+import { existingProtocolTask, keptWith, protocolTaskOf, requestFor, snapshot, taskPath } from './task.ts'
 
 export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'streamSlots' | 'broadcasts' | 'rights'>
 
@@ -50,7 +50,7 @@ function snapshotRoute({ engine }: AgentProtocol): Route {
     params: taskPath,
     answers: { 200: { description: 'The task.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId } }, c) {
-      return c.json(snapshotOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
     },
   })
 }
@@ -73,7 +73,7 @@ function waitRoute({ engine, rights }: AgentProtocol): Route {
         untilSettled(task, (reason) => reason === 'approval', signal),
       )
       await mayStillRead()
-      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
 }
@@ -90,7 +90,7 @@ function cancelRoute({ engine }: AgentProtocol): Route {
       const { owner, principal } = callerOf(c)
       const { session, turnId } = await existingProtocolTask(engine, owner, taskId)
       await session.interrupt({ turnId, principal, reason: 'cancelled by the caller' })
-      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
 }

@@ -1,12 +1,11 @@
 // Rules that people accepted together with an approval: seen, and taken back.
-import { ADMIN, type Engine, rememberedRules } from '@oxbow/core'
+import { ADMIN, type Engine, mayShareRules, rememberedRules } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, userQuery } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { existing } from '../sessions/reading.ts'
-import { mayShareRules } from './remember.ts'
 
 const rememberedView = z.object({
   id: z.string().optional().describe('Missing for a rule of a session, which ends with it.'),
@@ -52,10 +51,10 @@ export function removeRuleRoute(engine: Engine): Route {
       404: { description: 'There is no such rule.', schema: errorAnswer },
     },
     async handle({ params: { ruleId }, query }, c) {
-      const { owner } = callerOf(c, query)
+      const { owner, principal } = callerOf(c, query)
       const rules = rememberedRules(engine.backend)
       const found = (await rules.list(owner)).find((it) => it.id === ruleId)
-      if (found?.scope === 'project' && !mayShareRules(c))
+      if (found?.scope === 'project' && !mayShareRules(principal))
         throw new HttpError(
           403,
           'forbidden',

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { type Engine, type Event, findTurn, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
-import { approvalView, viewOf } from '../approvals/view.ts'
+import { approvalView, approvalViewOf } from '../approvals/view.ts'
 import { failureOf, failureOfResult, failureOfStop, unknownCalls } from '../failures.ts'
 import { failureResponse, HttpError } from '../http/errors.ts'
 import { toId } from '../http/ids.ts'
@@ -106,7 +106,7 @@ export function chatRoute(
       if (result.status === 'paused') {
         const state = await session.state()
         const approvals = openApprovals(state.turn).map((it) =>
-          viewOf(session.key, openFound(session.key, state, it), principal),
+          approvalViewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result
         return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)

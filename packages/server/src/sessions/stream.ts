@@ -1,12 +1,12 @@
 // GET /api/sessions/{sessionId}/stream: watches a turn, from its start or from where the reader had come to.
-import type { Engine } from '@oxbow/core'
+import { type Engine, findTurn, type SessionState } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, sessionPath, userQuery } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
-import { locateTurn, type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
+import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { existing, sessionOf } from './reading.ts'
 
 export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
@@ -29,11 +29,13 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
       const after = lastEventId(c, query.after)
       const caller = callerOf(c, query)
       const { owner } = caller
-      const found = locateTurn(await existing(engine, sessionId, owner), given(query.turnId))
+      const state = await existing(engine, sessionId, owner)
+      const found = findTurn(state, given(query.turnId) ?? lastTurnId(state) ?? '')
       if (found === undefined)
         throw new HttpError(404, 'unknown_turn', `There is no such turn in session ${JSON.stringify(sessionId)}.`)
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
-      const { turnId, startedAfter } = found
+      const { turnId, startedSeq } = found
+      const startedAfter = startedSeq - 1
       const session = sessionOf(engine, sessionId, owner)
       return streamTurn(deps, c, { threadId: sessionId, runId: turnId }, caller.principal, async () => ({
         caller,
@@ -44,3 +46,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
     },
   })
 }
+
+/** The open turn, or the last one. */
+const lastTurnId = ({ turn, queue, finished }: SessionState): string | undefined =>
+  turn?.turnId ?? queue[0]?.started.turnId ?? finished.at(-1)?.turnId

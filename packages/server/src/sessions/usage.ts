@@ -1,5 +1,5 @@
 // GET /api/sessions/{sessionId}/usage: how long the conversation is now, and what the turn and the session have used.
-import { type Engine, type Event, type SessionState, turnResult, type Usage } from '@oxbow/core'
+import { type Engine, type SessionState, turnEvents, turnResult, type Usage } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, sessionPath, userQuery } from '../http/schemas.ts'
@@ -59,15 +59,14 @@ async function lastTurn(
   engine: Engine,
   sessionId: string,
   owner: Caller['owner'],
-  { turn, finished }: SessionState,
+  state: SessionState,
 ): Promise<z.output<typeof usage> | null> {
+  const { turn, finished } = state
   if (turn !== undefined) return shown(turn.usage, turn.turnId)
   const last = finished.at(-1)
   if (last === undefined) return null
   const session = sessionOf(engine, sessionId, owner)
-  const events: Event[] = []
-  for (let seq = last.startedSeq - 1; seq < last.endedSeq; seq = events.at(-1)!.seq)
-    events.push(...(await session.events(seq)))
+  const events = await Array.fromAsync(turnEvents((at) => session.events(at), state, last.turnId))
   return shown(turnResult(last.turnId, events).usage, last.turnId)
 }
 

@@ -5,7 +5,7 @@ import { HttpError } from '../http/errors.ts'
 import type { Identity } from '../identity/contract.ts'
 import type { Caller } from '../principal.ts'
 
-export interface Reading {
+export interface WatchedReading {
   /** Fires when the reader may not read on. */
   readonly withdrawn: AbortSignal
   /** The stream is over. */
@@ -13,7 +13,7 @@ export interface Reading {
 }
 
 export interface Rights {
-  watch(caller: Caller): Reading
+  watch(caller: Caller): WatchedReading
   /**
    * Call it when a request begins to wait, and the result before its answer is written: the caller may have lost the right to
    * it meanwhile.

@@ -1,6 +1,6 @@
 // Streams one turn of a session to one reader, from anywhere in it to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
-import { type Event, findTurn, isEvent, type Principal, type Session, type SessionState } from '@oxbow/core'
+import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
@@ -10,7 +10,7 @@ import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
 import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
 import { endsAnswer, parts } from './progress.ts'
-import type { Reading, Rights } from './rights.ts'
+import type { Rights, WatchedReading } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
 
 export interface StreamDeps {
@@ -27,7 +27,7 @@ export interface StreamDeps {
 }
 
 /** Where the turn begins, and from where on the reader wants it. */
-export interface Position {
+export interface TurnPosition {
   readonly startedAfter: number
   /** Undefined: from its start, for a reader who is new. */
   readonly after: number | undefined
@@ -41,7 +41,7 @@ export interface Located {
   readonly caller: Caller
   readonly session: Session
   readonly turnId: string
-  readonly position: Position
+  readonly position: TurnPosition
   /** What the reader should know about the request itself. */
   readonly warnings?: readonly string[]
 }
@@ -67,7 +67,7 @@ export async function streamTurn(
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
-  let reading: Reading | undefined
+  let reading: WatchedReading | undefined
   let ended = false
   sse.write(encoder.start())
   try {
@@ -110,7 +110,7 @@ const OF_STEPS = /^(step\.started|model\.finished|turn\.(finished|failed|cancell
 async function rewind(
   session: Session,
   turnId: string,
-  { startedAfter, after, again }: Position,
+  { startedAfter, after, again }: TurnPosition,
 ): Promise<{ after: number; repeats: boolean }> {
   if (!again || after === undefined || after <= startedAfter)
     return { after: startedAfter, repeats: again && after === undefined }
@@ -241,15 +241,4 @@ async function ifPaused(
   if (paused !== turnId) return ''
   const { turn, agent } = await session.state()
   return turn?.paused?.seq === seq ? encoder.pause(session.key, (tool) => schemaOf(agent, tool)) : ''
-}
-
-/** Where a turn is in its session: the one with this id, or else the open one, or the last one. */
-export function locateTurn(
-  state: SessionState,
-  turnId: string | undefined,
-): { turnId: string; startedAfter: number } | undefined {
-  const { turn, queue, finished } = state
-  const id = turnId ?? turn?.turnId ?? queue[0]?.started.turnId ?? finished.at(-1)?.turnId
-  const found = id === undefined ? undefined : findTurn(state, id)
-  return found && { turnId: found.turnId, startedAfter: found.startedSeq - 1 }
 }

@@ -280,4 +280,16 @@ describe('B7: a task that waits', () => {
       expect((await get(path)).status).toBe(404)
     for (const what of ['pause', 'resume', 'cancel']) expect((await post(`/agent/task/x/${what}`, {})).status).toBe(404)
   })
+
+  test('are found by the id of a steering input that joined them', async () => {
+    const form = externalTool({ name: 'form', description: 'Asks.', effects: ['read'], input: { type: 'object' } })
+    const rig = await start({ agent: { tools: [form] }, replies: [call('form', {}), { text: 'Done.' }] })
+    const session = rig.engine.session({ user: 'default', session: 's' })
+    await session.run('one', { turnId: 't' })
+    await session.submit('two', { turnId: 'i', whenBusy: 'steer' })
+    const [byTurn, byInput] = [await json(rig.get('/agent/task/s:t')), await json(rig.get('/agent/task/s:i'))]
+    expect(byInput).toMatchObject({ taskId: 's:i', state: 'WAITING_TOOL' })
+    // The time in the present state runs on between the two requests.
+    expect({ ...byInput, taskId: 's:t', dwellMs: byTurn.dwellMs }).toEqual(byTurn)
+  })
 })

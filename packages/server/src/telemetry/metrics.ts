@@ -3,13 +3,13 @@
 import {
   type DwellTimes,
   type Engine,
-  type Event,
   type Middleware,
   OxbowError,
   type SessionKey,
   type SessionSummary,
   soundUsage,
   taskOf,
+  turnEvents,
   type Usage,
 } from '@oxbow/core'
 import type { ListedModel, Models } from '@oxbow/models'
@@ -175,13 +175,12 @@ async function endOf(
 ): Promise<{ readonly end: string; readonly dwellMs: DwellTimes } | undefined> {
   const session = engine.session({ tenant, user, session: id })
   try {
-    const { turn, finished } = await session.state()
+    const state = await session.state()
+    const { turn, finished } = state
     if (turn?.turnId === turnId) return turn.paused === undefined ? undefined : { end: 'paused', dwellMs: {} }
     const record = finished.findLast((it) => it.turnId === turnId)
     if (record === undefined) return undefined
-    const events: Event[] = []
-    for (let seq = record.startedSeq - 1; seq < record.endedSeq; seq = events.at(-1)!.seq)
-      events.push(...(await session.events(seq)))
+    const events = await Array.fromAsync(turnEvents((at) => session.events(at), state, turnId))
     const end = events.find((it) => it.seq === record.endedSeq)!
     return { end: end.type.replace('turn.', ''), dwellMs: taskOf(turnId, events)!.dwellMs }
   } catch {

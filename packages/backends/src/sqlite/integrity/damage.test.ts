@@ -74,8 +74,8 @@ describe('a session whose rows contradict each other is an error, never a shorte
     await journal.append(someKey, 10, eventsAfter(10, 1), summary)
     tamper(
       path,
-      `INSERT INTO events (session, seq, at, type, body, sum)
-       SELECT session, seq + 1, at, type, body, sum FROM events WHERE session = 1 AND seq = 11`,
+      `INSERT INTO events (session, seq, body, sum)
+       SELECT session, seq + 1, body, sum FROM events WHERE session = 1 AND seq = 11`,
     )
     const [bad, good] = await Promise.allSettled([
       journal.append(someKey, 11, eventsAfter(11, 1), summary),

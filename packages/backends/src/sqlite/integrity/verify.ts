@@ -89,8 +89,7 @@ function checkColumns(db: DatabaseSync, row: StoredRow, after: number, last: num
   const wrong = db
     .prepare(
       `SELECT seq FROM events WHERE session = ? AND seq > ? AND seq <= ? AND (
-         at IS NOT json_extract(body, '$.at') OR type IS NOT json_extract(body, '$.type')
-         OR (audit IS NULL) <> (tool IS NULL) OR tool IS NOT json_extract(audit, '$.tool')
+         at IS NOT json_extract(audit, '$.at') OR (audit IS NULL) <> (tool IS NULL) OR tool IS NOT json_extract(audit, '$.tool')
          OR user IS NOT json_extract(audit, '$.principal.user') OR status IS NOT json_extract(audit, '$.status'))`,
     )
     .get(row.id, after, last)

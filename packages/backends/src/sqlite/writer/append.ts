@@ -49,8 +49,7 @@ export function openAppends(db: DatabaseSync): Appends {
   )
   const moveSession = db.prepare('UPDATE sessions SET updated_hour = ? WHERE id = ?')
   const addEvent = db.prepare(
-    `INSERT INTO events (session, seq, at, type, sum, user, tool, status, audit, body)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO events (session, seq, sum, at, user, tool, status, audit, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
 
   // Rows of sessions are never deleted and their ids never change, so an id that was committed stays right.
@@ -84,16 +83,16 @@ export function openAppends(db: DatabaseSync): Appends {
     let sum = before ?? seedOf(...key)
     let seq = expectedSeq
     let nextAudit = 0
-    for (let index = 0; index < events.length; index += 3) {
+    for (let index = 0; index < events.length; index += 2) {
       seq += 1
-      const body = events[index + 2] as string
+      const body = events[index + 1] as string
       const audited = audit[nextAudit] === seq
       const [by = null, tool = null, status = null, record = null] = audited
         ? audit.slice(nextAudit + 1, nextAudit + 5)
         : []
       if (audited) nextAudit += 5
       sum = eventSum(sum, { audit: record as string | null, body })
-      const added = addEvent.run(id, seq, events[index]!, events[index + 1]!, sum, by, tool, status, record, body)
+      const added = addEvent.run(id, seq, sum, audited ? events[index]! : null, by, tool, status, record, body)
       last = { id: Number(added.lastInsertRowid), sum }
     }
     return sum
@@ -129,8 +128,8 @@ export function openAppends(db: DatabaseSync): Appends {
       const name = mapKey(tenant, user, session)
       const found = find(name, key)
       if ((found?.end.seq ?? 0) !== expectedSeq) return found?.end.seq ?? 0
-      const head = expectedSeq + events.length / 3
-      const updated_at = events[events.length - 3] as number
+      const head = expectedSeq + events.length / 2
+      const updated_at = events[events.length - 2] as number
       const changed = { tenant, user, session, head, status, agent, title, updated_at, wake_at: wakeAt }
       if (found === undefined) {
         // The events refer to the row, and the row holds the checksum of the last of them.
@@ -158,7 +157,7 @@ export function openAppends(db: DatabaseSync): Appends {
     },
     probe() {
       const added = addSession.run(1, 'idle', '', '', Date.now(), null, 0, 0, 0, '', '', '', 0)
-      addEvent.run(added.lastInsertRowid, 1, 0, '', 0, null, null, null, null, '')
+      addEvent.run(added.lastInsertRowid, 1, 0, null, null, null, null, null, '')
     },
     takeLast() {
       const taken = last

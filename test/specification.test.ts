@@ -1,0 +1,47 @@
+// docs/specification.md and the titles of the tests agree.
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const rows = new Map(
+  [...readFileSync(`${root}docs/specification.md`, 'utf8').matchAll(/^\| ([A-Z]\d+) \|.*\| (\w+) \|$/gm)].map(
+    ([, id, status]) => [id!, status!] as const,
+  ),
+)
+const files = globSync(
+  ['packages/*/src/**/*.test.ts', 'packages/backends/src/conformance/**/*.ts', 'test/**/*.ts', 'examples/**/*.test.ts'],
+  {
+    cwd: root,
+    exclude: (name) => name.includes('node_modules'),
+  },
+)
+
+/** Each id at the head or at the end of a title, with the file that cites it. */
+const cited = files.flatMap((file) => {
+  const titles = readFileSync(`${root}${file}`, 'utf8').matchAll(
+    /\b(?:test|it|describe)(?:\.\w+(?:\([^\n]*?\))?)*\(\s*(['"`])(.*?)\1\s*,/g,
+  )
+  return [...titles].flatMap(([, , title]) => {
+    const tags = /^((?:[YBPHCX]\d+)(?:(?:, | and )[YBPHCX]\d+)*)\b|\(((?:[YBPHCX]\d+)(?:, [YBPHCX]\d+)*)\)$/.exec(
+      title!,
+    )
+    return (tags?.[1] ?? tags?.[2] ?? '').split(/, | and /).flatMap((id) => (id === '' ? [] : [{ id, file, title }]))
+  })
+})
+
+test('X12: every id in a test title is a row of the specification', () => {
+  expect(rows.size).toBeGreaterThan(80)
+  expect(cited.length).toBeGreaterThan(100)
+  expect(cited.filter(({ id }) => !rows.has(id))).toEqual([])
+})
+
+test('X12: every row that is marked as done is cited by a test', () => {
+  const ids = new Set(cited.map(({ id }) => id))
+  expect([...rows].filter(([id, status]) => status === 'done' && !ids.has(id)).map(([id]) => id)).toEqual([])
+})
+
+test('X12: a row is done, partly done or planned', () => {
+  expect([...new Set(rows.values())].toSorted()).toEqual(['done', 'partly', 'planned'])
+})
