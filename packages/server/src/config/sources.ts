@@ -72,10 +72,10 @@ export function fromToml(
 
 /** Replaces `${VARIABLE}` in all texts; `$${` stays as `${`. */
 function substituted(
-  found: Map<string, GivenSetting>,
+  found: Map<string, GivenSettings>,
   environment: Environment,
   problems: string[],
-): Map<string, GivenSetting> {
+): Map<string, GivenSettings> {
   for (const [key, given] of found) {
     // A secret in a variable of its own is taken as it is.
     if (SECRETS.has(key) && given.source.startsWith('the variable')) continue
