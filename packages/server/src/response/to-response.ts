@@ -1,7 +1,7 @@
 // A turn as a web response, for programs that have their own HTTP server.
 import { isEvent, OxbowError, type TurnStream } from '@oxbow/core'
 import type { AgUiFrame as Frame } from '../ag-ui/frames.ts'
-import type { UiChunk } from './ui-messages.ts'
+import { type UiChunk, uiMessages } from './ui-messages.ts'
 
 export interface ResponseOptions {
   /**
@@ -83,7 +83,6 @@ async function* framesOf(
 }
 
 async function* asUiMessages(frames: AsyncIterable<string>, turnId: string): AsyncGenerator<string, void> {
-  const { uiMessages } = await import('./ui-messages.ts')
   const translate = uiMessages(turnId)
   for await (const text of frames) {
     const chunks = framesIn(text).flatMap(translate)
