@@ -60,7 +60,11 @@ export async function risesFrom(engine: Engine, key: SessionKey, { turn }: Sessi
 const PAGE = 500
 
 /** An approval of the turn that runs. */
-export const openFound = (key: SessionKey, state: SessionState, requested: Event<'approval.requested'>): FoundApproval => ({
+export const openFound = (
+  key: SessionKey,
+  state: SessionState,
+  requested: Event<'approval.requested'>,
+): FoundApproval => ({
   requested,
   resolved: undefined,
   finished: undefined,
