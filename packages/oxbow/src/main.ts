@@ -61,13 +61,13 @@ sessions
   .option('--json', 'one JSON object a line')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/sessions.ts')).list(options))
+  .action(async (options) => (await import('./commands/sessions.ts')).listSessions(options))
 sessions
   .command('show <session>')
   .description('Show a conversation, with its tool calls.')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (session, options) => (await import('./commands/sessions.ts')).show(session, options))
+  .action(async (session, options) => (await import('./commands/sessions.ts')).showSession(session, options))
 sessions
   .command('release <session>')
   .description('Let a turn go on that was set aside after it had been broken off too often; prints its answer.')
@@ -83,7 +83,7 @@ sessions
   .addOption(userOption)
   .addOption(modelOption)
   .addOption(storeOption)
-  .action(async (session, options) => (await import('./commands/sessions.ts')).compact(session, options))
+  .action(async (session, options) => (await import('./commands/sessions.ts')).compactSession(session, options))
 sessions
   .command('export <session>')
   .description('Print the journal of a session: one event a line, as JSON.')
@@ -107,27 +107,27 @@ agents
   .description('List the agent that is served, and those that it can hand tasks to.')
   .option('--json', 'one JSON object a line')
   .addOption(modelOption)
-  .action(async (options) => (await import('./commands/agents.ts')).list(options))
+  .action(async (options) => (await import('./commands/agents.ts')).listAgents(options))
 agents
   .command('inspect <name>')
   .description('Show prompt, tools and how calls of them are judged, middleware, sub-agents, model and limits.')
   .option('--json', 'one JSON object')
   .addOption(modelOption)
-  .action(async (name, options) => (await import('./commands/agents.ts')).inspect(name, options))
+  .action(async (name, options) => (await import('./commands/agents.ts')).inspectAgent(name, options))
 
 const mcp = program.command('mcp').description('Look at the MCP servers that are configured, and try them.')
 mcp
   .command('list')
   .description('List the servers and where they are.')
   .option('--json', 'one JSON object a line')
-  .action(async (options) => (await import('./commands/mcp.ts')).list(options))
+  .action(async (options) => (await import('./commands/mcp.ts')).listMcp(options))
 mcp
   .command('test [name]')
   .description(
     'Connect (default: all of them), and list the tools that the agent has and has not. Exit code 1: not there.',
   )
   .option('--json', 'one JSON object a line')
-  .action(async (name, options) => (await import('./commands/mcp.ts')).test(name, options))
+  .action(async (name, options) => (await import('./commands/mcp.ts')).testMcp(name, options))
 
 const approvals = program.command('approvals').description('Decide on calls that wait for a person.')
 approvals
@@ -136,7 +136,7 @@ approvals
   .option('--json', 'one JSON object a line')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/approvals.ts')).list(options))
+  .action(async (options) => (await import('./commands/approvals.ts')).listApprovals(options))
 for (const [name, verdict, what] of [
   ['approve', 'approved', 'Let a call run exactly as it is shown'],
   ['deny', 'denied', 'Refuse a call'],
@@ -150,7 +150,7 @@ for (const [name, verdict, what] of [
     .addOption(modelOption)
     .addOption(storeOption)
     .addHelpText('after', exitCodeHelp())
-    .action(async (id, options) => (await import('./commands/run.ts')).decide(id, verdict, options))
+    .action(async (id, options) => (await import('./commands/run.ts')).decideApproval(id, verdict, options))
 
 const rules = program.command('rules').description('Rules that were accepted with approvals, and let calls run.')
 rules
@@ -159,13 +159,13 @@ rules
   .option('--json', 'one JSON object a line')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/rules.ts')).list(options))
+  .action(async (options) => (await import('./commands/rules.ts')).listRules(options))
 rules
   .command('remove <id>')
   .description('Take a rule back: calls like it ask again.')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (id, options) => (await import('./commands/rules.ts')).remove(id, options))
+  .action(async (id, options) => (await import('./commands/rules.ts')).removeRule(id, options))
 
 const models = program.command('models').description('Look at the models that are configured, and try them.')
 models
@@ -173,13 +173,13 @@ models
   .description('List the models, which key each needs, and what is known of it.')
   .option('--json', 'one JSON object a line')
   .addOption(modelOption)
-  .action(async (options) => (await import('./commands/models.ts')).list(options))
+  .action(async (options) => (await import('./commands/models.ts')).listModels(options))
 models
   .command('test [name]')
   .description('Ask a model (default: the one that is used) four small things, and say what is wrong if something is.')
   .option('--json', 'one JSON object a line')
   .addOption(modelOption)
-  .action(async (name, options) => (await import('./commands/models.ts')).test(name, options))
+  .action(async (name, options) => (await import('./commands/models.ts')).testModel(name, options))
 
 const keys = program.command('keys').description('Make API keys for the HTTP service.')
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
@@ -229,20 +229,20 @@ knowledge
   .description('Take files and folders out of the index that were added; the files stay.')
   .option('--json', 'print one JSON object')
   .addOption(indexOption)
-  .action(async (paths, options) => (await import('./commands/knowledge.ts')).remove(paths, options))
+  .action(async (paths, options) => (await import('./commands/knowledge.ts')).removeKnowledge(paths, options))
 knowledge
   .command('list')
   .description('List the documents, and on standard error the files that were left out.')
   .option('--json', 'one JSON object a line')
   .addOption(indexOption)
-  .action(async (options) => (await import('./commands/knowledge.ts')).list(options))
+  .action(async (options) => (await import('./commands/knowledge.ts')).listKnowledge(options))
 knowledge
   .command('search <question>')
   .description('Print the best passages, each with the id that citations name.')
   .option('--json', 'print one JSON object')
   .addOption(countOption)
   .addOption(indexOption)
-  .action(async (question, options) => (await import('./commands/knowledge.ts')).search(question, options))
+  .action(async (question, options) => (await import('./commands/knowledge.ts')).searchKnowledge(question, options))
 knowledge
   .command('eval <file>')
   .description(

@@ -3,7 +3,7 @@ import { type ErrorCode, isErrorCode, OxbowError } from '@oxbow/core'
 
 export type RunErrorCode = 'TIMEOUT_ERROR' | 'INTERRUPTED_ERROR' | 'INVALID_INPUT_ERROR' | 'INTERNAL_ERROR'
 
-export interface Failure {
+export interface ShownFailure {
   readonly runError: RunErrorCode
   readonly status: number
   readonly code: string
@@ -230,7 +230,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
 }
 
 /** By the code that a turn or an error carries; of a code that this version does not know, that of an internal error. */
-export function failureOf(code: string, reference?: string): Failure {
+export function failureOf(code: string, reference?: string): ShownFailure {
   const answer = isErrorCode(code) ? ANSWERS[code] : undefined
   // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.
   const shown = answer === undefined || 'refused' in answer ? INTERNAL : answer
@@ -242,7 +242,7 @@ export function failureOf(code: string, reference?: string): Failure {
 export const CLIENT_LEFT = 'the client left'
 
 /** Of a turn that was stopped. Who comes back must learn that it was their own leaving. */
-export const failureOfStop = (reason: string): Failure =>
+export const failureOfStop = (reason: string): ShownFailure =>
   reason === CLIENT_LEFT
     ? {
         ...failureOf('cancelled'),
@@ -253,7 +253,7 @@ export const failureOfStop = (reason: string): Failure =>
     : failureOf('cancelled')
 
 /** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
-export function failureOfError(error: unknown, log: (error: unknown) => string): Failure {
+export function failureOfError(error: unknown, log: (error: unknown) => string): ShownFailure {
   if (!(error instanceof OxbowError)) return failureOf('internal_error', log(error))
   const { code, message } = error
   const answer = ANSWERS[code]
@@ -266,5 +266,5 @@ export function failureOfError(error: unknown, log: (error: unknown) => string):
 }
 
 /** With the reference, where there is one. */
-export const sentence = ({ message, reference }: Failure): string =>
+export const sentence = ({ message, reference }: ShownFailure): string =>
   reference === undefined ? message : `${message} (Reference: ${reference})`

@@ -26,7 +26,7 @@ import type { HttpApp, RouteInfo } from './http/route-info.ts'
 import { checkConfiguredHost, checkLocalHost, plainHeaders, securityHeaders } from './http/security.ts'
 import { refuseOnTheWire } from './http/wire.ts'
 import type { Identity } from './identity/contract.ts'
-import { guard } from './identity/guard.ts'
+import { requestGuard } from './identity/guard.ts'
 import { openIdentity } from './identity/identity.ts'
 import { streamSlots } from './identity/limits/stream-slots.ts'
 import { turnSlots } from './identity/limits/turn-slots.ts'
@@ -36,7 +36,7 @@ import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
 import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
-import { sessionSearch } from './sessions/search.ts'
+import { sessionSearchRoute } from './sessions/search.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { sessionUsage } from './sessions/usage.ts'
 import { audience } from './stream/audience.ts'
@@ -143,7 +143,7 @@ export function createService(options: ServiceOptions): Service {
     chatRoute(engine, watchers, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
-    sessionSearch(engine),
+    sessionSearchRoute(engine),
     sessionMessages(engine),
     sessionEvents(engine),
     sessionUsage(engine),
@@ -191,7 +191,7 @@ export function createService(options: ServiceOptions): Service {
       c.set('errorCode', 'shutting_down')
       return failureResponse(failureOf('shutting_down'))
     })
-  register(app, routes, settings, guard(identity, settings.rateLimits))
+  register(app, routes, settings, requestGuard(identity, settings.rateLimits))
   app.onError((error, c) => {
     const failure =
       error instanceof HttpError ? error : failureOfError(error, (it) => report(it, { requestId: c.get('requestId') }))

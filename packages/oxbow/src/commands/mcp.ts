@@ -8,7 +8,7 @@ interface McpCommand {
 }
 
 /** What is configured, without a connection to any of it. */
-export async function list(options: McpCommand): Promise<void> {
+export async function listMcp(options: McpCommand): Promise<void> {
   for (const [server, it] of Object.entries((await configOf({})).mcp)) {
     const where = 'url' in it ? new URL(it.url).origin + new URL(it.url).pathname : it.command
     const { trustReadOnly = false, tools = [], allow = [] } = it
@@ -18,7 +18,7 @@ export async function list(options: McpCommand): Promise<void> {
 }
 
 /** Connects and lists; sets the exit code, so that a script can wait for a server, or watch one. */
-export async function test(name: string | undefined, options: McpCommand): Promise<void> {
+export async function testMcp(name: string | undefined, options: McpCommand): Promise<void> {
   const config = await configOf({})
   const names = name === undefined ? Object.keys(config.mcp) : [name]
   for (const server of names) {

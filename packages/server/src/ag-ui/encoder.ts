@@ -11,9 +11,9 @@ import {
   tokensOf,
   type Usage,
 } from '@oxbow/core'
-import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
+import { failureOf, failureOfStop, type ShownFailure, sentence } from '../failures.ts'
 import type { Progress } from '../stream/progress.ts'
-import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
+import { type AgUiFrame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
 import { interruptOf } from './interrupts.ts'
 import { type StepEncoder, stepEncoder } from './step.ts'
@@ -33,7 +33,7 @@ export interface RunEncoder {
   /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
   pause(key: SessionKey, schemaOf?: SchemaOf): string
   /** This server can tell no more. */
-  fail(failure: Failure): string
+  fail(failure: ShownFailure): string
   hint(source: string, text: string): string
   /** A step had begun, and not ended, when the last event came: fragments of it may have been seen. */
   readonly inStep: boolean
@@ -81,7 +81,7 @@ export function runEncoder(run: {
     ended = true
   }
 
-  const error = (failure: Failure): void =>
+  const error = (failure: ShownFailure): void =>
     end(() => out.frame({ type: 'RUN_ERROR', code: failure.runError, message: sentence(failure) }))
 
   function event(event: Exclude<Event, { type: 'session.opened' }>): void {
@@ -274,7 +274,7 @@ export function runEncoder(run: {
 
 type Resolved = Event<'approval.resolved'>
 
-type Outcome = NonNullable<Extract<Frame, { type: 'RUN_FINISHED' }>['outcome']>
+type Outcome = NonNullable<Extract<AgUiFrame, { type: 'RUN_FINISHED' }>['outcome']>
 
 const withTotal = (usage: Usage): Usage & { totalTokens: number } => ({
   ...usage,

@@ -14,7 +14,7 @@ import {
 } from '@oxbow/core'
 import { type Found, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
-import type { Position } from '../stream/turn-stream.ts'
+import type { TurnPosition } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
 
@@ -28,7 +28,7 @@ export interface Plan {
   readonly turnId: string
   readonly warnings: readonly string[]
   /** Does what the run asks for. `after`: what its reader has of it already. */
-  begin(after: number | undefined): Promise<Position>
+  begin(after: number | undefined): Promise<TurnPosition>
 }
 
 /**
@@ -84,7 +84,7 @@ async function begun(
   text: string,
   principal: Principal,
   after: number | undefined,
-): Promise<Position> {
+): Promise<TurnPosition> {
   const { accepted, after: startedAfter } = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
   return { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' }
 }

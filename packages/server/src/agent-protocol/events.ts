@@ -1,6 +1,6 @@
 // The events of a task. Each level shows all of the one before it: `status` ⊂ `full` ⊂ `verbose`.
 import type { Moment, Moments } from '../tasks/moments.ts'
-import type { Encode, Frame } from '../tasks/reading.ts'
+import type { Encode, TaskFrame } from '../tasks/reading.ts'
 import type { Detail } from './submission.ts'
 import { pendingConfirms } from './task.ts'
 
@@ -26,7 +26,7 @@ export function protocolEvents(taskId: string, agentId: string, detail: Detail):
   return (moment, so) =>
     eventsOf(moment, so)
       .filter(([event]) => levelOf(event) <= level)
-      .map(([event, fields], index): Frame => {
+      .map(([event, fields], index): TaskFrame => {
         const id = moment.at + index
         const { source } = moment
         const data = {

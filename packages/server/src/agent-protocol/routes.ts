@@ -12,7 +12,7 @@ import { protocolEvents } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { detailIn } from './submission.ts'
 import { choose, principalFor, type Submitting, submitTaskRoute } from './submit.ts'
-import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
+import { existingProtocolTask, keptWith, protocolTaskOf, requestFor, snapshot, taskPath } from './task.ts'
 
 export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'streamSlots' | 'broadcasts' | 'rights'>
 
@@ -43,7 +43,7 @@ function snapshotRoute({ engine }: AgentProtocol): Route {
     params: taskPath,
     answers: { 200: { description: 'The task.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId } }, c) {
-      return c.json(snapshotOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
     },
   })
 }
@@ -63,7 +63,7 @@ function waitRoute({ engine }: AgentProtocol): Route {
       await within(c, query.timeout_seconds * 1_000, (signal) =>
         untilSettled(task, (reason) => reason === 'approval', signal),
       )
-      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
 }
@@ -94,7 +94,7 @@ function cancelRoute({ engine }: AgentProtocol): Route {
       const { owner, principal } = callerOf(c)
       const { session, turnId } = await existingProtocolTask(engine, owner, taskId)
       await session.interrupt({ turnId, principal, reason: 'cancelled by the caller' })
-      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
 }

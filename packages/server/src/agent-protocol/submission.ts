@@ -40,7 +40,7 @@ export const submission = (maxLength: number) =>
   })
 export type Submission = z.output<ReturnType<typeof submission>>
 
-export const textIn = (object: Readonly<Record<string, unknown>>, key: string): string | undefined => {
+export const submittedText = (object: Readonly<Record<string, unknown>>, key: string): string | undefined => {
   const value = object[key]
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
@@ -52,6 +52,6 @@ export function attributesIn(context: Readonly<Record<string, unknown>>): Readon
 
 export type Detail = 'status' | 'full' | 'verbose'
 export const detailIn = (context: Readonly<Record<string, unknown>>): Detail => {
-  const given = textIn(context, 'detail')?.trim().toLowerCase()
+  const given = submittedText(context, 'detail')?.trim().toLowerCase()
   return given === 'full' || given === 'verbose' ? given : 'status'
 }

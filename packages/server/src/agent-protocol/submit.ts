@@ -9,7 +9,7 @@ import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { type Caller, callerOf } from '../principal.ts'
 import { type AgentFactory, type AgentRequest, ATTRIBUTES_KEY, CONTEXT_KEY, promoteAttributes } from './factory.ts'
 import type { AgentProtocolConfig, AgentProtocolHost } from './options.ts'
-import { type Submission, submission, textIn } from './submission.ts'
+import { type Submission, submission, submittedText } from './submission.ts'
 import { type Kept, protocolTask, requestFor, sessionIdOf } from './task.ts'
 
 export interface Submitting {
@@ -92,7 +92,7 @@ async function submit(deps: Submitting, body: Submission, caller: Caller): Promi
 
 /** Who acts in a task. With identity on nobody is who the body says. */
 export function principalFor({ owner, principal }: Caller, { context }: Kept): Principal {
-  const user = toId(textIn(context, 'user_id'))
+  const user = toId(submittedText(context, 'user_id'))
   return principal === owner && user !== undefined ? { ...principal, user } : principal
 }
 

@@ -5,13 +5,13 @@ import { z } from 'zod'
 import { toId } from '../chat/chat.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Caller } from '../principal.ts'
-import { eventsOf, findTask, type Place } from '../tasks/place.ts'
+import { eventsOfTask, findTask, type TaskPlace } from '../tasks/place.ts'
 import { type AgentRequest, CONTEXT_KEY } from './factory.ts'
-import { attributesIn, textIn } from './submission.ts'
+import { attributesIn, submittedText } from './submission.ts'
 
 export const taskPath = z.object({ taskId: z.string().min(1).max(1_000) })
 
-export interface ProtocolTask extends Place {
+export interface ProtocolTask extends TaskPlace {
   readonly taskId: string
   readonly started: Event<'turn.started'>
   readonly events: readonly Event[]
@@ -30,7 +30,7 @@ export async function protocolTask(
   if (taskId.trim() === '') return undefined
   const place = await findTask(engine, owner, sessionIdOf(taskId))
   if (place === undefined) return undefined
-  const events = await eventsOf(place)
+  const events = await eventsOfTask(place)
   const started = events[0] as Event<'turn.started'>
   return { ...place, taskId, started, events, result: turnResult(place.turnId, events) }
 }
@@ -66,8 +66,8 @@ export function requestFor(
   return {
     taskId,
     agentId,
-    userId: textIn(context, 'user_id'),
-    parentSessionId: textIn(context, 'parent_session_id'),
+    userId: submittedText(context, 'user_id'),
+    parentSessionId: submittedText(context, 'parent_session_id'),
     context,
     attributes: attributesIn(context),
     principal,
@@ -77,7 +77,7 @@ export function requestFor(
 
 export type TaskStatus = 'pending' | 'running' | 'awaiting_confirm' | 'success' | 'error' | 'cancelled'
 
-export function statusOf({ status, reason }: TurnResult, claimed: boolean): TaskStatus {
+export function protocolStatusOf({ status, reason }: TurnResult, claimed: boolean): TaskStatus {
   if (status === 'finished') return 'success'
   if (status === 'failed') return 'error'
   if (status === 'cancelled') return 'cancelled'
@@ -109,12 +109,12 @@ export const snapshot = z.object({
   parent_session_id: z.string().optional(),
 })
 
-export function snapshotOf({ taskId, started, events, result }: ProtocolTask): z.output<typeof snapshot> {
-  const status = statusOf(
+export function protocolTaskOf({ taskId, started, events, result }: ProtocolTask): z.output<typeof snapshot> {
+  const status = protocolStatusOf(
     result,
     events.some((it) => it.type === 'turn.claimed'),
   )
-  const parent = textIn(keptWith(started).context, 'parent_session_id')
+  const parent = submittedText(keptWith(started).context, 'parent_session_id')
   return {
     task_id: taskId,
     agent_id: started.agent.name,

@@ -3,7 +3,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { type Engine, type Event, findTurn, isId, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
-import { approvalView, viewOf } from '../approvals/view.ts'
+import { approvalView, approvalViewOf } from '../approvals/view.ts'
 import { failureOf, failureOfStop } from '../failures.ts'
 import { failureResponse, HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -90,7 +90,7 @@ export function chatRoute(
       if (result.status === 'paused') {
         const state = await session.state()
         const approvals = openApprovals(state.turn).map((it) =>
-          viewOf(session.key, openFound(session.key, state, it), principal),
+          approvalViewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result
         return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)

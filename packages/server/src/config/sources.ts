@@ -1,11 +1,11 @@
 // The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
 
 import { nearest } from '@oxbow/core'
-import type { Kind } from './settings/kinds.ts'
+import type { SettingKind } from './settings/kinds.ts'
 import { SETTINGS } from './settings/schema.ts'
 import { literalKeys } from './tables.ts'
 
-export interface Given {
+export interface GivenSettings {
   readonly value: unknown
   /** For error messages. */
   readonly source: string
@@ -33,8 +33,8 @@ export function fromObject(
   data: Readonly<Record<string, unknown>>,
   source: string,
   problems: string[],
-): Map<string, Given> {
-  const found = new Map<string, Given>()
+): Map<string, GivenSettings> {
+  const found = new Map<string, GivenSettings>()
   const walk = (object: Readonly<Record<string, unknown>>, prefix: string): void => {
     for (const [name, value] of Object.entries(object)) {
       const key = `${prefix}${name}`
@@ -64,7 +64,7 @@ export function fromToml(
   path: string,
   environment: Environment,
   problems: string[],
-): Map<string, Given> {
+): Map<string, GivenSettings> {
   const found = fromObject(data, path, problems)
   for (const section of ['models', 'mcp']) problems.push(...literalKeys(section, found.get(section)?.value))
   for (const [key, given] of found) {
@@ -101,8 +101,8 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY|TASKS|AGENT_PROTOCOL)_/
 
 /** `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else. */
-export function fromEnvironment(environment: Environment, problems: string[]): Map<string, Given> {
-  const found = new Map<string, Given>()
+export function fromEnvironment(environment: Environment, problems: string[]): Map<string, GivenSettings> {
+  const found = new Map<string, GivenSettings>()
   for (const { key, variable, kind } of SETTINGS) {
     const text = environment[variable]
     // Compose files and shells set variables to nothing where they mean not to set them.
@@ -120,7 +120,7 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
 }
 
 /** What a variable's text stands for; a text that does not fit its kind stays one, and is told as such. */
-function parsedAs(text: string, kind: Kind): unknown {
+function parsedAs(text: string, kind: SettingKind): unknown {
   switch (kind) {
     case 'number':
       return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)

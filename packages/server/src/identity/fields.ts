@@ -46,7 +46,7 @@ const HASHED = /^id-[0-9a-f]{40}$/
  * Any text as an id: itself where it is one, else `id-` and a hash. Texts that look like such a hash are hashed too, so that
  * nobody can choose a name that stands for somebody else.
  */
-export const idOf = (text: string): string =>
+export const identityId = (text: string): string =>
   isId(text) && !HASHED.test(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
 
 /** Undefined when there is no user in it, or no tenant although one is configured. */
@@ -71,8 +71,8 @@ export function principalIn(
   const dataScope =
     paths.dataScope === undefined ? undefined : dataScopeIn(lookup(document, paths.dataScope), scopeOfRole)
   return {
-    tenant: tenant === undefined ? DEFAULT_TENANT : idOf(tenant),
-    user: idOf(user),
+    tenant: tenant === undefined ? DEFAULT_TENANT : identityId(tenant),
+    user: identityId(user),
     ...(department !== undefined && { department }),
     roles: paths.roles === undefined ? [] : listOf(lookup(document, paths.roles)),
     permissions,

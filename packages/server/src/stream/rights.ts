@@ -3,7 +3,7 @@ import { mayActFor, type Principal } from '@oxbow/core'
 import type { Identity } from '../identity/contract.ts'
 import type { Caller } from '../principal.ts'
 
-export interface Reading {
+export interface WatchedReading {
   /** Fires when the reader may not read on. */
   readonly withdrawn: AbortSignal
   /** The stream is over. */
@@ -11,7 +11,7 @@ export interface Reading {
 }
 
 export interface Rights {
-  watch(caller: Caller): Reading
+  watch(caller: Caller): WatchedReading
   close(): void
 }
 

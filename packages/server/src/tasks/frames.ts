@@ -1,13 +1,13 @@
 // The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and at the end `done` or `error`.
 import type { SessionKey } from '@oxbow/core'
 import type { Moment, Moments } from './moments.ts'
-import type { Encode, Frame } from './reading.ts'
+import type { Encode, TaskFrame } from './reading.ts'
 import { approvalsOf } from './snapshot.ts'
 
 export const taskFrames =
   (taskId: string, key: SessionKey): Encode =>
-  (moment, so): Frame[] => {
-    const frame = (event: string, data: object): Frame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
+  (moment, so): TaskFrame[] => {
+    const frame = (event: string, data: object): TaskFrame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
     switch (moment.type) {
       case 'text':
         return frame('message', { text: moment.text, step: moment.step })

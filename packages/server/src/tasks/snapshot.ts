@@ -2,7 +2,7 @@
 import { dwellTimes, type Event, type SessionKey, type Task, type TurnResult, taskOf, turnResult } from '@oxbow/core'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
-import { eventsOf, type Place } from './place.ts'
+import { eventsOfTask, type TaskPlace } from './place.ts'
 
 const state = z.enum(['CREATED', 'RUNNING', 'WAITING_TOOL', 'WAITING_USER', 'COMPLETED', 'FAILED', 'CANCELLED'])
 const usage = z.looseObject({ inputTokens: z.number(), outputTokens: z.number(), estimated: z.boolean() })
@@ -45,8 +45,8 @@ export const taskSnapshot = z.object({
 })
 export type TaskSnapshot = z.output<typeof taskSnapshot>
 
-export async function snapshotOf(taskId: string, place: Place): Promise<TaskSnapshot> {
-  const events = await eventsOf(place)
+export async function snapshotOf(taskId: string, place: TaskPlace): Promise<TaskSnapshot> {
+  const events = await eventsOfTask(place)
   const task = taskOf(place.turnId, events) as Task
   const result = turnResult(place.turnId, events)
   return {

@@ -16,7 +16,7 @@ import { cookiesOf, invalid, valuesOf } from '../credentials.ts'
 import { HostUnavailable, host } from '../host.ts'
 import { boundedMap } from '../limits/bounded-map.ts'
 import { narrowed } from '../narrowing.ts'
-import { nameOf, orUnavailable, refreshEndpoint } from '../refresh.ts'
+import { nameOfPerson, orUnavailable, refreshEndpoint } from '../refresh.ts'
 import { principalOfAnswer } from './verdict.ts'
 
 type PassedOn = Readonly<Record<string, string>>
@@ -98,7 +98,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
         const question = () => ask(headers, name)
         const principal = remembered ?? (await (held ? few.execute(question) : question()))
         if (principal === undefined) return invalid()
-        latest.set(nameOf(principal), name)
+        latest.set(nameOfPerson(principal), name)
         return { accepted: true, principal }
       } catch (cause) {
         if (isBulkheadRejectedError(cause)) return invalid()
@@ -114,7 +114,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
         const now = await asIn(credential, principal)
         if (now !== undefined || reading) return now
         // Sessions end by themselves, often before the answer of a person comes.
-        const last = latest.get(nameOf(principal))
+        const last = latest.get(nameOfPerson(principal))
         return last === credential ? undefined : asIn(last, principal)
       })
     },
