@@ -1,4 +1,5 @@
 // What a run of a thread means, seen from what the thread waits for: new input, or answers that let a turn go on.
+import { hash } from 'node:crypto'
 import {
   type ApprovalDecision,
   type Event,
@@ -14,6 +15,7 @@ import {
 } from '@oxbow/core'
 import { type Found, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
+import { idOf } from '../http/ids.ts'
 import type { TurnPosition } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
@@ -77,15 +79,46 @@ export async function planOf(session: Session, command: RunCommand, principal: P
   return continued(session, state, command, principal, current, warnings)
 }
 
-/** New input. The same run again is the same turn. */
+/** Where a turn keeps which message began it. A digest: ids of clients stay out of the journal. */
+const MESSAGE = 'agui.message'
+const digestOf = (messageId: string): string => hash('sha256', messageId).slice(0, 32)
+
+/**
+ * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run the
+ * same id are known by their messages: once the run has ended, another message begins a turn with an id of its own.
+ */
+export async function identified(session: Session, command: RunCommand): Promise<RunCommand> {
+  const { runId, turnId, messageId, text } = command
+  if (text === undefined) return command
+  const state = await session.state()
+  const known = findTurn(state, turnId)
+  if (known === undefined || !known.ended || known.turnId !== turnId) return command
+  for await (const event of turnEvents((after) => session.events(after), state, turnId, known.startedSeq)) {
+    const began = event.type === 'turn.started' ? event.options.attributes?.[MESSAGE] : undefined
+    if (began !== undefined && began !== digestOf(messageId))
+      return { ...command, turnId: idOf(JSON.stringify([runId, messageId])) }
+  }
+  return command
+}
+
+/** New input. */
 async function begun(
   session: Session,
-  { turnId }: RunCommand,
+  { turnId, runId, messageId }: RunCommand,
   text: string,
   principal: Principal,
   after: number | undefined,
 ): Promise<TurnPosition> {
-  const { accepted, after: startedAfter } = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
+  const { accepted, after: startedAfter } = await session
+    .submit(text, { turnId, principal, surface: 'ag-ui', attributes: { [MESSAGE]: digestOf(messageId) } })
+    .catch((error: unknown) => {
+      throw error instanceof OxbowError && error.code === 'turn_conflict'
+        ? new OxbowError(
+            'turn_conflict',
+            `runId ${JSON.stringify(runId)} was already used for a different message in this thread. Use a new runId.`,
+          )
+        : error
+    })
   return { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' }
 }
 
