@@ -35,6 +35,7 @@ export const roomsOfCore = [
   'session',
   'engine.ts',
   'index.ts',
+  'internal.ts',
 ]
 
 const roomOfCore = (room: string): string =>
