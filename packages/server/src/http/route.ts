@@ -109,7 +109,7 @@ function sentenceOf({ path, message }: z.core.$ZodIssue, where: string): string 
       typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
     '',
   )
-  if (/ received undefined$/.test(message)) return `${field === '' ? `the ${where}` : field} is required`
+  if (message.endsWith(' received undefined')) return `${field === '' ? `the ${where}` : field} is required`
   if (field === '') return /expected object/.test(message) ? `The ${where} must be a JSON object` : message
   return /^(must|is) /.test(message) ? `${field} ${message}` : `${field}: ${message}`
 }
