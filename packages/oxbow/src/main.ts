@@ -261,7 +261,8 @@ Exit codes:
   ${EXIT.usage}    the command line or the configuration is wrong
   ${EXIT.model}    the model's provider failed (key, limits, network, overload)
   ${EXIT.stopped}    it was cancelled or ran out of time
-  ${EXIT.waiting}    it waits for somebody
+  ${EXIT.waiting}    it is waiting for an approval, an external result or a release
+  ${EXIT.unknown}    it finished, but a tool call was interrupted and may have run
   ${EXIT.interrupted}  interrupted by Ctrl-C
   143  stopped by SIGTERM: the turn stays open, and goes on when its session is opened again`
 }

@@ -88,10 +88,13 @@ export interface Listeners {
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
   readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal'>
+  /** IANA name: where the user is, when that is known. */
+  readonly timeZone?: string
 }
 
 /** For commands at a terminal: what somebody should know, on standard error. */
 export const atTerminal: Listeners = {
+  timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   onNotice: (level, message) => {
     if (level === 'warn') console.error(`oxbow: ${inLine(message)}`)
   },
@@ -112,8 +115,8 @@ export async function openRuntime(config: Config, listeners: Listeners, store?: 
     const backend = closing(store ?? openBackend(config))
     const knowledge = closing(await openAgentKnowledge(config, models, listeners.onNotice))
     const servers = closing(await openMcp(config, listeners.onNotice))
-    const { middleware = [] } = listeners
-    const agent = await agentOf(config, { backend, models, knowledge, servers, middleware })
+    const { middleware = [], timeZone } = listeners
+    const agent = await agentOf(config, { backend, models, knowledge, servers, middleware, timeZone })
     const engine = createEngine({ backend, agents: [agent], ...listeners.engine })
     return { backend, models, agent, knowledge, servers, engine, close }
   } catch (error) {
@@ -131,9 +134,10 @@ const openMcp = (config: Config, onNotice: Listeners['onNotice']): Promise<McpCa
 interface Parts extends Pick<Runtime, 'backend' | 'models' | 'knowledge'> {
   readonly servers: McpCapability
   readonly middleware: readonly Middleware[]
+  readonly timeZone: string | undefined
 }
 
-function agentOf(config: Config, { backend, models, knowledge, servers, middleware }: Parts): Promise<Agent> {
+function agentOf(config: Config, { backend, models, knowledge, servers, middleware, timeZone }: Parts): Promise<Agent> {
   const { instructions, temperature, maxOutputTokens, agents, mode, allow, ask, deny, compaction, ...limits } =
     config.agent
   const { model: named, ...when } = compaction
@@ -147,6 +151,7 @@ function agentOf(config: Config, { backend, models, knowledge, servers, middlewa
     instructions,
     agents,
     middleware,
+    timeZone,
     limits,
     rules: { mode, allow, ask, deny },
     capabilities: [servers],

@@ -46,9 +46,15 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test('`mcp test` of a name that is none says which there are, and exits with 2', async () => {
+  test.each(['list', 'test'])('`mcp %s` without servers says so', async (command) => {
+    const { stdout, stderr, code } = await place().run(['mcp', command])
+    expect({ stdout, code }).toEqual({ stdout: '', code: 0 })
+    expect(stderr).toContain('No MCP servers are configured')
+  })
+
+  test('`mcp test` of an unknown name lists the configured ones, and exits with 2', async () => {
     const { stderr, code } = await configured().run(['mcp', 'test', 'stok'])
     expect(code).toBe(2)
-    expect(stderr).toContain('there are stock')
+    expect(stderr).toContain('Unknown MCP server "stok". Configured: stock.')
   })
 })

@@ -122,6 +122,8 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
   const approvals = result.approvals.map((it) => ({ id: publicApprovalId(key, it.approvalId), ...it }))
   if (options.json) say(JSON.stringify({ session, ...result, approvals }))
   else if (result.text !== '') say(result.text)
+  for (const it of result.calls.filter((call) => call.status === 'unknown'))
+    complain(`oxbow: the outcome of ${it.tool} is unknown: it was interrupted and may have run (session ${session})`)
   if (options.json || reason === 'completed') return
   const how = status === 'finished' ? 'the turn ended early' : status
   complain(`oxbow: ${how}: ${reasonInWords(reason)} (session ${session})`)
@@ -136,8 +138,9 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
     console.error(`It goes on with: ${commandLine(`sessions release ${session}`, options)}`)
 }
 
-function exitCodeOfResult({ status, reason, text }: TurnResult): number {
+function exitCodeOfResult({ status, reason, text, calls }: TurnResult): number {
   // A script that gets no answer must not take that for one.
+  if (status === 'finished' && calls.some((it) => it.status === 'unknown')) return EXIT.unknown
   if (status === 'finished') return reason !== 'completed' && text.trim() === '' ? EXIT.failed : EXIT.ok
   return status === 'paused' ? EXIT.waiting : EXIT.stopped
 }

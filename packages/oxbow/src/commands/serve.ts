@@ -65,9 +65,9 @@ function banner(url: string, model: string, store: string, mode: keyof typeof CR
   const keys = mode === 'api-keys' ? '\n  Keys:   oxbow keys create --user NAME' : ''
   return `
   Oxbow listens on ${url}
-  model   ${model}${model.startsWith('offline') ? ' (no language model; set OPENAI_API_KEY or OXBOW_MODEL for a real one)' : ''}
+  model   ${model}${model.startsWith('offline') ? ' (a stub, not a language model; set OPENAI_API_KEY or OXBOW_MODEL)' : ''}
   store   ${store}
 
-  Try:    curl -s ${url}/api/chat ${header}-H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'${keys}
+  Try:    curl -sw '\\n' ${url}/api/chat ${header}-H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'${keys}
 `
 }
