@@ -37,21 +37,18 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
   })
 }
 
-/** What is no number is told as it was given. */
+/** Text that is not a number stays as it is, for the error. */
 const numeral = (text: string): number | string =>
   text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 
-/** Who only looks must not make an empty store where the path was mistyped. */
+/** Reading must not create an empty store where the path was mistyped. */
 export const hasStore = ({ store }: Config): boolean =>
   store.path === ':memory:' ||
   // A mark without its database means that the database was lost, which opening it reports.
   ['', '-mark'].some((end) => existsSync(store.path + end))
 
 export const noStore = ({ store }: Config): OxbowError =>
-  new OxbowError(
-    'no_store',
-    `There is no store at ${store.path}, so there are no sessions. Check --store and store.path.`,
-  )
+  new OxbowError('no_store', `There is no store at ${store.path}. Check --store and store.path.`)
 
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })
@@ -70,7 +67,7 @@ export async function withBackend(options: RuntimeOptions, work: (backend: Backe
 
 export const openModels = (config: Config): Models => createModels(config.models, process.env)
 
-/** What a command works with. Whoever opens it closes it, after the engine has stopped. */
+/** What a command works with. The opener closes it, after the engine has stopped. */
 export interface Runtime {
   readonly backend: Backend
   readonly models: Models
@@ -83,7 +80,7 @@ export interface Runtime {
 }
 
 export interface Listeners {
-  /** What somebody should know about MCP servers and the knowledge base. */
+  /** Notices about MCP servers and the knowledge base. */
   readonly onNotice: (level: 'info' | 'warn', message: string) => void
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
@@ -92,7 +89,7 @@ export interface Listeners {
   readonly timeZone?: string
 }
 
-/** For commands at a terminal: what somebody should know, on standard error. */
+/** For commands at a terminal: warnings go to standard error. */
 export const atTerminal: Listeners = {
   timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   onNotice: (level, message) => {
@@ -100,7 +97,7 @@ export const atTerminal: Listeners = {
   },
 }
 
-/** The default agent with everything around it. What was opened is closed again when the rest cannot be. */
+/** The default agent with everything around it. What was opened is closed again when the rest fails to open. */
 export async function openRuntime(config: Config, listeners: Listeners, store?: Backend): Promise<Runtime> {
   const models = createModels(config.models, process.env, listeners.models)
   const opened: { close(): Promise<void> }[] = []
@@ -161,7 +158,7 @@ function agentOf(config: Config, { backend, models, knowledge, servers, middlewa
   })
 }
 
-/** Opened when an agent names one: a key that is missing for a model that nobody uses is no mistake. */
+/** Opened when an agent names one: a missing key for an unused model is not an error. */
 function modelsByAlias({ models: { models: named = {}, aliases = {} } }: Config, models: Models): ModelsByAlias {
   const names = new Set(['default', ...Object.keys(named), ...Object.keys(aliases)])
   return Object.defineProperties(

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { place } from '../cli.fixture.ts'
+import { place, scripted } from '../cli.fixture.ts'
 import { STOCK_SERVER } from '../mcp.fixture.ts'
 
 function configured(more = '') {
@@ -12,6 +12,23 @@ function configured(more = '') {
   writeFileSync(join(it.directory, 'oxbow.toml'), toml)
   return it
 }
+
+test('M12: a call whose outcome is unknown is reported on standard error, and has an exit code', async () => {
+  const it = configured('allow = ["order"]')
+  // The server dies in the middle of the call: nobody knows whether it has ordered.
+  const dying = STOCK_SERVER.replace(
+    "{ description: 'Orders.' }, () => ({ content })",
+    "{ description: 'Orders.' }, () => process.exit(1)",
+  )
+  expect(dying).not.toBe(STOCK_SERVER)
+  writeFileSync(join(it.directory, 'stock.mjs'), dying)
+  const { env } = await scripted({
+    scripts: { '*': [{ calls: [{ name: 'order', arguments: {} }] }, { text: 'Ordered.' }] },
+  })
+  const { stdout, stderr, code } = await it.run(['run', '-p', 'Order.', '--session', 's1'], { env })
+  expect({ stdout, code }).toEqual({ stdout: 'Ordered.\n', code: 6 })
+  expect(stderr).toContain('the outcome of order is unknown: it was interrupted and may have run (session s1)')
+})
 
 describe('Y12: oxbow mcp', () => {
   test('`mcp list` shows what is configured, without what may be secret', async () => {
