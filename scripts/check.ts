@@ -22,6 +22,7 @@ const STATIC: readonly Stage[] = [
   { name: 'format and lint (biome)', command: [bin('biome'), 'ci', '--colors=off', '--error-on-warnings', '.'] },
   { name: 'lint (oxlint)', command: [bin('oxlint'), '--deny-warnings'] },
   { name: 'types', command: [bin('tsc'), '-p', '.'] },
+  { name: 'types of the page of an example', command: [bin('tsc'), '-p', 'examples/use-chat'] },
 ]
 const WHOLE: readonly Stage[] = [
   { name: 'unused files, exports and dependencies (knip)', command: [bin('knip')] },

@@ -12,7 +12,7 @@ export {
   anthropic,
   arkMultimodal,
   createModels,
-  guard,
+  guardModel,
   jinaRerank,
   modelFacts,
   modelFromEnvironment,
@@ -26,6 +26,7 @@ export {
   withFacts,
   withFallbacks,
 } from '@oxbow/models'
+export { type ResponseOptions, toResponse, type UiInput, uiInput } from '@oxbow/server/response'
 export { defaultAgent } from './agent/agent.ts'
 
 // From here on `agent({ model: 'openai:gpt-5' })` finds its model.

@@ -65,13 +65,13 @@ sessions
   .option('--json', 'print JSON Lines')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/sessions.ts')).list(options))
+  .action(async (options) => (await import('./commands/sessions.ts')).listSessions(options))
 sessions
   .command('show <session>')
   .description('Show a conversation with its tool calls.')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (session, options) => (await import('./commands/sessions.ts')).show(session, options))
+  .action(async (session, options) => (await import('./commands/sessions.ts')).showSession(session, options))
 sessions
   .command('release <session>')
   .description('Resume a turn that was parked after repeated interruptions, and print its answer.')
@@ -87,7 +87,7 @@ sessions
   .addOption(userOption)
   .addOption(modelOption)
   .addOption(storeOption)
-  .action(async (session, options) => (await import('./commands/sessions.ts')).compact(session, options))
+  .action(async (session, options) => (await import('./commands/sessions.ts')).compactSession(session, options))
 sessions
   .command('export <session>')
   .description('Print the journal of a session as JSON Lines, one event per line.')
@@ -111,20 +111,20 @@ agents
   .description('List the served agent and its sub-agents.')
   .option('--json', 'print JSON Lines')
   .addOption(modelOption)
-  .action(async (options) => (await import('./commands/agents.ts')).list(options))
+  .action(async (options) => (await import('./commands/agents.ts')).listAgents(options))
 agents
   .command('inspect <name>')
   .description('Show prompt, tools and their permissions, middleware, sub-agents, model and limits.')
   .option('--json', 'print one JSON object')
   .addOption(modelOption)
-  .action(async (name, options) => (await import('./commands/agents.ts')).inspect(name, options))
+  .action(async (name, options) => (await import('./commands/agents.ts')).inspectAgent(name, options))
 
 const mcp = program.command('mcp').description('List and test the configured MCP servers.')
 mcp
   .command('list')
   .description('List the servers and their addresses.')
   .option('--json', 'print JSON Lines')
-  .action(async (options) => (await import('./commands/mcp.ts')).list(options))
+  .action(async (options) => (await import('./commands/mcp.ts')).listMcp(options))
 mcp
   .command('test [name]')
   .description(
@@ -132,7 +132,7 @@ mcp
       'Exit code 1: unreachable.',
   )
   .option('--json', 'print JSON Lines')
-  .action(async (name, options) => (await import('./commands/mcp.ts')).test(name, options))
+  .action(async (name, options) => (await import('./commands/mcp.ts')).testMcp(name, options))
 
 const approvals = program
   .command('approvals')
@@ -143,7 +143,7 @@ approvals
   .option('--json', 'print JSON Lines')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/approvals.ts')).list(options))
+  .action(async (options) => (await import('./commands/approvals.ts')).listApprovals(options))
 for (const [name, verdict, what] of [
   ['approve', 'approved', 'Approve a tool call exactly as shown'],
   ['deny', 'denied', 'Deny a tool call'],
@@ -157,7 +157,7 @@ for (const [name, verdict, what] of [
     .addOption(modelOption)
     .addOption(storeOption)
     .addHelpText('after', exitCodeHelp())
-    .action(async (id, options) => (await import('./commands/run.ts')).decide(id, verdict, options))
+    .action(async (id, options) => (await import('./commands/run.ts')).decideApproval(id, verdict, options))
 
 const rules = program.command('rules').description('Rules that were remembered with approvals and allow later calls.')
 rules
@@ -166,13 +166,13 @@ rules
   .option('--json', 'print JSON Lines')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/rules.ts')).list(options))
+  .action(async (options) => (await import('./commands/rules.ts')).listRules(options))
 rules
   .command('remove <id>')
   .description('Remove a rule; matching calls need approval again.')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (id, options) => (await import('./commands/rules.ts')).remove(id, options))
+  .action(async (id, options) => (await import('./commands/rules.ts')).removeRule(id, options))
 
 const models = program.command('models').description('List and test the configured models.')
 models
@@ -180,13 +180,13 @@ models
   .description('List the models, the API key that each needs, and known limits and prices.')
   .option('--json', 'print JSON Lines')
   .addOption(modelOption)
-  .action(async (options) => (await import('./commands/models.ts')).list(options))
+  .action(async (options) => (await import('./commands/models.ts')).listModels(options))
 models
   .command('test [name]')
   .description('Send four small requests to a model (default: the default model) and report what is wrong.')
   .option('--json', 'print JSON Lines')
   .addOption(modelOption)
-  .action(async (name, options) => (await import('./commands/models.ts')).test(name, options))
+  .action(async (name, options) => (await import('./commands/models.ts')).testModel(name, options))
 
 const keys = program.command('keys').description('Create API keys for the HTTP service.')
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
@@ -237,20 +237,20 @@ knowledge
   .description('Remove files and folders from the index. The files themselves stay.')
   .option('--json', 'print one JSON object')
   .addOption(indexOption)
-  .action(async (paths, options) => (await import('./commands/knowledge.ts')).remove(paths, options))
+  .action(async (paths, options) => (await import('./commands/knowledge.ts')).removeKnowledge(paths, options))
 knowledge
   .command('list')
   .description('List the documents; files that could not be indexed are listed on standard error.')
   .option('--json', 'print JSON Lines')
   .addOption(indexOption)
-  .action(async (options) => (await import('./commands/knowledge.ts')).list(options))
+  .action(async (options) => (await import('./commands/knowledge.ts')).listKnowledge(options))
 knowledge
   .command('search <question>')
   .description('Print the best passages with their citation ids.')
   .option('--json', 'print one JSON object')
   .addOption(countOption)
   .addOption(indexOption)
-  .action(async (question, options) => (await import('./commands/knowledge.ts')).search(question, options))
+  .action(async (question, options) => (await import('./commands/knowledge.ts')).searchKnowledge(question, options))
 knowledge
   .command('eval <file>')
   .description(

@@ -84,7 +84,7 @@ export interface Listeners {
   readonly onNotice: (level: 'info' | 'warn', message: string) => void
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
-  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal'>
+  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal' | 'principalMaxAgeMs'>
   /** IANA name: where the user is, when that is known. */
   readonly timeZone?: string
 }

@@ -12,16 +12,16 @@ import {
   type TurnState,
 } from '../journal/state.ts'
 import { mayEverRun, policyOf } from '../permissions/gate.ts'
-import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
+import type { CallingCall, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 import { eventsOfChild, stopChild } from './debts.ts'
 import { endOf, handOffSchema, soFarText } from './hand-off.ts'
 import { answerAbove, questionOf } from './rise.ts'
 import { spentElsewhere } from './shared-budget.ts'
-import { show } from './show.ts'
+import { showChild } from './show.ts'
 
 /** The turn that uses the port. */
-export interface Caller {
+export interface ParentTurn {
   readonly log: SessionLog
   readonly agent: Agent
   readonly turnId: string
@@ -33,7 +33,7 @@ export interface Caller {
 
 const MAX_TASK = 200
 
-export function childrenOf(engine: EngineInternals, caller: Caller, asking: Asking): Children {
+export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: CallingCall): Children {
   const { log, agent, turnId } = caller
   const { callId, operationId, step, principal } = asking
   const keyOf = (session: string) => ({ ...log.key, session })
@@ -131,7 +131,7 @@ export function childrenOf(engine: EngineInternals, caller: Caller, asking: Aski
     })
     await engine.using(keyOf(session), (it) => {
       const fresh = it.state.seq <= after + 8
-      show(engine, log, record, step, it, fresh ? after : it.state.seq)
+      showChild(engine, log, record, step, it, fresh ? after : it.state.seq)
     })
   }
 
@@ -261,7 +261,7 @@ export function childrenOf(engine: EngineInternals, caller: Caller, asking: Aski
 
 /** What the calling turn lets happen below it: its own policy, and what it was given to hand on. */
 function ancestorOf(
-  { log, agent, turnId }: Caller,
+  { log, agent, turnId }: ParentTurn,
   turn: TurnState,
   principal: Principal,
   { grant }: ChildOptions,

@@ -39,6 +39,7 @@ export interface Submitted {
 }
 
 export interface TurnStream extends AsyncIterable<SessionItem> {
+  readonly session: SessionKey
   readonly turnId: string
   /** Resolves like `run`. */
   readonly result: Promise<TurnResult>
@@ -61,6 +62,11 @@ export interface Session {
   run(input: Input, options?: RunOptions): Promise<TurnResult>
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
   stream(input: Input, options?: RunOptions): TurnStream
+  /**
+   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a decision.
+   * Its `result` rejects with `unknown_turn`, and so does the loop.
+   */
+  attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
@@ -288,6 +294,26 @@ export function openSession(
     })
   }
 
+  const placeOf = (turnId: string): Promise<Place> =>
+    withCurrentLog((log) => {
+      const known = findTurn(log.state, turnId)
+      if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
+      throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+    })
+
+  function streamOf(turnId: string, place: Promise<Place>, options: RunOptions): TurnStream {
+    const result = resultOf(place, options)
+    // Who only reads the items learns of the failure there.
+    result.catch(() => {})
+    return {
+      session: key,
+      turnId,
+      result,
+      textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(place, true)) },
+      [Symbol.asyncIterator]: () => itemsOf(place, true),
+    }
+  }
+
   const decisions = approvalDecisions(engine, key, {
     withCurrentLog,
     appendAndWake,
@@ -306,17 +332,9 @@ export function openSession(
     run: ((input: Input, options: RunOptions = {}) => resultOf(submit(input, options), options)) as Session['run'],
     stream(input, options = {}) {
       const turnId = options.turnId ?? newId()
-      const submitting = submit(input, { ...options, turnId })
-      const result = resultOf(submitting, options)
-      // Who only reads the items is told of the failure there.
-      result.catch(() => {})
-      return {
-        turnId,
-        result,
-        textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(submitting, true)) },
-        [Symbol.asyncIterator]: () => itemsOf(submitting, true),
-      }
+      return streamOf(turnId, submit(input, { ...options, turnId }), options)
     },
+    attach: (turnId) => streamOf(turnId, placeOf(turnId), {}),
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>
       withCurrentLog(async (log) => {
@@ -325,15 +343,7 @@ export function openSession(
         const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
         return turnResult(known.turnId, events)
       }),
-    wait: (turnId) =>
-      resultOf(
-        withCurrentLog((log) => {
-          const known = findTurn(log.state, turnId)
-          if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
-          throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
-        }),
-        {},
-      ),
+    wait: (turnId) => resultOf(placeOf(turnId), {}),
     interrupt,
     async resolve(callId, result, options = {}) {
       checkOption('resolve()', result, RESULT)

@@ -72,6 +72,8 @@ export interface TurnRun {
    * they may.
    */
   refreshPrincipal(): Promise<boolean>
+  /** The same, when it was asked longer ago than the engine's `principalMaxAgeMs`. */
+  refreshOldPrincipal(): Promise<boolean>
   /**
    * Whether more time may have passed since the input than a turn may run: it has waited, or nobody took it up for long.
    */
@@ -96,10 +98,23 @@ export function turnRun(options: {
   faultPoint: FaultPoint | undefined
   report: (error: unknown) => string
   currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
+  principalMaxAgeMs: number
   leaveBehind: (work: Promise<unknown>) => void
 }): TurnRun {
-  const { log, agent, files, engine, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } =
-    options
+  const {
+    log,
+    agent,
+    files,
+    engine,
+    turnId,
+    worker,
+    epoch,
+    faultPoint,
+    report,
+    currentPrincipal,
+    principalMaxAgeMs,
+    leaveBehind,
+  } = options
   const controller = new AbortController()
   let stopped: StopReason | undefined
   let failure: Failure | undefined
@@ -188,6 +203,20 @@ export function turnRun(options: {
     stop('failure', { code: 'unknown_model', message, reference: report(new OxbowError('unknown_model', message)) })
   }
 
+  let principalAsOf = performance.now()
+  let asking: Promise<boolean> | undefined
+  async function refreshPrincipal(): Promise<boolean> {
+    const askedAt = performance.now()
+    const now = await askHost(first.principal)
+    if (now === undefined) {
+      stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
+      return false
+    }
+    principal = now
+    principalAsOf = askedAt
+    return true
+  }
+
   return {
     log,
     agent,
@@ -217,11 +246,14 @@ export function turnRun(options: {
       return principal
     },
     waited: first.waited === true || Date.now() - first.task.since > totalMs,
-    async refreshPrincipal() {
-      const now = await askHost(first.principal)
-      if (now !== undefined) principal = now
-      else stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
-      return now !== undefined
+    refreshPrincipal,
+    async refreshOldPrincipal() {
+      if (performance.now() - principalAsOf < principalMaxAgeMs) return true
+      // Calls that begin together ask once.
+      asking ??= refreshPrincipal().finally(() => {
+        asking = undefined
+      })
+      return asking
     },
     get waitsForIdentity() {
       return identityWaits > 0

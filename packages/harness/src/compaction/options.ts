@@ -18,7 +18,7 @@ export interface CompactionOptions {
   readonly userTokens?: number
 }
 
-export interface Settings {
+export interface CompactionSettings {
   readonly trigger: number
   readonly keep: number
   readonly threshold: number
@@ -39,7 +39,7 @@ export interface Sizes {
 }
 
 /** @throws OxbowError `compaction_invalid`, with the arithmetic */
-export function settingsFor(options: CompactionOptions, agent: CompactedAgent): Settings {
+export function settingsFor(options: CompactionOptions, agent: CompactedAgent): CompactionSettings {
   const { trigger = 30, keep = 10, threshold = 0.6, model = agent.model } = options
   for (const [name, value] of Object.entries({ trigger, keep, ...tokensOf(options) }))
     if (!(Number.isInteger(value) && value > 0)) throw invalid(`${name} must be a whole number above 0, not ${value}`)

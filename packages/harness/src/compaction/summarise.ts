@@ -10,7 +10,7 @@ import {
   OxbowError,
   type Usage,
 } from '@oxbow/core'
-import { type Additions, KINDS, type Kind, lineOf, type Memory } from './memory.ts'
+import { type Additions, KINDS, lineOf, type Memory, type NoteKind } from './memory.ts'
 import { cutMiddle, shorten } from './shorten.ts'
 
 export type Summary = { readonly usage?: Usage } & ({ readonly additions: Additions } | { readonly failure: Failure })
@@ -174,7 +174,7 @@ function additionsIn(text: string, memory: Memory, material: string, tokens: num
   if (!Array.isArray(done) || !done.every((it) => typeof it === 'string')) return '"done" is no list of ids'
   const notes: Additions['add'][number][] = []
   for (const it of add) {
-    if (!isRecord(it) || typeof it.text !== 'string' || !KINDS.includes(it.kind as Kind))
+    if (!isRecord(it) || typeof it.text !== 'string' || !KINDS.includes(it.kind as NoteKind))
       return `${JSON.stringify(it)?.slice(0, 80)} is no note`
     if (it.text.length > LONGEST_NOTE)
       return `a note has ${it.text.length} characters, at most ${LONGEST_NOTE} are allowed`
@@ -182,7 +182,7 @@ function additionsIn(text: string, memory: Memory, material: string, tokens: num
     const { where } = it
     // A place that the messages do not name is invented.
     const found = typeof where === 'string' && where.length > 0 && where.length <= 300 && material.includes(where)
-    notes.push({ kind: it.kind as Kind, text: it.text.trim(), ...(found && { where }) })
+    notes.push({ kind: it.kind as NoteKind, text: it.text.trim(), ...(found && { where }) })
   }
   const used = notes.reduce((sum, it) => sum + estimateTokens(it.text + (it.where ?? '')), 0)
   if (used > tokens) return `it takes ${used} tokens, at most ${tokens} are allowed`

@@ -9,7 +9,7 @@ import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import type { ToolDecision } from '@oxbow/core'
 import type { QuestionPolicy } from './options.ts'
 
-export interface Question {
+export interface ElicitationQuestion {
   readonly message: string
   /** The form's own words on its fields, by their names. */
   readonly labels: Readonly<Record<string, string>>
@@ -18,25 +18,25 @@ export interface Question {
 }
 
 /** What one call has been told by a person, and what its server wants to know beside. */
-export interface Asking {
+export interface Elicitation {
   /** Asked before, in the order of the server; the decision is on the last, and those before it were approved. */
-  readonly decided: readonly Question[]
+  readonly decided: readonly ElicitationQuestion[]
   /** Those that this run of the call has not answered yet. */
-  readonly left: Question[]
+  readonly left: ElicitationQuestion[]
   readonly decision: ToolDecision | undefined
   /** What somebody has to decide now. */
-  open?: Question
+  open?: ElicitationQuestion
 }
 
-export function newAsking(decision: ToolDecision | undefined): Asking {
-  const decided = (decision?.arguments.questions as readonly Question[] | undefined) ?? []
+export function newAsking(decision: ToolDecision | undefined): Elicitation {
+  const decided = (decision?.arguments.questions as readonly ElicitationQuestion[] | undefined) ?? []
   return { decided, left: [...decided], decision }
 }
 
 const MAX_LENGTH = 4_000
 
 /** What whoever decides is shown: all that a yes says. */
-export function wordsOfQuestion({ message, labels, answer }: Question): string {
+export function wordsOfQuestion({ message, labels, answer }: ElicitationQuestion): string {
   const fields = Object.entries(answer).map(([name, value]) => {
     const label = labels[name]
     return `${label === undefined ? name : `${label} (${name})`}: ${JSON.stringify(value)}`
@@ -45,12 +45,12 @@ export function wordsOfQuestion({ message, labels, answer }: Question): string {
 }
 
 /** To which call a request of the server belongs: over HTTP it comes on the stream of the call's own response. */
-export const currentCall = new AsyncLocalStorage<Asking>()
+export const currentCall = new AsyncLocalStorage<Elicitation>()
 
 /** @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only one. */
 export async function answerTo(
   { params }: ElicitRequest,
-  inFlight: ReadonlySet<Asking>,
+  inFlight: ReadonlySet<Elicitation>,
   policy: QuestionPolicy = 'ask',
 ): Promise<ElicitResult> {
   if (!('requestedSchema' in params) || policy === 'decline') return { action: 'decline' }
@@ -77,7 +77,7 @@ export async function answerTo(
 
 type Form = Extract<ElicitRequest['params'], { requestedSchema: unknown }>['requestedSchema']
 
-function questionOf(message: string, { properties, required = [] }: Form): Question | undefined {
+function questionOf(message: string, { properties, required = [] }: Form): ElicitationQuestion | undefined {
   const answer: Record<string, string | number | boolean | string[]> = {}
   const labels: Record<string, string> = {}
   for (const [name, field] of Object.entries(properties)) {

@@ -30,7 +30,7 @@ export interface RemoteTask {
   readonly waiting: readonly RemoteCall[]
 }
 
-export interface Submission {
+export interface RemoteSubmission {
   readonly task_id: string
   readonly agent_id?: string
   readonly input: string
@@ -51,7 +51,7 @@ const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 export interface RemoteTasks {
   /** Sending the same task again is no second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
-  submit(submission: Submission): Promise<void>
+  submit(submission: RemoteSubmission): Promise<void>
   /** Undefined when there is no such task. */
   task(id: string): Promise<RemoteTask | undefined>
   /** Answers when the task has ended or waits for a decision, at the latest after some seconds. */

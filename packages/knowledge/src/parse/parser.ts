@@ -1,14 +1,14 @@
 // The indexing thread's side of the thread that reads documents.
 import { Worker } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
-import type { Answer, Parsed, Task } from './thread.ts'
+import type { ParseAnswer, Parsed, ParseTask } from './thread.ts'
 
 export interface Parser {
   /**
    * Rejects with a KnowledgeError: what `parseDocument` throws, `too_complex` when the file takes too long or too much memory,
    * `cancelled` at the signal.
    */
-  parse(task: Task): Promise<Parsed>
+  parse(task: ParseTask): Promise<Parsed>
   close(): Promise<void>
 }
 
@@ -49,7 +49,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
     async parse(task) {
       worker ??= start()
       const thread = worker
-      const answered = Promise.withResolvers<Answer>()
+      const answered = Promise.withResolvers<ParseAnswer>()
       const fail = (code: KnowledgeErrorCode, message: string): void =>
         answered.reject(new KnowledgeError(code, message))
       const onAbort = (): void => fail('cancelled', 'Indexing was cancelled.')
@@ -70,7 +70,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       const timer = setTimeout(() => fail('too_complex', late), timeoutMs)
       if (signal.aborted) onAbort()
       else thread.postMessage(task)
-      let answer: Answer
+      let answer: ParseAnswer
       try {
         answer = await answered.promise
       } catch (error) {

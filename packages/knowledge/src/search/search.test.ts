@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { Embedder } from '../embedder.ts'
 import { letterEmbedder, names, place } from '../helpers.fixture.ts'
-import type { KnowledgeOptions } from '../knowledge.ts'
+import type { KnowledgeIndexOptions } from '../knowledge.ts'
 import { reader } from './reading.ts'
 import type { SearchOptions } from './search.ts'
 
@@ -12,7 +12,7 @@ const files = {
   'guide/chairs.md': '# Chairs\n\nChairs are delivered on Mondays.',
 }
 
-async function knowing(options: Partial<KnowledgeOptions> = {}, documents: Record<string, string> = files) {
+async function knowing(options: Partial<KnowledgeIndexOptions> = {}, documents: Record<string, string> = files) {
   const there = place(documents)
   const knowledge = there.open(options)
   const report = await knowledge.add([there.documents])

@@ -15,7 +15,7 @@ import {
 } from '@oxbow/core'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
-import { endedBy, endOf } from '../wire/end-reason.ts'
+import { endedBy, endReasonOf } from '../wire/end-reason.ts'
 import { type Metadata, sign, signatureOf } from './signature.ts'
 
 interface OpenText {
@@ -105,7 +105,7 @@ export function assembleParts(
   const finish = (part: Part & { type: 'finish' }): WireFault | undefined => {
     usage = part.usage
     const { unified, raw } = part.finishReason
-    if (unified === 'error' || (unified === 'other' && raw !== undefined && endOf(raw) === 'broken')) {
+    if (unified === 'error' || (unified === 'other' && raw !== undefined && endReasonOf(raw) === 'broken')) {
       return { type: 'error', error: { code: raw ?? 'error', message: `it ended with ${raw ?? 'an error'}` } }
     }
     // No reason at all: the SDK closes also a stream that was cut.

@@ -21,7 +21,7 @@ const inputOf = (figures: Figures): number =>
   count(figures.input_tokens) + count(figures.cache_read_input_tokens) + count(figures.cache_creation_input_tokens)
 
 /** Anthropic counts cached input beside the input, as we do. Thinking is inside the output; older models do not tell it. */
-export function usageOf(figures: Figures): Usage {
+export function anthropicUsage(figures: Figures): Usage {
   const details = (figures.output_tokens_details ?? {}) as Figures
   return {
     inputTokens: count(figures.input_tokens),

@@ -224,7 +224,7 @@ describe('settings', () => {
     expect(tools).toEqual(
       ['a', 'b'].map((name) => ({
         type: 'function',
-        function: { name, description: `does ${name}`, parameters: { type: 'object' } },
+        function: { name, description: `does ${name}`, parameters: { type: 'object', properties: {} } },
       })),
     )
     expect((await sent({ tools: [tool('a'), tool('b')] })).tools).toEqual(tools)

@@ -66,14 +66,14 @@ interface OpenBlock {
   redacted?: string
 }
 
-export interface AssemblerOptions {
+export interface ResponsesAssemblerOptions {
   readonly request: ModelRequest
   readonly model: string
   readonly onDelta: (delta: ModelDelta) => void
   readonly maxCalls?: number
 }
 
-export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
+export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssembler {
   const { request, model, onDelta, maxCalls = Number.POSITIVE_INFINITY } = options
   const blocks: OpenBlock[] = []
   let current: OpenBlock | undefined

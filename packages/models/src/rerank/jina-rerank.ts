@@ -6,7 +6,7 @@ import { bodyError, type ErrorContext } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 
-export interface Reranker {
+export interface RerankModel {
   readonly id: string
   /**
    * The best of `documents` for `query`, best first. `topN`: so many, default all of them. Rejects with a `ModelError`; where
@@ -48,7 +48,7 @@ const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBe
  * const reranker = jinaRerank({ provider: 'jina', model: 'jina-reranker-v3', baseUrl: 'https://api.jina.ai/v1', apiKey })
  * const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
  */
-export function jinaRerank(options: RerankOptions): Reranker {
+export function jinaRerank(options: RerankOptions): RerankModel {
   const { provider, model, retry, maxDocuments = 1_000 } = options
   checkNumbers(`The reranker of ${provider}`, { maxDocuments: [maxDocuments, COUNT] })
   checkRetry(`The reranker of ${provider}`, retry)

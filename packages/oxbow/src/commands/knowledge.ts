@@ -48,7 +48,7 @@ export async function add(paths: readonly string[], options: KnowledgeCommand): 
   }
 }
 
-export function remove(paths: readonly string[], options: KnowledgeCommand): Promise<void> {
+export function removeKnowledge(paths: readonly string[], options: KnowledgeCommand): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const roots = await knowledge.roots()
     const unknown = paths.find((it) => !roots.includes(resolve(it)))
@@ -62,7 +62,7 @@ export function remove(paths: readonly string[], options: KnowledgeCommand): Pro
   })
 }
 
-export function list(options: KnowledgeCommand): Promise<void> {
+export function listKnowledge(options: KnowledgeCommand): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const documents = await knowledge.documents()
     if (options.json) {
@@ -77,7 +77,7 @@ export function list(options: KnowledgeCommand): Promise<void> {
   })
 }
 
-export function search(question: string, options: KnowledgeCommand & { readonly k: string }): Promise<void> {
+export function searchKnowledge(question: string, options: KnowledgeCommand & { readonly k: string }): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const result = await knowledge.search(question, { k: countOf(options.k) })
     if (options.json) {

@@ -8,7 +8,7 @@ interface McpCommand {
 }
 
 /** What is configured, without a connection to any of it. */
-export async function list(options: McpCommand): Promise<void> {
+export async function listMcp(options: McpCommand): Promise<void> {
   const servers = Object.entries((await configOf({})).mcp)
   if (servers.length === 0) tellNone()
   for (const [server, it] of servers) {
@@ -24,7 +24,7 @@ const tellNone = (): void =>
   console.error('oxbow: No MCP servers are configured. Add one as [mcp.NAME] in oxbow.toml, or set OXBOW_MCP.')
 
 /** Connects and lists; sets the exit code, so that a script can wait for a server, or watch one. */
-export async function test(name: string | undefined, options: McpCommand): Promise<void> {
+export async function testMcp(name: string | undefined, options: McpCommand): Promise<void> {
   const config = await configOf({})
   const names = name === undefined ? Object.keys(config.mcp) : [name]
   if (names.length === 0) tellNone()

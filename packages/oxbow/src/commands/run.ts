@@ -12,13 +12,13 @@ interface TurnCommand extends RuntimeOptions {
   readonly user: string
 }
 
-export interface RunCommand extends TurnCommand {
+export interface RunArguments extends TurnCommand {
   readonly prompt: string
   readonly turn?: string
 }
 
 /** One turn. Sets the process's exit code. */
-export async function run(options: RunCommand): Promise<void> {
+export async function run(options: RunArguments): Promise<void> {
   const prompt = options.prompt === '-' ? await text(process.stdin) : options.prompt
   if (prompt.trim() === '')
     throw new OxbowError('empty_input', 'The input is empty. Pass text with -p, or "-p -" and text on standard input.')
@@ -47,7 +47,7 @@ export async function release(session: string, options: TurnCommand): Promise<vo
 }
 
 /** Decides on an approval, and works on its turn until that ends or waits again. */
-export async function decide(
+export async function decideApproval(
   id: string,
   verdict: 'approved' | 'denied',
   options: TurnCommand & { readonly reason?: string },

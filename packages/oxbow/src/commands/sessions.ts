@@ -8,7 +8,9 @@ interface SessionsCommand extends RuntimeOptions {
 
 const keyOf = (user: string, session: string): SessionKey => ({ tenant: 'default', user, session })
 
-export async function list(options: SessionsCommand & { all?: boolean; json?: boolean; limit: string }): Promise<void> {
+export async function listSessions(
+  options: SessionsCommand & { all?: boolean; json?: boolean; limit: string },
+): Promise<void> {
   const limit = Number(options.limit)
   if (!Number.isInteger(limit) || limit < 1)
     throw new OxbowError('config_invalid', `--limit must be a whole number above 0; got ${options.limit}`)
@@ -38,11 +40,11 @@ async function parentOf(journal: Backend['journal'], key: SessionKey): Promise<s
     : ''
 }
 
-export function show(session: string, options: SessionsCommand): Promise<void> {
+export function showSession(session: string, options: SessionsCommand): Promise<void> {
   return withBackend(options, async (backend) => {
     const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
     const screen = transcript(style)
-    for await (const event of eventsOf(backend, keyOf(options.user, session))) {
+    for await (const event of storedEvents(backend, keyOf(options.user, session))) {
       if (event.type === 'turn.started' || event.type === 'turn.steered') {
         const said = event.input.map((it) => (it.type === 'text' ? it.text : `[${it.mediaType}]`)).join(' ')
         process.stdout.write(`${style.bold(`> ${printable(said)}`)}\n`)
@@ -53,12 +55,12 @@ export function show(session: string, options: SessionsCommand): Promise<void> {
 
 export function exportSession(session: string, options: SessionsCommand): Promise<void> {
   return withBackend(options, async (backend) => {
-    for await (const event of eventsOf(backend, keyOf(options.user, session))) console.log(JSON.stringify(event))
+    for await (const event of storedEvents(backend, keyOf(options.user, session))) console.log(JSON.stringify(event))
   })
 }
 
 /** Makes the conversation that the model sees shorter; a dry run shows what would be removed and calls no model. */
-export async function compact(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
+export async function compactSession(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
   const runtime = await openRuntime(config, atTerminal)
@@ -101,7 +103,7 @@ const unknownSession = ({ user, session }: SessionKey): OxbowError =>
     `No session ${JSON.stringify(session)} for user ${JSON.stringify(user)}. Run \`oxbow sessions list\`.`,
   )
 
-export async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
+export async function* storedEvents({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
   let after = 0
   for (;;) {
     const page = await journal.read(key, after)

@@ -6,7 +6,7 @@ export const PROTOCOL_VERSION = '1.0'
 type Plain<T> = T extends { type: infer Type } ? Omit<T, 'type'> & { type: `${Type & string}` } : never
 
 /** The events that this server sends. */
-export type Frame = Plain<
+export type AgUiFrame = Plain<
   | AgUi.RunStartedEvent
   | AgUi.RunFinishedEvent
   | AgUi.RunErrorEvent
@@ -26,7 +26,7 @@ export type Frame = Plain<
 >
 
 export interface FrameWriter {
-  frame(frame: Frame): void
+  frame(frame: AgUiFrame): void
   /** A frame whose JSON is `prefix` + the text as JSON + `}`: the hot path. */
   fragment(prefix: string, text: string): void
   /** Everything that follows from the event with this number has been written. */

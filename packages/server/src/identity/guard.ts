@@ -7,10 +7,10 @@ import type { AppContext, Guard, Route } from '../http/route.ts'
 import { callerOf, DEFAULT_USER } from '../principal.ts'
 import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
 import { buckets } from './limits/buckets.ts'
-import { nameOf } from './refresh.ts'
+import { nameOfPerson } from './refresh.ts'
 
 /** @throws (by the guard) HttpError 401, 403, 429 or 503 */
-export function guard(identity: Identity, limits: RateLimits): Guard {
+export function requestGuard(identity: Identity, limits: RateLimits): Guard {
   const failures = buckets(limits.failedAuthenticationsPerMinute)
   const requests = limits.requestsPerMinute === 0 ? undefined : buckets(limits.requestsPerMinute)
 
@@ -38,7 +38,8 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
   async function enter(c: AppContext, { access = 'user' }: Pick<Route, 'access'>): Promise<void> {
     if (identity.mode === 'none') {
       c.set('caller', 'anybody')
-      if (access !== 'open' && access !== 'optional') limit(nameOf({ tenant: DEFAULT_TENANT, user: DEFAULT_USER }))
+      if (access !== 'open' && access !== 'optional')
+        limit(nameOfPerson({ tenant: DEFAULT_TENANT, user: DEFAULT_USER }))
       return
     }
     if (access === 'open') return
@@ -54,7 +55,7 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     c.set('caller', { permissions: [], ...principal })
     if (keyId !== undefined) c.set('keyId', keyId)
     if (access === 'optional') return
-    limit(nameOf(principal))
+    limit(nameOfPerson(principal))
     if (access === 'admin' && !grants(principal.permissions ?? [], ADMIN))
       throw new HttpError(403, 'forbidden', `This needs the permission ${ADMIN}.`)
   }

@@ -25,7 +25,7 @@ export function refreshEndpoint(config: RefreshConfig, rules: VerdictRules, onPr
     })
 }
 
-export const nameOf = ({ user, tenant = DEFAULT_TENANT }: Principal): string => JSON.stringify([tenant, user])
+export const nameOfPerson = ({ user, tenant = DEFAULT_TENANT }: Principal): string => JSON.stringify([tenant, user])
 
 /** @throws OxbowError `identity_unavailable` */
 export async function orUnavailable<T>(what: string, onProblem: OnProblem, work: () => Promise<T>): Promise<T> {

@@ -10,7 +10,7 @@ import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
 import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
 import { endsAnswer, parts } from './progress.ts'
-import type { Reading, Rights } from './rights.ts'
+import type { Rights, WatchedReading } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
 
 export interface StreamDeps {
@@ -27,7 +27,7 @@ export interface StreamDeps {
 }
 
 /** Where the turn begins, and from where on the reader wants it. */
-export interface Position {
+export interface TurnPosition {
   readonly startedAfter: number
   /** Undefined: from its start, for a reader who is new. */
   readonly after: number | undefined
@@ -41,7 +41,7 @@ export interface Located {
   readonly caller: Caller
   readonly session: Session
   readonly turnId: string
-  readonly position: Position
+  readonly position: TurnPosition
   /** What the reader should know about the request itself. */
   readonly warnings?: readonly string[]
 }
@@ -67,7 +67,7 @@ export async function streamTurn(
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
-  let reading: Reading | undefined
+  let reading: WatchedReading | undefined
   let ended = false
   sse.write(encoder.start())
   try {
@@ -110,7 +110,7 @@ const OF_STEPS = /^(step\.started|model\.finished|turn\.(finished|failed|cancell
 async function rewind(
   session: Session,
   turnId: string,
-  { startedAfter, after, again }: Position,
+  { startedAfter, after, again }: TurnPosition,
 ): Promise<{ after: number; repeats: boolean }> {
   if (!again || after === undefined || after <= startedAfter)
     return { after: startedAfter, repeats: again && after === undefined }

@@ -5,7 +5,7 @@ import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
-import { existingTask, type Place, taskId } from './place.ts'
+import { existingTask, type TaskPlace, taskId } from './place.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
 
 const params = z.object({ taskId })
@@ -103,6 +103,8 @@ export function resumeTaskRoute(engine: Engine): Route {
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
       const place = await existingTask(engine, owner, taskId)
+      if (isCancelling(place))
+        throw new HttpError(409, 'task_cancelling', 'The task is being cancelled. It cannot be resumed.')
       const { decisions = [] } = body
       const named = decisions.map((it) => ({
         approvalId: it.approvalId ?? approvalOf(place, it.callId!),
@@ -121,7 +123,7 @@ const decisionOf = ({ approved, reason, arguments: edited }: z.infer<typeof deci
   ...(edited !== undefined && { arguments: edited }),
 })
 
-async function release({ session, turnId, state }: Place, principal: Principal): Promise<void> {
+async function release({ session, turnId, state }: TaskPlace, principal: Principal): Promise<void> {
   const { turn } = state
   if (turn?.turnId !== turnId || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
     throw new HttpError(
@@ -134,8 +136,12 @@ async function release({ session, turnId, state }: Place, principal: Principal):
   await session.release({ principal })
 }
 
+/** Somebody has asked for the task to stop, and the worker has not come to it yet. */
+export const isCancelling = ({ state, turnId }: TaskPlace): boolean =>
+  state.turn?.turnId === turnId && state.turn.interrupt !== undefined
+
 /** @throws HttpError 409 */
-export function approvalOf({ state, turnId }: Place, callId: string): string {
+export function approvalOf({ state, turnId }: TaskPlace, callId: string): string {
   const call = state.turn?.turnId === turnId ? state.turn.calls.find((it) => it.callId === callId) : undefined
   const { approval } = call ?? {}
   if (approval === undefined || approval.resolved !== undefined || call?.finished !== undefined)

@@ -10,7 +10,7 @@ import {
   tool,
 } from '@oxbow/core'
 import type { Connection } from '../connection/connection.ts'
-import { newAsking, type Question, wordsOfQuestion } from '../elicitation.ts'
+import { type ElicitationQuestion, newAsking, wordsOfQuestion } from '../elicitation.ts'
 import { CALL_TIMEOUT_MS, type McpServer, matches } from '../options.ts'
 import { blocksOf, errorText, promptBlocks, resourceBlocks } from './content.ts'
 import { MAX_DESCRIPTION } from './listing.ts'
@@ -126,8 +126,8 @@ function ask(
   server: string,
   name: string,
   given: Readonly<Record<string, unknown>>,
-  decided: readonly Question[],
-  open: Question,
+  decided: readonly ElicitationQuestion[],
+  open: ElicitationQuestion,
 ): ToolResult {
   return needsApproval({
     arguments: { server, tool: name, arguments: given, questions: [...decided, open] },
