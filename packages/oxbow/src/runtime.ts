@@ -87,7 +87,7 @@ export interface Listeners {
   readonly onNotice: (level: 'info' | 'warn', message: string) => void
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
-  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal'>
+  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal' | 'principalMaxAgeMs'>
 }
 
 /** For commands at a terminal: what somebody should know, on standard error. */

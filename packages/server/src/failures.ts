@@ -1,5 +1,5 @@
 // What an end user is told when something failed. The full error is in the log, under the reference.
-import { type ErrorCode, isErrorCode, OxbowError } from '@oxbow/core'
+import { type ErrorCode, isErrorCode, OxbowError, type TurnResult } from '@oxbow/core'
 
 export type RunErrorCode = 'TIMEOUT_ERROR' | 'INTERRUPTED_ERROR' | 'INVALID_INPUT_ERROR' | 'INTERNAL_ERROR'
 
@@ -235,8 +235,11 @@ export function failureOf(code: string, reference?: string): ShownFailure {
   // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.
   const shown = answer === undefined || 'refused' in answer ? INTERNAL : answer
   const [runError, status, message] = shown
-  return { runError, status, code: shown === INTERNAL ? 'internal_error' : code, message, reference }
+  return { runError, status, code: shown === INTERNAL ? 'internal_error' : shownCode(code), message, reference }
 }
+
+/** What a provider refused was not the caller's request: the code means something else in an answer of this service. */
+const shownCode = (code: string): string => (code === 'invalid_request' ? 'provider_error' : code)
 
 /** Why the service itself stops a turn. */
 export const CLIENT_LEFT = 'the client left'
@@ -251,6 +254,39 @@ export const failureOfStop = (reason: string): ShownFailure =>
           'send the message again with a new id.',
       }
     : failureOf('cancelled')
+
+/** Reasons to finish with which a turn may have nothing to say. */
+const COMPLETE: ReadonlySet<string> = new Set(['completed', 'stopped'])
+
+const WHY_EMPTY: Readonly<Record<string, string>> = {
+  max_steps: 'The agent reached its limit of steps without an answer. Ask for less at a time, or raise maxSteps.',
+  length: 'The language model reached its output limit before it had written an answer. Ask for less at a time.',
+  refusal: 'The language model refused to answer this message.',
+  filtered: 'The provider of the language model filtered the answer to this message.',
+}
+
+/** A turn that finished without an answer is not a success, at no door. */
+export function failureOfResult({
+  status,
+  reason,
+  text,
+  output,
+}: Pick<TurnResult, 'status' | 'reason' | 'text' | 'output'>): ShownFailure | undefined {
+  if (status !== 'finished' || COMPLETE.has(reason) || text.trim() !== '' || output !== undefined) return undefined
+  const message = WHY_EMPTY[reason] ?? 'The language model gave no answer to this message.'
+  return { runError: 'INTERNAL_ERROR', status: 422, code: reason, message, reference: undefined }
+}
+
+/** Calls that may or may not have taken effect; undefined when there are none. */
+export function unknownCalls({ calls }: Pick<TurnResult, 'calls'>): UnknownCall[] | undefined {
+  const unknown = calls.filter((it) => it.status === 'unknown').map(({ callId, tool }) => ({ callId, tool }))
+  return unknown.length === 0 ? undefined : unknown
+}
+
+export interface UnknownCall {
+  readonly callId: string
+  readonly tool: string
+}
 
 /** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
 export function failureOfError(error: unknown, log: (error: unknown) => string): ShownFailure {

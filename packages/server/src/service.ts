@@ -48,6 +48,7 @@ import { taskRoutes } from './tasks/routes.ts'
 import { taskSockets } from './tasks/socket.ts'
 import { reporter } from './telemetry/logging.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import type { Tracing } from './telemetry/tracing.ts'
 
 export interface ServiceOptions {
   readonly engine: Engine
@@ -63,6 +64,8 @@ export interface ServiceOptions {
   readonly identity?: Identity
   /** Who runs the tasks of the Agent Protocol, and with which attributes. */
   readonly agentProtocol?: AgentProtocolHost
+  /** From `createTracing`: turns become part of the trace that a request names in `traceparent`. */
+  readonly tracing?: Pick<Tracing, 'continued'>
 }
 
 export interface Service {
@@ -79,6 +82,9 @@ export interface Service {
 
 /** How long the last bytes may take to reach their readers when the service closes. */
 const FLUSH_MS = 1_000
+
+/** Nothing was begun: there is nothing to promise. */
+const STOPPING = 'The service is stopping. Send the request again in a moment.'
 
 /** For requests that do not even become one: a broken request line, no Host header. */
 const badRequest = new HttpError(
@@ -117,7 +123,11 @@ export function createService(options: ServiceOptions): Service {
   const shared = { broadcasts: broadcasts(pump()), streamSlots: streamSlots(settings.rateLimits.openStreams) }
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
-  const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
+  const rights = streamRights(identity, {
+    intervalMs: settings.recheckMs,
+    maxAgeMs: settings.rightsMaxAgeMs,
+    onError: (error) => report(error),
+  })
   const deps = {
     streams,
     ...shared,
@@ -140,7 +150,7 @@ export function createService(options: ServiceOptions): Service {
   }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
-    chatRoute(engine, watchers, settings, slots),
+    chatRoute(engine, watchers, rights, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
     sessionSearchRoute(engine),
@@ -178,6 +188,8 @@ export function createService(options: ServiceOptions): Service {
   routes.push(openApiRoute(routes, identity.schemes))
 
   const app = new Hono<AppEnv>()
+  const { tracing } = options
+  if (tracing !== undefined) app.use((c, next) => tracing.continued(c.req.header('traceparent'), next))
   app.use(requestLog(log, metrics.httpRequest))
   app.use(securityHeaders)
   const { origins } = settings.cors
@@ -189,7 +201,7 @@ export function createService(options: ServiceOptions): Service {
     app.use(path, async (c, next) => {
       if (phase !== 'stopping') return next()
       c.set('errorCode', 'shutting_down')
-      return failureResponse(failureOf('shutting_down'))
+      return failureResponse({ ...failureOf('shutting_down'), message: STOPPING })
     })
   register(app, routes, settings, requestGuard(identity, settings.rateLimits))
   app.onError((error, c) => {

@@ -31,6 +31,7 @@ export const ENGINE = {
   agents: listOf(madeAgent),
   onError: callable,
   currentPrincipal: callable,
+  principalMaxAgeMs: countOrNone,
   faultPoint: callable,
   maxIdleSessions: countOrNone,
 }

@@ -32,6 +32,11 @@ export async function mayRun(run: TurnRun, call: CallState, tool: Tool): Promise
   const parsed = await parseArguments(call.arguments, tool)
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
+  if (!(await run.refreshOldPrincipal())) {
+    const why = `${run.principal.user} may not act any more.`
+    const verdict = { decision: 'deny', rule: 'principal', reason: why } as const
+    return denial(decidedOf(run, call, verdict, parsed.arguments), why, why)
+  }
   const turn = run.turn()
   const policy = policyOf(run.agent.policy, turn)
   let verdict = await authorise({ tool, arguments: parsed.arguments, principal: run.principal, policy })

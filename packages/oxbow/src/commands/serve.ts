@@ -23,11 +23,24 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     onNotice: (level, message) => log[level](message),
     models: modelListeners(log, metrics),
     middleware: [...(tracing ? [tracing.middleware] : []), metrics.middleware, loggingMiddleware(log)],
-    engine: { onError: engineErrors(log), currentPrincipal: identity.refresh },
+    engine: {
+      onError: engineErrors(log),
+      currentPrincipal: identity.refresh,
+      principalMaxAgeMs: config.server.rightsMaxAgeMs,
+    },
   })
   const { engine, models, backend, servers } = runtime
   try {
-    const service = createService({ engine, config, log, metrics, identity, models, dependencies: servers.health })
+    const service = createService({
+      engine,
+      config,
+      log,
+      metrics,
+      identity,
+      models,
+      dependencies: servers.health,
+      ...(tracing && { tracing }),
+    })
     const stopped = untilSignal()
     const { url } = await service.listen()
     // In a thread, and not before somebody can be answered.

@@ -8,10 +8,18 @@ import {
   OxbowError,
   type SessionItem,
   type SessionKey,
+  textOf,
   tokensOf,
   type Usage,
 } from '@oxbow/core'
-import { failureOf, failureOfStop, type ShownFailure, sentence } from '../failures.ts'
+import {
+  failureOf,
+  failureOfResult,
+  failureOfStop,
+  type ShownFailure,
+  sentence,
+  type UnknownCall,
+} from '../failures.ts'
 import type { Progress } from '../stream/progress.ts'
 import { type AgUiFrame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
 import { hintsOf } from './hints.ts'
@@ -64,6 +72,9 @@ export function runEncoder(run: {
   const externals = new Set<string>()
   const approvals = new Map<string, Event<'approval.requested'>>()
   const answered = new Set<string>()
+  const tools = new Map<string, string>()
+  const unknown: UnknownCall[] = []
+  let lastText = ''
   let step: StepEncoder | undefined
   let paused: Event<'turn.paused'>['reason'] | undefined
   let total: Usage | undefined
@@ -124,10 +135,7 @@ export function runEncoder(run: {
         paused = event.reason
         break
       case 'turn.finished':
-        end(() => {
-          const result = { reason: event.reason, ...(event.output !== undefined && { output: event.output }) }
-          out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } })
-        })
+        turnFinished(event)
         break
       case 'turn.failed':
         error(failureOf(event.error.code, event.error.reference ?? report(errorFrom(event.error))))
@@ -138,6 +146,20 @@ export function runEncoder(run: {
     }
     for (const { source, text, callId } of hints.of(event))
       hint(source, text, callId === undefined ? undefined : (wireIds.get(callId) ?? callId))
+  }
+
+  function turnFinished({ reason, output }: Event<'turn.finished'>): void {
+    const empty = failureOfResult({ status: 'finished', reason, text: lastText, output })
+    if (empty !== undefined) {
+      error(empty)
+      return
+    }
+    const result = {
+      reason,
+      ...(output !== undefined && { output }),
+      ...(unknown.length > 0 && { unknownOutcomes: unknown }),
+    }
+    end(() => out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } }))
   }
 
   /** The arguments of a call that was streamed are not those that run, when somebody has changed them. */
@@ -163,9 +185,13 @@ export function runEncoder(run: {
   function modelFinished({ message, usage, model, finishReason, timing, step: number }: Event<'model.finished'>): void {
     const answer = step ?? stepEncoder(out, turnId, number, '', onRepair)
     step = undefined
+    lastText = textOf(message.blocks)
     answer.finish(message.blocks)
     for (const block of message.blocks)
-      if (block.type === 'call') wireIds.set(block.callId, answer.wireId(block.callId))
+      if (block.type === 'call') {
+        wireIds.set(block.callId, answer.wireId(block.callId))
+        tools.set(block.callId, block.tool)
+      }
     total = total === undefined ? usage : addUsage(total, usage)
     const modelCall = { step: number, model, finishReason, ...timing }
     custom('token_usage', { delta: withTotal(usage), cumulative: withTotal(total), modelCall })
@@ -174,6 +200,7 @@ export function runEncoder(run: {
   function callFinished({ callId, content, status, durationMs, error }: Event<'call.finished'>): void {
     externals.delete(callId)
     approvals.delete(callId)
+    if (status === 'unknown') unknown.push({ callId: wireIds.get(callId) ?? callId, tool: tools.get(callId) ?? '' })
     const toolCallId = wireIds.get(callId)
     if (toolCallId === undefined || answered.has(callId) || known?.has(toolCallId)) return
     answered.add(callId)

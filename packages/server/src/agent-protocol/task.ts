@@ -2,8 +2,10 @@
 // answer for it.
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
+import { failureOfResult, unknownCalls } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
+import { unknownOutcomes } from '../http/schemas.ts'
 import type { Caller } from '../principal.ts'
 import { eventsOfTask, findTask, type TaskPlace } from '../tasks/place.ts'
 import { type AgentRequest, CONTEXT_KEY } from './factory.ts'
@@ -77,8 +79,9 @@ export function requestFor(
 
 export type TaskStatus = 'pending' | 'running' | 'awaiting_confirm' | 'success' | 'error' | 'cancelled'
 
-export function protocolStatusOf({ status, reason }: TurnResult, claimed: boolean): TaskStatus {
-  if (status === 'finished') return 'success'
+export function protocolStatusOf(result: TurnResult, claimed: boolean): TaskStatus {
+  const { status, reason } = result
+  if (status === 'finished') return failureOfResult(result) === undefined ? 'success' : 'error'
   if (status === 'failed') return 'error'
   if (status === 'cancelled') return 'cancelled'
   if (status === 'paused') return reason === 'approval' ? 'awaiting_confirm' : 'running'
@@ -107,6 +110,8 @@ export const snapshot = z.object({
   error_code: z.string().optional(),
   pending_confirms: z.array(pendingConfirm).optional(),
   parent_session_id: z.string().optional(),
+  reason: z.string().optional().describe('Why a result is not complete: `length`, `filtered`, `max_steps` and others.'),
+  unknown_outcomes: unknownOutcomes,
 })
 
 export function protocolTaskOf({ taskId, started, events, result }: ProtocolTask): z.output<typeof snapshot> {
@@ -114,12 +119,17 @@ export function protocolTaskOf({ taskId, started, events, result }: ProtocolTask
     result,
     events.some((it) => it.type === 'turn.claimed'),
   )
+  const empty = failureOfResult(result)
+  const unknown = unknownCalls(result)
   const parent = submittedText(keptWith(started).context, 'parent_session_id')
   return {
     task_id: taskId,
     agent_id: started.agent.name,
     status,
     ...(status === 'success' && { result: result.text }),
+    ...(status === 'success' && result.reason !== 'completed' && { reason: result.reason }),
+    ...(empty !== undefined && { error: empty.message, error_code: empty.code }),
+    ...(unknown && { unknown_outcomes: unknown }),
     ...(status === 'cancelled' && { error: result.reason, error_code: 'cancelled' }),
     ...(result.error !== undefined && { error: result.error.message, error_code: result.error.code }),
     ...(status === 'awaiting_confirm' && { pending_confirms: pendingConfirms(result) }),

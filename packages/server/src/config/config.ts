@@ -28,6 +28,7 @@ export interface ServerConfig {
   readonly disconnectGraceMs: number
   readonly shutdownGraceMs: number
   readonly recheckMs: number
+  readonly rightsMaxAgeMs: number
   readonly maxBodyBytes: number
   readonly maxHeaderBytes: number
   readonly maxMessageLength: number
@@ -272,6 +273,7 @@ function toConfig(
       disconnectGraceMs: server.disconnectGrace,
       shutdownGraceMs: server.shutdownGrace,
       recheckMs: server.recheck,
+      rightsMaxAgeMs: server.rightsMaxAge,
       maxBodyBytes: limits.bodyBytes,
       maxHeaderBytes: limits.headerBytes,
       maxMessageLength: limits.messageLength,

@@ -58,7 +58,7 @@ export function fromObject(
   return found
 }
 
-/** A TOML document, with `${VARIABLE}` in its strings replaced; `$${` stands for `${`. */
+/** A TOML document, with `${VARIABLE}` in its strings replaced. */
 export function fromToml(
   data: Readonly<Record<string, unknown>>,
   path: string,
@@ -67,29 +67,40 @@ export function fromToml(
 ): Map<string, GivenSettings> {
   const found = fromObject(data, path, problems)
   for (const section of ['models', 'mcp']) problems.push(...literalKeys(section, found.get(section)?.value))
+  return substituted(found, environment, problems)
+}
+
+/** Replaces `${VARIABLE}` in all texts; `$${` stays as `${`. */
+function substituted(
+  found: Map<string, GivenSettings>,
+  environment: Environment,
+  problems: string[],
+): Map<string, GivenSettings> {
   for (const [key, given] of found) {
-    let substituted = false
-    let missing = false
+    // A secret in a variable of its own is taken as it is.
+    if (SECRETS.has(key) && given.source.startsWith('the variable')) continue
+    let isSubstituted = false
+    let isMissing = false
     const replaced = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(replaced)
       if (isTable(value)) return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, replaced(it)]))
       if (typeof value !== 'string' || !value.includes('${')) return value
       return value.replace(/(\$?)\$\{([^}]*)\}/g, (whole, dollar: string, name: string) => {
         if (dollar !== '') return whole.slice(1)
-        substituted = true
+        isSubstituted = true
         const replacement = environment[name]
-        missing ||= replacement === undefined
+        isMissing ||= replacement === undefined
         if (replacement === undefined)
           problems.push(
-            `${key}: ${path} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
+            `${key}: ${given.source} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
           )
         return replacement ?? ''
       })
     }
     const value = replaced(given.value)
     // One mistake is told once: what is left of the text is not judged too.
-    if (missing) found.delete(key)
-    else found.set(key, { value, source: path, shown: given.shown && !substituted })
+    if (isMissing) found.delete(key)
+    else found.set(key, { value, source: given.source, shown: given.shown && !isSubstituted })
   }
   return found
 }
@@ -116,7 +127,7 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
     if (SECTION_VARIABLE.test(name) || nearest(name, variables, 2) !== undefined)
       problems.push(`${name}: there is no such variable${suggest(name, variables)}`)
   }
-  return found
+  return substituted(found, environment, problems)
 }
 
 /** What a variable's text stands for; a text that does not fit its kind stays one, and is told as such. */

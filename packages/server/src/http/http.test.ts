@@ -219,7 +219,7 @@ describe('names that nothing here has', () => {
     ['/api/sessions?before=x', 'before: must be a whole number, 0 or more'],
     ['/admin/api/audit?limit=x', 'limit: must be a whole number from 1 to 1000'],
     ['/admin/api/audit?after=-1', 'after: must be a whole number, 0 or more'],
-    ['/tasks/x/wait?timeout_seconds=x', 'timeout_seconds: must be a number of seconds, from 0 to 86400'],
+    ['/tasks/x/wait?timeout_seconds=x', 'timeout_seconds: must be a number of seconds, 0 or more'],
   ])('%s is refused in words', async (path, message) => {
     const { get } = await start()
     expect((await json(get(path))).error.message).toBe(message)
@@ -310,8 +310,8 @@ describe('names of this service', () => {
   test.each([
     ['http://evil.example', 403],
     ['null', 403],
-    ['http://localhost:3000', 404],
-    ['http://127.0.0.1', 404],
+    ['http://localhost:3000', 403],
+    ['http://127.0.0.1', 403],
   ])('a page of %s gets a %i for a POST without a body', async (origin, status) => {
     const { get } = await start()
     expect((await get('/api/sessions/s/interrupt', { method: 'POST', headers: { origin } })).status).toBe(status)

@@ -59,6 +59,12 @@ export const errorAnswer = z.object({
   }),
 })
 
+/** Where a turn has called tools of which nobody knows whether they took effect. */
+export const unknownOutcomes = z
+  .array(z.object({ callId: z.string(), tool: z.string() }))
+  .optional()
+  .describe('Calls that may or may not have taken effect. Check before you repeat them.')
+
 export const sessionPath = z.object({ sessionId: id })
 /** With identity on both are known from the credentials, and may be left out. */
 export const whose = { userId: optionalId, tenant: optionalId }

@@ -29,7 +29,7 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   c.res.headers.set('x-request-id', c.get('requestId'))
 }
 
-/** While nobody has to prove who they are: names of this machine only, and pages of this machine or of configured origins. */
+/** Without identity: names of this machine only, and pages of this service or of configured origins. */
 export const checkLocalHost =
   (host: string, origins: readonly string[]): MiddlewareHandler<AppEnv> =>
   async (c, next) => {
@@ -42,7 +42,8 @@ export const checkLocalHost =
       )
     // A page elsewhere can send a POST without a body, though it cannot read the answer.
     const origin = c.req.header('origin')
-    if (origin !== undefined && !origins.includes(origin) && !hostAllowed(hostOf(origin), host)) throw foreignPage()
+    // Nor is a page of another port of this machine ours: whoever serves it is somebody else.
+    if (origin !== undefined && !origins.includes(origin) && hostOf(origin) !== name?.toLowerCase()) throw foreignPage()
     await next()
   }
 

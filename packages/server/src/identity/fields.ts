@@ -1,7 +1,7 @@
 // Reading a principal out of a JSON document of somebody else's making.
-import { hash } from 'node:crypto'
-import { DEFAULT_TENANT, isId } from '@oxbow/core'
+import { DEFAULT_TENANT } from '@oxbow/core'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
+import { idOf } from '../http/ids.ts'
 import type { KnownPrincipal } from './contract.ts'
 import { dataScopeIn } from './data-scope.ts'
 
@@ -40,15 +40,6 @@ const listOf = (value: unknown): string[] =>
       ? value.map(textOf).filter((it) => it !== undefined)
       : []
 
-const HASHED = /^id-[0-9a-f]{40}$/
-
-/**
- * Any text as an id: itself where it is one, else `id-` and a hash. Texts that look like such a hash are hashed too, so that
- * nobody can choose a name that stands for somebody else.
- */
-export const identityId = (text: string): string =>
-  isId(text) && !HASHED.test(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
-
 /** Undefined when there is no user in it, or no tenant although one is configured. */
 export function principalIn(
   document: unknown,
@@ -71,8 +62,8 @@ export function principalIn(
   const dataScope =
     paths.dataScope === undefined ? undefined : dataScopeIn(lookup(document, paths.dataScope), scopeOfRole)
   return {
-    tenant: tenant === undefined ? DEFAULT_TENANT : identityId(tenant),
-    user: identityId(user),
+    tenant: tenant === undefined ? DEFAULT_TENANT : idOf(tenant),
+    user: idOf(user),
     ...(department !== undefined && { department }),
     roles: paths.roles === undefined ? [] : listOf(lookup(document, paths.roles)),
     permissions,

@@ -42,7 +42,7 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
       messages: [
         { id: 't', role: 'user', blocks: [{ type: 'text', text: 'Hi' }] },
         {
-          id: 't.1',
+          id: 't:1',
           role: 'assistant',
           blocks: [
             { type: 'thinking', text: 'Hm.' },

@@ -103,6 +103,8 @@ export function resumeTaskRoute(engine: Engine): Route {
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
       const place = await existingTask(engine, owner, taskId)
+      if (isCancelling(place))
+        throw new HttpError(409, 'task_cancelling', 'The task is being cancelled. It cannot be resumed.')
       const { decisions = [] } = body
       const named = decisions.map((it) => ({
         approvalId: it.approvalId ?? approvalOf(place, it.callId!),
@@ -133,6 +135,10 @@ async function release({ session, turnId, state }: TaskPlace, principal: Princip
     )
   await session.release({ principal })
 }
+
+/** Somebody has asked for the task to stop, and the worker has not come to it yet. */
+export const isCancelling = ({ state, turnId }: TaskPlace): boolean =>
+  state.turn?.turnId === turnId && state.turn.interrupt !== undefined
 
 /** @throws HttpError 409 */
 export function approvalOf({ state, turnId }: TaskPlace, callId: string): string {

@@ -2,6 +2,8 @@
 import { dwellTimes, type Event, type SessionKey, type Task, type TurnResult, taskOf, turnResult } from '@oxbow/core'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
+import { failureOfResult, unknownCalls } from '../failures.ts'
+import { unknownOutcomes } from '../http/schemas.ts'
 import { eventsOfTask, type TaskPlace } from './place.ts'
 
 const state = z.enum(['CREATED', 'RUNNING', 'WAITING_TOOL', 'WAITING_USER', 'COMPLETED', 'FAILED', 'CANCELLED'])
@@ -42,6 +44,7 @@ export const taskSnapshot = z.object({
     )
     .describe('Each call of the model: its time and its tokens.'),
   usage,
+  unknownOutcomes,
 })
 export type TaskSnapshot = z.output<typeof taskSnapshot>
 
@@ -49,21 +52,25 @@ export async function snapshotOf(taskId: string, place: TaskPlace): Promise<Task
   const events = await eventsOfTask(place)
   const task = taskOf(place.turnId, events) as Task
   const result = turnResult(place.turnId, events)
+  const empty = failureOfResult(result)
+  const unknown = unknownCalls(result)
   return {
     taskId,
     sessionId: place.session.key.session,
-    state: task.state,
+    state: empty === undefined ? task.state : 'FAILED',
     since: task.since,
     createdAt: events[0]!.at,
     dwellMs: dwellTimes(task, Date.now()),
     ...(result.reason !== '' && { reason: result.reason }),
-    ...(result.status === 'finished' && { result: result.text }),
+    ...(result.status === 'finished' && empty === undefined && { result: result.text }),
     ...(result.output !== undefined && { output: result.output }),
     ...(result.error !== undefined && { error: result.error }),
+    ...(empty !== undefined && { error: { code: empty.code, message: empty.message } }),
     approvals: approvalsOf(place.session.key, result),
     pending: result.pending.map((it) => ({ ...it })),
     rounds: events.filter((it) => it.type === 'model.finished').map(roundOf),
     usage: result.usage,
+    ...(unknown && { unknownOutcomes: unknown }),
   }
 }
 

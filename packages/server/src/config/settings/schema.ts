@@ -29,6 +29,11 @@ export const settings = z.strictObject({
       '1h',
       'How often it is asked, with identity on, whether readers of open streams still may.',
     ),
+    rightsMaxAge: duration(
+      '0ms',
+      '1h',
+      'With identity on: how old the rights of a caller may be when a tool call starts or a waited answer is written.',
+    ),
     shutdownGrace: duration('0ms', '1h', 'How long running turns may go on when the service stops.'),
     limits: z.strictObject({
       bodyBytes: integer(1_024, 1_073_741_824, 'The largest request body.'),
@@ -160,8 +165,9 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.onDisconnect': 'stop',
   'server.disconnectGrace': '5s',
   'server.recheck': '30s',
+  'server.rightsMaxAge': '5s',
   'server.shutdownGrace': '10s',
-  'server.limits.bodyBytes': 1_048_576,
+  'server.limits.bodyBytes': 2_097_152,
   'server.limits.headerBytes': 16_384,
   'server.limits.messageLength': 200_000,
   'server.limits.jsonDepth': 64,

@@ -5,7 +5,6 @@ import type { ApiKeysConfig } from '../../config/identity-config.ts'
 import { type Authentication, type Identity, type OnProblem, refused } from '../contract.ts'
 import { invalid, tokenOf } from '../credentials.ts'
 import { narrowed } from '../narrowing.ts'
-
 import { type ApiKey, findApiKey, parseApiKeys } from './api-key.ts'
 
 /** A key that is taken out of the file is refused after this time at the latest. */

@@ -12,7 +12,7 @@ import {
   refused,
   unavailable,
 } from '../contract.ts'
-import { cookiesOf, invalid, valuesOf } from '../credentials.ts'
+import { cookiesOf, invalid, valuesIn, valuesOf } from '../credentials.ts'
 import { HostUnavailable, host } from '../host.ts'
 import { boundedMap } from '../limits/bounded-map.ts'
 import { narrowed } from '../narrowing.ts'
@@ -85,7 +85,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       if (headers === 'ambiguous')
         return refused(
           'credentials_ambiguous',
-          'The request brings a header of its session more than once. Send it once.',
+          'The request brings more than one session: two headers, two cookies of one name, or both kinds. Send one.',
         )
       if (headers === undefined)
         return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
@@ -130,6 +130,10 @@ function passedOn(credentials: Credentials, config: IntrospectionConfig): Passed
     if (values.length > 0 && values[0] !== '') headers[name] = values.join('; ')
   }
   const cookies = cookiesOf(credentials, config.cookies)
+  if (cookies === 'ambiguous') return 'ambiguous'
+  // Two sessions may be those of two people; a front end that sends one token both ways is one person.
+  const bearer = headers.authorization?.replace(/^Bearer +/i, '')
+  if (bearer !== undefined && cookies !== '' && !valuesIn(cookies).includes(bearer)) return 'ambiguous'
   if (cookies !== '') headers.cookie = cookies
   // A header that only accompanies the session, such as a client id, is no credential by itself.
   const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined
