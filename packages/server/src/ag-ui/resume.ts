@@ -13,7 +13,7 @@ import {
   type SessionState,
   turnEvents,
 } from '@oxbow/core'
-import { type Found, findApproval } from '../approvals/find.ts'
+import { type FoundApproval, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
 import { idOf } from '../http/ids.ts'
 import type { TurnPosition } from '../stream/turn-stream.ts'
@@ -21,7 +21,7 @@ import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
 
 interface Answer {
-  readonly found: Found
+  readonly found: FoundApproval
   /** Undefined: nothing is to be done, because it is done already, or because it is not theirs to do. */
   readonly decision: ApprovalDecision | undefined
 }
@@ -49,7 +49,7 @@ export async function planOf(session: Session, command: RunCommand, principal: P
   const ids = entries.map((it) => it.interruptId)
   const twice = ids.find((it, index) => ids.indexOf(it) !== index)
   if (twice !== undefined) throw invalid(`resume answers ${twice} twice.`)
-  const found = new Map<string, Found>()
+  const found = new Map<string, FoundApproval>()
   for (const it of ids) {
     const known = await findApproval(session, state, it)
     if (known !== undefined) found.set(it, known)
@@ -128,7 +128,7 @@ async function continued(
   state: SessionState,
   command: RunCommand,
   principal: Principal,
-  known: readonly Found[],
+  known: readonly FoundApproval[],
   warnings: readonly string[],
 ): Promise<Plan> {
   const answers = known.map((found) => ({ found, decision: answerTo(found, command, principal) }))
@@ -174,7 +174,7 @@ function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): num
 
 /** What an entry decides; the same entry again decides nothing. */
 function answerTo(
-  { requested, resolved, asker: whose }: Found,
+  { requested, resolved, asker: whose }: FoundApproval,
   { resume }: RunCommand,
   principal: Principal,
 ): ApprovalDecision | undefined {

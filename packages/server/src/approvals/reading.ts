@@ -5,7 +5,7 @@ import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
-import { type Found, findApproval, openFound, risesFrom } from './find.ts'
+import { type FoundApproval, findApproval, openFound, risesFrom } from './find.ts'
 import { placeOfApproval } from './public-id.ts'
 import { type ApprovalView, approvalStatusOf, approvalView, approvalViewOf } from './view.ts'
 
@@ -94,7 +94,7 @@ export function approvalRoute(engine: Engine): Route {
 export interface Visible {
   readonly key: SessionKey
   readonly session: Session
-  readonly found: Found
+  readonly found: FoundApproval
 }
 
 /**

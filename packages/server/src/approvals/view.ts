@@ -1,7 +1,7 @@
 // An approval as a client sees it.
 import { type Event, mayDecide, type Principal, type SessionKey } from '@oxbow/core'
 import { z } from 'zod'
-import type { Found } from './find.ts'
+import type { FoundApproval } from './find.ts'
 import { publicApprovalId } from './public-id.ts'
 import { acceptedRule } from './remember.ts'
 
@@ -61,7 +61,7 @@ export type ApprovalView = z.infer<typeof approvalView>
 
 export function approvalViewOf(
   key: SessionKey,
-  { requested, resolved, finished, asker, source }: Found,
+  { requested, resolved, finished, asker, source }: FoundApproval,
   principal: Principal,
 ): ApprovalView {
   const { approvalId, turnId, callId, tool, digest, reason, rule, suggestions, scopes, approver, expiresAt, at } =
@@ -97,7 +97,7 @@ export function approvalStatusOf({
   requested,
   resolved,
   finished,
-}: Omit<Found, 'asker' | 'source'>): ApprovalView['status'] {
+}: Omit<FoundApproval, 'asker' | 'source'>): ApprovalView['status'] {
   if (resolved !== undefined) return resolved.verdict
   if (finished !== undefined) return 'cancelled'
   return requested.expiresAt <= Date.now() ? 'expired' : 'open'
