@@ -153,6 +153,6 @@ describe('the default agent', () => {
     const { engine } = await assistant({}, { model: offline() })
     const result = await engine.session({ user: 'ann' }).run('What is (17 + 3) * 2?')
     expect(result.text).toContain('40')
-    expect(result.text).toContain('offline model')
+    expect(result.text).toContain('offline stub')
   })
 })
