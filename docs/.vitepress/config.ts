@@ -55,6 +55,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Models', '/guides/models'),
       page('Choosing an agent', '/guides/choosing-an-agent'),
       page('Images and files', '/guides/files-and-images'),
+      page('A web page with useChat', '/examples/use-chat/README'),
       page('Approvals', '/guides/approvals'),
       page('Tutorial: from question to approved action', '/guides/tutorial-approvals'),
       page('Knowledge', '/guides/knowledge'),

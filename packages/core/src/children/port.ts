@@ -150,13 +150,14 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     return { session, agent: name, childTurnId, task, background, status: await statusOf(record) }
   }
 
-  /** The same text as that of `child.closed`: it is made from the same events. */
-  const endingOf = (record: ChildRecord): Promise<ChildEnd> =>
+  /** It is made from the same events as `child.closed`. */
+  const endingOf = (record: ChildRecord): Promise<ChildEnd & { readonly whole: string }> =>
     engine.withCurrentLog(keyOf(record.session), async (child) => {
       const { agent: name, session, childTurnId } = record
       const events = await eventsOfChild(child, childTurnId)
       if (events.length > 0) return endOf(name, session, childTurnId, events)
-      return { status: 'cancelled', text: `The agent ${name} (${session}) was stopped before it began.` }
+      const text = `The agent ${name} (${session}) was stopped before it began.`
+      return { status: 'cancelled', text, whole: text }
     })
 
   async function wait(
@@ -226,7 +227,10 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     },
     async output(session) {
       const record = lastOf(session)
-      if (record.closed !== undefined) return endingOf(record)
+      if (record.closed !== undefined) {
+        const { status: ended, whole } = await endingOf(record)
+        return { status: ended, text: whole }
+      }
       const status = await statusOf(record)
       return engine.using(keyOf(session), async (child) => {
         const events = await eventsOfChild(child, record.childTurnId)

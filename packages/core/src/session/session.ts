@@ -17,6 +17,7 @@ import {
   type Principal,
   type SessionItem,
 } from '../events/types.ts'
+import type { Follower } from '../journal/follower.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
@@ -231,21 +232,38 @@ export function openSession(
   }
 
   /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  async function* itemsOf(submitting: Promise<Place>, fragments: boolean): AsyncGenerator<SessionItem, void> {
-    const { turnId, after } = await submitting
-    const { log, reader } = await engine.using(key, (it) => ({
-      log: it,
-      reader: it.follow(after, { fragments, turnId }),
-    }))
-    try {
-      for await (const item of reader) {
-        yield item
-        if (!isEvent(item)) continue
-        if (isEnd(item)) return
-        if (item.type === 'turn.paused' && log.state.turn?.paused?.seq === item.seq) return
-      }
-    } finally {
-      await reader.return?.()
+  function itemsOf(place: Promise<Place>, fragments: boolean): AsyncIterableIterator<SessionItem> {
+    let reader: Follower | undefined
+    let opening: Promise<Follower> | undefined
+    const open = async (): Promise<Follower> => {
+      const { turnId, after } = await place
+      reader = await engine.using(key, (log) =>
+        log.follow(after, {
+          fragments,
+          turnId,
+          isLast: (event) =>
+            isEnd(event) || (event.type === 'turn.paused' && log.state.turn?.paused?.seq === event.seq),
+        }),
+      )
+      return reader
+    }
+    return {
+      [Symbol.asyncIterator]() {
+        return this
+      },
+      // The follower's own promise, because a generator around it would cost a turn of the microtask queue for each fragment.
+      next() {
+        if (reader !== undefined) return reader.next()
+        opening ??= open()
+        return opening.then((it) => it.next())
+      },
+      async return() {
+        await opening?.then(
+          (it) => it.return?.(),
+          () => {},
+        )
+        return { done: true, value: undefined }
+      },
     }
   }
 

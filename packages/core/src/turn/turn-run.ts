@@ -38,6 +38,10 @@ export interface TurnRun {
   readonly stopped: StopReason | undefined
   /** The turn as folded now. Throws ClaimLost when it is no longer this worker's. */
   turn(): TurnState
+  /** The same, or undefined when it has ended or is another worker's. */
+  held(): TurnState | undefined
+  /** This worker has ended the turn. */
+  readonly ended: boolean
   /** What to do next: what the state says, or the failure with which this worker stops. */
   next(): Action
   /**
@@ -121,8 +125,10 @@ export function turnRun(options: {
   const inFlight = new Set<string>()
   let identityWaits = 0
 
+  const isMine = (turn: TurnState | undefined): turn is TurnState =>
+    turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker
   const mine = (turn: TurnState | undefined): TurnState => {
-    if (turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker) return turn
+    if (isMine(turn)) return turn
     throw new ClaimLost(`turn ${turnId} is no longer this worker's`)
   }
   const first = mine(log.ahead.turn)
@@ -170,6 +176,7 @@ export function turnRun(options: {
   }
 
   let lost: { readonly error: unknown } | undefined
+  let ended = false
   const givenUp = (): boolean => stopped === 'shutdown'
   /**
    * What follows from an event without an effect is stored in the same append: the next step, a pause, the end of the turn.
@@ -181,7 +188,10 @@ export function turnRun(options: {
       draft.add(...build(mine(draft.state.turn), draft.state))
       for (;;) {
         const after = draft.state.turn
-        if (after?.turnId !== turnId) return
+        if (after?.turnId !== turnId) {
+          ended = true
+          return
+        }
         if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
         const action = next(after, draft.state)
         draft.add(...whatFollows(after, action))
@@ -260,6 +270,10 @@ export function turnRun(options: {
     },
     rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.ahead.rules),
     turn: () => mine(log.ahead.turn),
+    held: () => (isMine(log.ahead.turn) ? log.ahead.turn : undefined),
+    get ended() {
+      return ended
+    },
     next: () => next(mine(log.ahead.turn), log.ahead),
     async write(build) {
       await append(build)

@@ -1,6 +1,5 @@
 // The Agent Protocol as a client speaks it: requests, answers, and the stream of events.
 import { OxbowError } from '@oxbow/core'
-import { createParser } from 'eventsource-parser'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -138,6 +137,7 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
           throw new OxbowError('remote_no_stream', `The remote agent ${name} streams no events.`)
         await accepted(answer)
         const received: RemoteEvent[] = []
+        const { createParser } = await import('eventsource-parser')
         const parser = createParser({
           maxBufferSize: MAX_EVENT_LENGTH,
           onError({ type }) {
