@@ -45,6 +45,10 @@ export const mayActFor = (principal: Principal, owner: Person): boolean =>
 /**
  * Whether the principal may decide on an approval. The user for whom the turn runs decides, whoever owns the session: the
  * call runs with that user's rights. If the tool names a permission that its approver needs, holders of it decide.
+ *
+ * @param approval the event `approval.requested`
+ * @param owner the principal of the turn
+ * @example const mine = openApprovals(turn).filter((it) => mayDecide(it, principal, turn.principal))
  */
 export function mayDecide(
   { approver }: Pick<Event<'approval.requested'>, 'approver'>,

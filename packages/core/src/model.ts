@@ -74,6 +74,7 @@ export interface Model {
   generate(request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
 }
 
+/** A call of a model that failed. `partial` is what had been shown; `retryAfterMs` what the provider asked for. */
 export class ModelError extends OxbowError {
   declare readonly code: ModelErrorCode
   readonly status: number | undefined

@@ -50,9 +50,14 @@ export interface AgentDefinition {
 }
 
 /**
- * Defines an agent. An agent with tools whose results may be long also gets `read_artifact`, for pages of those that were too long to show.
+ * Defines an agent. An agent with tools whose results may be long also gets the tool `read_artifact`, which reads the results
+ * that were too long to show.
  *
+ * @param definition its name, model and instructions, and what else it has
+ * @returns the agent, checked and immutable, for `createEngine()`
  * @throws OxbowError `agent_invalid`, naming the field; `rule_invalid` for a rule that could match nothing
+ * @example
+ * const helper = agent({ name: 'helper', model: 'openai:gpt-5', instructions: 'You answer in one sentence.' })
  */
 export function agent(definition: AgentDefinition): Agent {
   const { name, mode = 'default', capabilities = [] } = definition

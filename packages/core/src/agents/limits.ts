@@ -49,6 +49,7 @@ export interface AgentLimits extends TurnLimits {
   readonly stateTimeoutsMs: StateLimits['stateTimeoutsMs']
 }
 
+/** The limits of an agent that sets none. Times in milliseconds, lengths in characters. */
 export const DEFAULT_LIMITS: AgentLimits = {
   maxSteps: 10,
   outputAttempts: 3,

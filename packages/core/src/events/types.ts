@@ -57,4 +57,9 @@ export type ChildItem = Event | Exclude<Delta, { type: 'child.delta' }>
 
 /** One thing that a follower of a session sees: stored events in order, with deltas between them. */
 export type SessionItem = Event | Delta
+/**
+ * Whether an item is a stored event, and not a fragment that is only streamed.
+ *
+ * @example for await (const item of session.stream('Hello')) if (isEvent(item)) print(item.type)
+ */
 export const isEvent = (item: SessionItem): item is Event => 'seq' in item

@@ -57,7 +57,11 @@ export function slot<Value, Change>(definition: Slot<Value, Change>): Slot<Value
 
 export type Slots = Readonly<Record<string, unknown>>
 
-/** What a session's slots hold; `initial` where nothing was ever stored. */
+/**
+ * What a session's slots hold; `initial` where nothing was ever stored.
+ *
+ * @example const todos = slotValue((await session.state()).slots, todoSlot)
+ */
 export const slotValue = <Value>(slots: Slots, { name, initial }: Pick<Slot<Value>, 'name' | 'initial'>): Value =>
   Object.hasOwn(slots, name) ? (slots[name] as Value) : initial
 

@@ -205,7 +205,11 @@ export const emptyState: SessionState = {
   steered: [],
 }
 
-/** All tokens, in and out. */
+/**
+ * All tokens, in and out.
+ *
+ * @example const spent = tokensOf((await session.state()).usage)
+ */
 export const tokensOf = (usage: Usage): number =>
   usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens + usage.outputTokens
 
@@ -255,7 +259,12 @@ export const failuresOf = ({ failures }: TurnState, tool: string): number => cou
 export const awaitsApproval = ({ approval, finished }: CallState): boolean =>
   approval !== undefined && approval.resolved === undefined && finished === undefined
 
-/** The approvals that a turn waits for, in the order of its calls. */
+/**
+ * The approvals that a turn waits for, in the order of its calls.
+ *
+ * @param turn the open turn of a session; undefined has none
+ * @example for (const { tool, reason } of openApprovals((await session.state()).turn)) print(`${tool}: ${reason}`)
+ */
 export const openApprovals = (turn: TurnState | undefined): Event<'approval.requested'>[] =>
   (turn?.calls ?? []).filter(awaitsApproval).map((call) => call.approval!.requested)
 
@@ -266,6 +275,10 @@ export const callOfApproval = (turn: TurnState | undefined, approvalId: string):
 /**
  * Where a turn is in the journal: by its id, or by the id of a steering input that joined it. Continue with the `turnId` of
  * the result: only that one occurs in the turn's events. An open turn ends, so far, at the journal's end.
+ *
+ * @param id of a turn, or of a steering input
+ * @returns the sequence numbers between which the turn's events are; undefined for an id that was not accepted
+ * @example const ended = findTurn(await session.state(), turnId)?.ended
  */
 export function findTurn(state: SessionState, id: string): (TurnRecord & { ended: boolean }) | undefined {
   const turnId = state.steered.find((it) => it.inputId === id)?.turnId ?? id

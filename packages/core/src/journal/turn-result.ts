@@ -59,7 +59,12 @@ const start: TurnResult = {
   approvals: [],
 }
 
-/** Folds the events of one turn; events of other turns are passed over. */
+/**
+ * Folds the events of one turn to its result, as `session.run()` gives it. Events of other turns are skipped.
+ *
+ * @param events stored events, in their order
+ * @example const { status, text } = turnResult(turnId, await session.events())
+ */
 export function turnResult(turnId: string, events: readonly Event[]): TurnResult {
   let result = newResult(turnId)
   for (const event of events)
@@ -137,5 +142,10 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
 const withCall = ({ calls }: TurnResult, callId: string, change: Partial<MadeCall>): MadeCall[] =>
   calls.map((it) => (it.callId === callId ? { ...it, ...change } : it))
 
+/**
+ * Whether an event ends its turn: each turn has exactly one such event.
+ *
+ * @example for await (const item of session.follow()) if (isEvent(item) && isEnd(item)) break
+ */
 export const isEnd = (event: Event): boolean =>
   event.type === 'turn.finished' || event.type === 'turn.failed' || event.type === 'turn.cancelled'

@@ -53,7 +53,14 @@ export class NeedsApproval {
  * Returned by a tool instead of a result. It must have left nothing that runs on: the same call begins again, with the same
  * operation id and with `decision` in its context, perhaps days later and in another process.
  *
+ * @param request what the person decides on, and why
+ * @returns what the tool returns
  * @throws OxbowError `approval_invalid`, naming the field
+ * @example
+ * run: async ({ amount }, { decision }) => {
+ *   if (amount > 100 && !decision) return needsApproval({ arguments: { amount }, reason: 'It is more than 100 euros.' })
+ *   return decision?.verdict === 'denied' ? 'Not paid.' : pay(amount)
+ * }
  */
 export function needsApproval(request: ApprovalRequest): NeedsApproval {
   checkFields(request, FIELDS, (what) => new OxbowError('approval_invalid', `needsApproval(): ${what}`))

@@ -238,7 +238,15 @@ export function tool<S extends Schema, A extends object = Attributes, O extends 
   }
 }
 
-/** Defines a tool that the caller runs: the turn pauses, and the result comes back by call id. */
+/**
+ * Defines a tool that the caller runs: the turn pauses, and the caller stores the result with `session.resolve()`.
+ *
+ * @param definition as of `tool()`, without `run`
+ * @returns the tool, for an agent's `tools`
+ * @throws OxbowError `tool_invalid`, naming the field
+ * @example
+ * const form = externalTool({ name: 'form', description: 'Shows a form.', effects: ['ask'], input: { type: 'object' } })
+ */
 export function externalTool(definition: Common): Tool {
   return {
     ...common(definition, COMMON_FIELDS),

@@ -33,7 +33,8 @@ interface Waiter {
 /**
  * One for each provider: a slow one fills its own queue and nobody else's.
  *
- * @throws OxbowError `model_config` for a number that cannot be meant
+ * @throws OxbowError `model_config` for a number that is not valid
+ * @example const model = guardModel(driver, { queue: requestQueue({ concurrency: 4 }) })
  */
 export function requestQueue(options: QueueOptions = {}): RequestQueue {
   const {
