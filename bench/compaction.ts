@@ -1,5 +1,5 @@
-// `node -C oxbow-source bench/compaction.ts`: what of a long conversation the model still sees when the budget is a quarter, a
-// half or three quarters of its length. Marks are planted in what the user says, in answers and in results.
+// `node -C oxbow-source bench/compaction.ts`: what of a long conversation the model still sees when the budget is a
+// quarter, a half or three quarters of its length. Marks are planted in what the user says, in answers and in results.
 
 import { memory } from '@oxbow/backends'
 import { type CompactedAgent, type Conversation, type Message, type Model, noUsage } from '@oxbow/core'
@@ -48,7 +48,9 @@ function turnOf(turn: number): Message[] {
   ]
 }
 
-/** Notes down every mark that it is shown: no model does better, so the figures are what compaction itself lets through. */
+/**
+ * Notes down every mark that it is shown: no model does better, so the figures are what compaction itself lets through.
+ */
 const attentive: Model = {
   id: 'bench:attentive',
   async generate({ messages }) {

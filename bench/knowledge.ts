@@ -1,4 +1,5 @@
-// `npm run bench -- --knowledge`: an index of 100,000 passages, made up of words as frequent as those of a language are.
+// `npm run bench -- --knowledge`: an index of 100,000 passages, made up of words as frequent as those of a language
+// are.
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Embedder, openKnowledge } from '@oxbow/knowledge'

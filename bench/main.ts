@@ -1,5 +1,7 @@
-// `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer turns,
-// `--peers` measures other harnesses in the same run, `--drivers` measures nothing but the drivers of models beside other clients,
+// `npm run bench`: everything against one scripted server in one go. `--json` prints the figures, `--quick` fewer
+// turns,
+// `--peers` measures other harnesses in the same run, `--drivers` measures nothing but the drivers of models beside
+// other clients,
 // `--knowledge` nothing but an index of documents, `--readers` nothing but one burst with many readers.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// The scripted model of the benchmarks, in a process of its own: one tool call, then 200 fragments of text, one write per
-// turn of the event loop.
+// The scripted model of the benchmarks, in a process of its own: one tool call, then 200 fragments of text, one write
+// per turn of the event loop.
 import { scriptedModel } from '@oxbow/testing'
 
 const text = Array.from({ length: 200 }, (_, n) => `word${n % 10} `).join('')

@@ -1,4 +1,5 @@
-// How long a cold `oxbow serve` takes to answer /readyz, and an import of core. Of the built packages, as users have them.
+// How long a cold `oxbow serve` takes to answer /readyz, and an import of core. Of the built packages, as users have
+// them.
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// `npm test`, `npm run test:quick` and `npm run test:long`: one stage after the other, and one line of figures at the end.
+// `npm test`, `npm run test:quick` and `npm run test:long`: one stage after the other, and one line of figures at the
+// end.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

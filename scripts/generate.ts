@@ -1,4 +1,5 @@
-// Writes what is derived from the definitions of events and settings; with `--check` fails when a file is not what would be written.
+// Writes what is derived from the definitions of events and settings; with `--check` fails when a file is not what
+// would be written.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { CODES } from '@oxbow/core'

@@ -1,5 +1,5 @@
-// Processes that a run has started, so that it can end all of them: also those in groups of their own, and those whose parent
-// has ended.
+// Processes that a run has started, so that it can end all of them: also those in groups of their own, and those whose
+// parent has ended.
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface Started {
@@ -8,7 +8,8 @@ export interface Started {
 }
 
 /**
- * Descendants of a process, and processes whose environment contains `marker`. Needs Linux's /proc; elsewhere the list is empty.
+ * Descendants of a process, and processes whose environment contains `marker`. Needs Linux's /proc; elsewhere the list
+ * is empty.
  *
  * @param root not part of the result
  * @param marker a text that no other process has in its environment, for example the path of a scratch folder

@@ -1,4 +1,5 @@
-// The published packages, as a user has them: packed, installed from the tarballs into an empty project, compiled and run.
+// The published packages, as a user has them: packed, installed from the tarballs into an empty project, compiled and
+// run.
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

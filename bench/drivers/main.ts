@@ -1,5 +1,5 @@
-// `npm run bench -- --drivers`: what a streamed answer costs on the client's side, per 1,000 chunks that come one per turn of
-// the event loop. Every way runs in a process of its own, in rounds, against one server process.
+// `npm run bench -- --drivers`: what a streamed answer costs on the client's side, per 1,000 chunks that come one per
+// turn of the event loop. Every way runs in a process of its own, in rounds, against one server process.
 import { spawnScriptedModel } from '@oxbow/testing'
 import { inProcess } from '../processes.ts'
 import { percentile } from '../statistics.ts'

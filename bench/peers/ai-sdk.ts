@@ -1,4 +1,5 @@
-// AI SDK: a ToolLoopAgent over an OpenAI-compatible provider, read as a stream of text. Telemetry is off unless registered.
+// AI SDK: a ToolLoopAgent over an OpenAI-compatible provider, read as a stream of text. Telemetry is off unless
+// registered.
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { ToolLoopAgent, tool } from 'ai'
 import { z } from 'zod'

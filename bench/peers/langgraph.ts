@@ -15,7 +15,9 @@ const tools = [
   }),
 ]
 
-/** LangChain sees no tool calls in a stream that names no role, and the scripted server, as some real ones, names none. */
+/**
+ * LangChain sees no tool calls in a stream that names no role, and the scripted server, as some real ones, names none.
+ */
 class OfAssistant extends ChatOpenAICompletions {
   protected override _convertCompletionsDeltaToBaseMessageChunk(
     ...[delta, response, role = 'assistant']: Parameters<

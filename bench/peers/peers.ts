@@ -1,5 +1,5 @@
-// Other harnesses, measured beside ours with `--peers`. A project of its own, outside of the workspace: it is large, and
-// nothing else needs it.
+// Other harnesses, measured beside ours with `--peers`. A project of its own, outside of the workspace: it is large,
+// and nothing else needs it.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

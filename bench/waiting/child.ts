@@ -1,4 +1,5 @@
-// A service on SQLite in a process of its own, whose tool needs an approval. Tells its parent its address, and what it uses.
+// A service on SQLite in a process of its own, whose tool needs an approval. Tells its parent its address, and what it
+// uses.
 import { sqlite } from '@oxbow/backends'
 import { agent, createEngine, tool } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'

@@ -1,5 +1,5 @@
-// The office of the tests: a ticket service, a scripted model, and the access service in a process of its own, which can be
-// killed and replaced.
+// The office of the tests: a ticket service, a scripted model, and the access service in a process of its own, which
+// can be killed and replaced.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

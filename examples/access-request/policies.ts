@@ -1,5 +1,5 @@
-// The policy documents: which of them speak of what somebody asks for. Words that are found, no more; it shows that what a
-// document says is text for the model, never a right.
+// The policy documents: which of them speak of what somebody asks for. Words that are found, no more; it shows that
+// what a document says is text for the model, never a right.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,4 +1,5 @@
-// The agent behind HTTP, with people who prove who they are. Configured like every Oxbow service: oxbow.toml, variables.
+// The agent behind HTTP, with people who prove who they are. Configured like every Oxbow service: oxbow.toml,
+// variables.
 import { createEngine, type Model, sqlite } from 'oxbow'
 import { createIdentity, createLogger, createService, engineErrors, loadConfig } from 'oxbow/service'
 import { accessAgent } from './agent.ts'

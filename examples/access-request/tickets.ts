@@ -1,5 +1,5 @@
-// The ticket service: a system of its own, with its own database and its own idea of who may do what. It knows nothing of
-// agents, and trusts none.
+// The ticket service: a system of its own, with its own database and its own idea of who may do what. It knows nothing
+// of agents, and trusts none.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'

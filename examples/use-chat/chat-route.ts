@@ -1,5 +1,5 @@
-// A route for the AI SDK's useChat. The session keeps the conversation: of the body, only the new text and answers to approvals
-// are used. `user` comes from your own sign-in, never from the body.
+// A route for the AI SDK's useChat. The session keeps the conversation: of the body, only the new text and answers to
+// approvals are used. `user` comes from your own sign-in, never from the body.
 import { type Engine, toResponse, uiInput, userId } from 'oxbow'
 
 export async function chatRoute(engine: Engine, request: Request, user: string): Promise<Response> {

@@ -25,8 +25,8 @@ const KINDS = ['Functions', 'Classes', 'Values', 'Types'] as const
 
 /**
  * @param root the folder of the workspace
- * @returns the text of each page by its file name (`core.md`); a name is documented on the page of the package that declares it,
- * and the page of another package that exports it links there
+ * @returns the text of each page by its file name (`core.md`); a name is documented on the page of the package that
+ * declares it, and the page of another package that exports it links there
  */
 export function apiPages(root: string): Map<string, string> {
   const entries = entriesOf(root)

@@ -1,4 +1,5 @@
-// CopilotKit in front of our service: its own client asks its own runtime over HTTP, and that asks POST /api/chat/stream.
+// CopilotKit in front of our service: its own client asks its own runtime over HTTP, and that asks POST
+// /api/chat/stream.
 import { fork } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,5 +1,5 @@
-// One life of a process: opens the store, takes up or starts the turn, brings external results, and tells the end. Killed
-// at the n-th fault point when told so.
+// One life of a process: opens the store, takes up or starts the turn, brings external results, and tells the end.
+// Killed at the n-th fault point when told so.
 import { join } from 'node:path'
 import { memory, sqlite } from '@oxbow/backends'
 import { agent, createEngine, type SessionState, type TurnResult } from '@oxbow/core'

@@ -1,5 +1,5 @@
-// Walks the kill points: one life that is killed at each of them, then lives until the turn has ended, then the comparison
-// with the undisturbed run.
+// Walks the kill points: one life that is killed at each of them, then lives until the turn has ended, then the
+// comparison with the undisturbed run.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,5 @@
-// Turns that are killed at every point. Each tool writes what it really did into a log that the engine knows nothing of.
+// Turns that are killed at every point. Each tool writes what it really did into a log that the engine knows nothing
+// of.
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {

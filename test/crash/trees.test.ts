@@ -1,5 +1,6 @@
-// Trees of three levels, whose processes are killed at fault points while their roots are cancelled, calls are approved and
-// refused, and agents fail. What must hold is read from the journals afterwards. OXBOW_TREES=N walks N seeds and every point.
+// Trees of three levels, whose processes are killed at fault points while their roots are cancelled, calls are approved
+// and refused, and agents fail. What must hold is read from the journals afterwards. OXBOW_TREES=N walks N seeds and
+// every point.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -23,7 +23,10 @@ export interface RawAnswer {
   readonly ms: number
 }
 
-/** Sends one request on a connection of its own. Leaves an event stream that has begun after `streamMs`, all else after `boundMs`. */
+/**
+ * Sends one request on a connection of its own. Leaves an event stream that has begun after `streamMs`, all else after
+ * `boundMs`.
+ */
 export async function send(
   url: string,
   request: RawRequest,

@@ -1,4 +1,5 @@
-// Requests from the service's own OpenAPI document: valid ones, nearly valid ones, and what somebody with bad intentions sends.
+// Requests from the service's own OpenAPI document: valid ones, nearly valid ones, and what somebody with bad
+// intentions sends.
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import type { RawRequest } from './client.ts'

@@ -49,7 +49,8 @@ export function judge(target: Target, document: Document, mode: 'none' | 'api-ke
     const { operation, method, caller } = request
     const { status, headers, body, raw, ended, ms } = answer
     const faults: string[] = []
-    // Who is answered before their body was read, on a connection that closes, may lose the answer while they still send.
+    // Who is answered before their body was read, on a connection that closes, may lose the answer while they still
+    // send.
     if (status === undefined) return request.body.length > 100_000 ? [] : ['no answer']
     if (status >= 500 && !(operation.path === '/readyz' && status === 503)) faults.push(`status ${status}`)
     const type = (headers.get('content-type') ?? '').split(';')[0]

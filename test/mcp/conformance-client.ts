@@ -1,4 +1,5 @@
-// Our MCP client under the official conformance suite: `node conformance-client.ts <url>`, with the scenario in the environment.
+// Our MCP client under the official conformance suite: `node conformance-client.ts <url>`, with the scenario in the
+// environment.
 import { writeSync } from 'node:fs'
 import type { Tool, ToolContext } from '@oxbow/core'
 import { type McpAuth, mcp } from '@oxbow/harness'

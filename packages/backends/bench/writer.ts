@@ -1,6 +1,7 @@
 // Compares a writer in its own thread with one on the main thread.
 //   node --conditions=oxbow-source packages/backends/bench/writer.ts
-//   node --conditions=oxbow-source packages/backends/bench/writer.ts thread 50 30     (kind, sessions, ms between turns)
+//   node --conditions=oxbow-source packages/backends/bench/writer.ts thread 50 30     (kind, sessions, ms between
+// turns)
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

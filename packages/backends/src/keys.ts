@@ -26,7 +26,10 @@ export function assertName(name: string, what: string): void {
   })
 }
 
-/** Throws `invalid_append` unless the batch continues `expectedSeq` without a gap. A fault of the caller, never a conflict. */
+/**
+ * Throws `invalid_append` unless the batch continues `expectedSeq` without a gap. A fault of the caller, never a
+ * conflict.
+ */
 export function assertDense(expectedSeq: number, events: readonly Event[]): void {
   const start = Number.isSafeInteger(expectedSeq) && expectedSeq >= 0 && events.length > 0
   if (start && events.every((event, index) => event.seq === expectedSeq + 1 + index)) return

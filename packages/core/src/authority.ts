@@ -38,13 +38,15 @@ export const isSamePerson = (one: Person, other: Person): boolean =>
 export const mayActIn = (principal: Principal, tenant: string): boolean =>
   tenantOf(principal) === tenant || grants(principal.permissions ?? [], ADMIN_OF_TENANTS)
 
-/** Whether the principal may see and do what belongs to `owner`: it is theirs, or they administer the owner's tenant. */
+/**
+ * Whether the principal may see and do what belongs to `owner`: it is theirs, or they administer the owner's tenant.
+ */
 export const mayActFor = (principal: Principal, owner: Person): boolean =>
   isSamePerson(principal, owner) || (mayActIn(principal, tenantOf(owner)) && grants(principal.permissions ?? [], ADMIN))
 
 /**
- * Whether the principal may decide on an approval. The user for whom the turn runs decides, whoever owns the session: the
- * call runs with that user's rights. If the tool names a permission that its approver needs, holders of it decide.
+ * Whether the principal may decide on an approval. The user for whom the turn runs decides, whoever owns the session:
+ * the call runs with that user's rights. If the tool names a permission that its approver needs, holders of it decide.
  *
  * @param approval the event `approval.requested`
  * @param owner the principal of the turn
@@ -60,8 +62,8 @@ export function mayDecide(
 }
 
 /**
- * Whether the principal may set rules for the whole tenant. A principal without `permissions` comes from a program that has
- * none: there, the program decides who may.
+ * Whether the principal may set rules for the whole tenant. A principal without `permissions` comes from a program that
+ * has none: there, the program decides who may.
  */
 export const mayShareRules = ({ permissions }: Principal): boolean =>
   permissions === undefined || grants(permissions, ADMIN)

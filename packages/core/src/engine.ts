@@ -25,10 +25,11 @@ export interface EngineOptions {
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
-   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
-   * Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the principal is the
-   * same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks again.
+   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a
+   * turn continues that has waited (for its place, a person or a result), and when an approval is used, also for the
+   * approver. Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the
+   * principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks
+   * again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
@@ -45,13 +46,16 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
+  /**
+   * Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few
+   * seconds after it. Returns how many.
+   */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
   /**
-   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
-   * next start takes them up. Does not close the back end.
+   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are:
+   * the next start takes them up. Does not close the back end.
    */
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
@@ -60,7 +64,10 @@ export interface Engine {
   readonly runningTurns: readonly RunningTurn[]
   /** Those of them that wait because the host cannot tell at the moment who their principal is. */
   readonly waitingForIdentity: number
-  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
+  /**
+   * Tools that ignored their signal and still run; while there are any, the process should end before its store is
+   * closed.
+   */
   readonly leftBehind: number
 }
 
@@ -89,7 +96,8 @@ const SWEEP_MS = 5_000
 const MAX_RECOVERING = 100
 
 /**
- * Makes an engine: it runs the turns of sessions that are stored in `backend`. Nothing runs before a session is used, or before
+ * Makes an engine: it runs the turns of sessions that are stored in `backend`. Nothing runs before a session is used,
+ * or before
  * `start()`, which also resumes the turns of workers that have died. Call `stop()` before you close the back end.
  *
  * @param options the back end, at least one agent, and what the engine asks the host
@@ -119,7 +127,9 @@ export function createEngine(options: EngineOptions): Engine {
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
-  /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
+  /**
+   * Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep.
+   */
   const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
@@ -305,7 +315,10 @@ export function createEngine(options: EngineOptions): Engine {
     return holder !== undefined && holder !== worker && (await backend.workers.alive(holder))
   }
 
-  /** Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is gone. */
+  /**
+   * Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is
+   * gone.
+   */
   async function yieldTurn(log: SessionLog): Promise<void> {
     const mine = ({ turn }: SessionState) => turn?.claim?.worker === worker && turn.paused === undefined
     if (!mine(log.state)) return
@@ -444,7 +457,8 @@ export function createEngine(options: EngineOptions): Engine {
         )
       }
       const announcement = await announced?.catch(() => undefined)
-      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of
+      // it.
       if (leftBehind.size === 0) await announcement?.release()
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },

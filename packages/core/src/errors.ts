@@ -1,8 +1,8 @@
 // Errors: one class, and one table of the codes that it may carry.
 
 /**
- * Every error code with its one meaning. `docs/reference/errors.md` is generated from it, and the service has an HTTP status
- * for each: a new code needs an answer there, too.
+ * Every error code with its one meaning. `docs/reference/errors.md` is generated from it, and the service has an HTTP
+ * status for each: a new code needs an answer there, too.
  */
 export const CODES = {
   // Definitions
@@ -167,8 +167,8 @@ export type ErrorCode = keyof typeof CODES
 export const isErrorCode = (code: string): code is ErrorCode => Object.hasOwn(CODES, code)
 
 /**
- * An error for callers. `message` is safe to show and says what to do; `details` and `cause` are for the log. `retryable`: the
- * same call may succeed later. `code` is one of `CODES`.
+ * An error for callers. `message` is safe to show and says what to do; `details` and `cause` are for the log.
+ * `retryable`: the same call may succeed later. `code` is one of `CODES`.
  *
  * @example
  * try {
@@ -197,7 +197,8 @@ export class OxbowError extends Error {
 }
 
 /**
- * The error of a stored failure. A code that this version does not know becomes `internal_error`; `details.code` keeps it.
+ * The error of a stored failure. A code that this version does not know becomes `internal_error`; `details.code` keeps
+ * it.
  *
  * @example throw errorFrom(event.error, { turnId: event.turnId })
  */

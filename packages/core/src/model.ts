@@ -63,8 +63,8 @@ export interface ModelCallOptions {
 }
 
 /**
- * A language model. `generate` resolves with the whole answer, or rejects with a `ModelError` whose `partial` holds what
- * had arrived. It never resolves with a cut answer.
+ * A language model. `generate` resolves with the whole answer, or rejects with a `ModelError` whose `partial` holds
+ * what had arrived. It never resolves with a cut answer.
  */
 export interface Model {
   /** `provider:model`, for example `openai:gpt-5`. */

@@ -77,9 +77,9 @@ export interface AuditQuery {
 export interface Journal {
   /**
    * Stores all of `events` or none, durably, if the journal still ends at `expectedSeq` (0: no journal yet).
-   * `events[i].seq` must be `expectedSeq + 1 + i`, else it rejects with `invalid_append`. `notes` are stored in the same
-   * transaction; an audit record that describes no event of `events` rejects with `invalid_append`. A stale `expectedSeq`
-   * is an answer, not an error; a journal that cannot be read or written rejects.
+   * `events[i].seq` must be `expectedSeq + 1 + i`, else it rejects with `invalid_append`. `notes` are stored in the
+   * same transaction; an audit record that describes no event of `events` rejects with `invalid_append`. A stale
+   * `expectedSeq` is an answer, not an error; a journal that cannot be read or written rejects.
    */
   append(
     key: SessionKey,
@@ -88,22 +88,27 @@ export interface Journal {
     notes: AppendNotes,
   ): Promise<{ ok: true } | { ok: false; head: number }>
 
-  /** Events with `seq > afterSeq`, in order, at most `limit` (default 500). Rejects with `journal_corrupt` on damage. */
+  /**
+   * Events with `seq > afterSeq`, in order, at most `limit` (default 500). Rejects with `journal_corrupt` on damage.
+   */
   read(key: SessionKey, afterSeq: number, limit?: number): Promise<Event[]>
 
   /** The last sequence number, 0 when there is no such session. */
   head(key: SessionKey): Promise<number>
 
   /**
-   * Newest first. `before` is the `updatedAt` of the last row of the page before; a page may exceed `limit` (default 100)
-   * to hold all rows that share its last millisecond.
+   * Newest first. `before` is the `updatedAt` of the last row of the page before; a page may exceed `limit` (default
+   * 100) to hold all rows that share its last millisecond.
    */
   list(query: SessionQuery): Promise<SessionSummary[]>
 
   /** Audit records in the order in which they were stored. `cursor` continues after the page. */
   audit(query: AuditQuery): Promise<{ records: AuditRecord[]; cursor: number }>
 
-  /** A cache that may vanish. `data` is opaque text; `version` tells who can read it. An older one never replaces a newer. */
+  /**
+   * A cache that may vanish. `data` is opaque text; `version` tells who can read it. An older one never replaces a
+   * newer.
+   */
   getSnapshot(key: SessionKey): Promise<Snapshot | undefined>
   putSnapshot(key: SessionKey, snapshot: Snapshot): Promise<void>
 
@@ -121,7 +126,9 @@ export interface SessionQuery {
   readonly status?: SessionStatus | 'open'
   readonly before?: number
   readonly limit?: number
-  /** Sessions whose `wakeAt` is at or before this time. A session whose deadline moved may be listed a minute too early. */
+  /**
+   * Sessions whose `wakeAt` is at or before this time. A session whose deadline moved may be listed a minute too early.
+   */
   readonly dueBy?: number
 }
 
@@ -144,8 +151,8 @@ export interface Files {
 }
 
 /**
- * Leases of workers. They save work and carry no correctness: a wrong answer costs a repeated model call, never a double
- * write, because the append of a worker that lost its turn is refused.
+ * Leases of workers. They save work and carry no correctness: a wrong answer costs a repeated model call, never a
+ * double write, because the append of a worker that lost its turn is refused.
  */
 export interface Workers {
   /** Announces a worker of this process and renews its lease until `release`, which may be skipped by a crash. */

@@ -1,12 +1,13 @@
 /**
- * A service or a model that gives texts a direction; close directions mean similar texts. The embedders of `@oxbow/models` are such.
+ * A service or a model that gives texts a direction; close directions mean similar texts. The embedders of
+ * `@oxbow/models` are such.
  */
 export interface Embedder {
   /** Names the model and what else changes its vectors: those of different ids are never compared. */
   readonly id: string
   /**
-   * One vector per text, in order, all of one length. `kind` tells what the texts are; some models treat them differently.
-   * Rejects when the service fails; where one text is the reason, with its place in `details.index`.
+   * One vector per text, in order, all of one length. `kind` tells what the texts are; some models treat them
+   * differently. Rejects when the service fails; where one text is the reason, with its place in `details.index`.
    */
   embed(
     texts: readonly string[],

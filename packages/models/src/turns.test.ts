@@ -1,4 +1,5 @@
-// Whole turns of an agent through the engine, on the wire of each driver: what the next request carries of the last answer.
+// Whole turns of an agent through the engine, on the wire of each driver: what the next request carries of the last
+// answer.
 import { memory } from '@oxbow/backends'
 import { agent, createEngine, type Model, tool } from '@oxbow/core'
 import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'

@@ -34,7 +34,10 @@ const NEEDS_OPERATOR: Answer = [
   503,
   'The conversation cannot be read or written until the operator of this service has repaired or upgraded it.',
 ]
-/** Mistakes of the program that embeds Oxbow, and failures below a call that the model is shown. No caller can mend them. */
+/**
+ * Mistakes of the program that embeds Oxbow, and failures below a call that the model is shown. No caller can mend
+ * them.
+ */
 const INTERNAL: readonly [RunErrorCode, number, string] = [
   'INTERNAL_ERROR',
   500,
@@ -229,7 +232,9 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   ],
 }
 
-/** By the code that a turn or an error carries; of a code that this version does not know, that of an internal error. */
+/**
+ * By the code that a turn or an error carries; of a code that this version does not know, that of an internal error.
+ */
 export function failureOf(code: string, reference?: string): ShownFailure {
   const answer = isErrorCode(code) ? ANSWERS[code] : undefined
   // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.

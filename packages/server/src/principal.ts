@@ -21,8 +21,8 @@ export interface Named {
 }
 
 /**
- * Without identity who asks is whoever the request names. With identity it is the principal, and naming somebody else is
- * refused, not ignored: it tells a mistake in the client.
+ * Without identity who asks is whoever the request names. With identity it is the principal, and naming somebody else
+ * is refused, not ignored: it tells a mistake in the client.
  *
  * @throws HttpError 403 `user_mismatch`, `tenant_mismatch`
  */

@@ -74,8 +74,8 @@ export interface Service {
   /** Binds, starts the engine and resolves when the service is ready. @throws OxbowError `identity_missing` */
   listen(): Promise<{ url: string }>
   /**
-   * Stops accepting, lets running turns come to their end or to their next stored event within the configured grace, tells
-   * open streams that their turns continue later, and closes. The back end stays open: who opened it closes it.
+   * Stops accepting, lets running turns come to their end or to their next stored event within the configured grace,
+   * tells open streams that their turns continue later, and closes. The back end stays open: who opened it closes it.
    */
   close(): Promise<void>
 }

@@ -3,8 +3,8 @@
 import type { FaultPoint } from '@oxbow/core'
 
 /**
- * Kills this process with SIGKILL, which nothing can catch, when it passes the point for the n-th time (1 is the first).
- * Meant for child processes.
+ * Kills this process with SIGKILL, which nothing can catch, when it passes the point for the n-th time (1 is the
+ * first). Meant for child processes.
  *
  * @example
  * const faultPoint = killAt('append.after', 2)

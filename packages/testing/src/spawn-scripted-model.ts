@@ -13,8 +13,8 @@ export interface SpawnOptions extends Pick<ScriptedModelOptions, 'chunkChars' | 
 const self = fileURLToPath(import.meta.url)
 
 /**
- * A scripted model in a process of its own, so that its CPU time does not count as the client's. It ends with `close()`,
- * or when this process ends.
+ * A scripted model in a process of its own, so that its CPU time does not count as the client's. It ends with
+ * `close()`, or when this process ends.
  *
  * @example
  * const server = await spawnScriptedModel({ scripts: { '*': { always: { text: 'hello' } } }, oneWritePerTurn: true })

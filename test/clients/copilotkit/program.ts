@@ -1,4 +1,5 @@
-// CopilotKit's runtime in front of a service, served over HTTP, and a page that talks to it with CopilotKit's own client.
+// CopilotKit's runtime in front of a service, served over HTTP, and a page that talks to it with CopilotKit's own
+// client.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

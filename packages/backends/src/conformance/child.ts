@@ -1,5 +1,6 @@
 // A process of the suite: opens the back end, says "ready", and then does what it is told, one line of output per deed.
-//   child <module> <directory> append                  appends to several sessions until it is killed; tells "session head"
+//   child <module> <directory> append                  appends to several sessions until it is killed; tells "session
+// head"
 //   child <module> <directory> race <session> <wins>   appends single events until it won so often, and tells each win
 //   child <module> <directory> leave <worker>          announces a worker and closes, and lives on until its input ends
 //   child <module> <directory> hold <worker>           announces a worker; then one append per line of input

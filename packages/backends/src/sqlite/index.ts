@@ -17,8 +17,8 @@ export interface SqliteOptions {
   /** The database file. It and its directory are created if missing, readable by their owner only. */
   readonly path: string
   /**
-   * How long a worker that gives no sign of life keeps its turns, in milliseconds; another process on the same store takes
-   * them over after it. Default 5,000, at least 1,000. Longer than anything that blocks the event loop.
+   * How long a worker that gives no sign of life keeps its turns, in milliseconds; another process on the same store
+   * takes them over after it. Default 5,000, at least 1,000. Longer than anything that blocks the event loop.
    */
   readonly leaseMs?: number
 }
@@ -28,8 +28,8 @@ export interface SqliteOptions {
  *
  * Throws an OxbowError when the options are wrong (`invalid_option`) or the file cannot be trusted or used:
  * `journal_corrupt`, `storage_newer` (written by a newer Oxbow), `storage_foreign` (another program's database),
- * `storage_readonly`, `storage_error`. Damage of single sessions, and events that were acknowledged and are missing, do not
- * keep it from opening: `check()` rejects with `journal_corrupt` or `journal_incomplete`. Writes reject with
+ * `storage_readonly`, `storage_error`. Damage of single sessions, and events that were acknowledged and are missing, do
+ * not keep it from opening: `check()` rejects with `journal_corrupt` or `journal_incomplete`. Writes reject with
  * `storage_displaced` once the file or its log was deleted or replaced.
  *
  * @example const backend = sqlite({ path: '.oxbow/oxbow.db' })

@@ -22,7 +22,10 @@ export interface AgentDefinition {
   readonly name: string
   /** Recorded with each turn. Default: a digest of the definition. */
   readonly version?: string
-  /** A model, or its name as `provider:model` if something that opens models by name is installed, as in the package `oxbow`. */
+  /**
+   * A model, or its name as `provider:model` if something that opens models by name is installed, as in the package
+   * `oxbow`.
+   */
   readonly model: Model | string
   /** Other models that a turn may choose with its option `model`. */
   readonly models?: readonly (Model | string)[]
@@ -50,8 +53,8 @@ export interface AgentDefinition {
 }
 
 /**
- * Defines an agent. An agent with tools whose results may be long also gets the tool `read_artifact`, which reads the results
- * that were too long to show.
+ * Defines an agent. An agent with tools whose results may be long also gets the tool `read_artifact`, which reads the
+ * results that were too long to show.
  *
  * @param definition its name, model and instructions, and what else it has
  * @returns the agent, checked and immutable, for `createEngine()`

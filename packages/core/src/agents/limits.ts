@@ -2,8 +2,8 @@
 import type { StateLimits } from '../journal/deadlines.ts'
 
 /**
- * What one turn may use up; then it fails with `budget_exceeded`. Each limit is checked before each call, of a model or of a
- * tool: what one call itself uses may go beyond it. Its time is `totalTimeoutMs`, with `total_timeout`.
+ * What one turn may use up; then it fails with `budget_exceeded`. Each limit is checked before each call, of a model or
+ * of a tool: what one call itself uses may go beyond it. Its time is `totalTimeoutMs`, with `total_timeout`.
  */
 export interface Budget {
   /** Input and output of all model calls. */

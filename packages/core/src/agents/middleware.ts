@@ -20,7 +20,9 @@ export interface ModelCallContext extends TurnContext {
   readonly step: number
   /** The id of the model that is asked: `provider:name`. */
   readonly model: string
-  /** Set when the request is for a summary of the conversation and no answer: the id of the model that is asked for it. */
+  /**
+   * Set when the request is for a summary of the conversation and no answer: the id of the model that is asked for it.
+   */
   readonly summaryBy?: string
 }
 
@@ -38,7 +40,8 @@ export type CallOutcome =
 
 /**
  * - `onAgent` wraps the work on a turn in this process, from claim to end or pause.
- * - `onReasoning` wraps one step's answer, `onModelCall` the request to the model inside it; both may change what passes.
+ * - `onReasoning` wraps one step's answer, `onModelCall` the request to the model inside it; both may change what
+ *   passes.
  * - `onActing` wraps each call: run, refused, external, unknown. It may return an outcome without calling `next`: then
  *   nothing runs. Whatever it passes on is judged by the permission gate afterwards.
  * - `onSystemPrompt` receives the prompt so far and returns the next.

@@ -1,4 +1,5 @@
-// Models that a definition names, as `openai:gpt-5`. Core knows no provider: the package that does installs how to open one.
+// Models that a definition names, as `openai:gpt-5`. Core knows no provider: the package that does installs how to open
+// one.
 import { OxbowError } from '../errors.ts'
 import type { Model } from '../model.ts'
 

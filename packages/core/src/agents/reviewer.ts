@@ -1,4 +1,5 @@
-// The border to what looks at the last answer of a turn before the turn ends with it. `knowledge()` of @oxbow/harness is one.
+// The border to what looks at the last answer of a turn before the turn ends with it. `knowledge()` of @oxbow/harness
+// is one.
 import type { Message } from '../events/types.ts'
 import type { Slots } from '../journal/slots.ts'
 import type { SessionState } from '../journal/state.ts'

@@ -7,7 +7,9 @@ export interface FinishedStep {
   /** 1 for the first model call of the turn. */
   readonly step: number
   readonly text: string
-  /** The calls of this step, in the order in which the model asked for them. `arguments` are absent if no call was made. */
+  /**
+   * The calls of this step, in the order in which the model asked for them. `arguments` are absent if no call was made.
+   */
   readonly calls: readonly {
     readonly tool: string
     readonly arguments: Readonly<Record<string, unknown>> | undefined

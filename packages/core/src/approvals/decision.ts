@@ -125,8 +125,8 @@ function openApproval(
 }
 
 /**
- * What would be stored: the decision, with edited arguments coerced, validated and judged. They are judged again when they
- * are used; here whoever edits learns of a mistake, and the approval stays open.
+ * What would be stored: the decision, with edited arguments coerced, validated and judged. They are judged again when
+ * they are used; here whoever edits learns of a mistake, and the approval stays open.
  *
  * @throws OxbowError as `Session.decide`
  */
@@ -172,7 +172,8 @@ async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool
 }
 
 /**
- * Stores a decision that `checkDecision` gave. Returns its turn, or undefined when its time was over, which is stored instead.
+ * Stores a decision that `checkDecision` gave. Returns its turn, or undefined when its time was over, which is stored
+ * instead.
  *
  * @throws OxbowError when somebody was quicker
  */
@@ -201,7 +202,9 @@ export function resolveApproval(draft: Draft, deciding: DecisionAttempt): string
 export const approvalExpired = (): OxbowError =>
   new OxbowError('approval_expired', 'The time to decide on this has run out.', { details: { verdict: 'expired' } })
 
-/** A rule may be accepted only if it covers what is approved, no more tools than its own, and will let such calls run. */
+/**
+ * A rule may be accepted only if it covers what is approved, no more tools than its own, and will let such calls run.
+ */
 async function checkRemembered({ rule: text, scope }: Remember, call: GateRequest): Promise<void> {
   const invalid = (what: string) =>
     new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}. Nothing has been decided.`)

@@ -31,7 +31,8 @@ export const writtenAs = (holder: object, key: string): string =>
 const WHOLE = /^-?\d+(\.0+)?$/
 
 /**
- * The first whole number in a parsed value that a double cannot hold, as `{ path, source }`; undefined if there is none.
+ * The first whole number in a parsed value that a double cannot hold, as `{ path, source }`; undefined if there is
+ * none.
  *
  * @example inexactInteger(parseExact('{"id":2064875200729235458}')) // { path: 'id', source: '2064875200729235458' }
  */

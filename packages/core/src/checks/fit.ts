@@ -4,8 +4,8 @@ import { describeErrors, type JsonSchema, type SchemaError, validatorFor } from 
 
 /**
  * Validates `value` against the schema, after safe conversions in place: "12" → 12, "true" → true, 12 → "12" (as it was
- * written), '{"a":1}' → {"a":1}, and a null for a property that may be left out. A whole number that a double cannot hold is a
- * problem unless the schema takes it as text.
+ * written), '{"a":1}' → {"a":1}, and a null for a property that may be left out. A whole number that a double cannot
+ * hold is a problem unless the schema takes it as text.
  *
  * @param value A value of `parseExact`.
  * @returns the value, or what is wrong with it and where.

@@ -1,5 +1,5 @@
-// JSON Schema and Standard Schema. ajv is loaded when the first schema is compiled, not when core is imported. The published
-// package contains it, so its types must not appear in ours.
+// JSON Schema and Standard Schema. ajv is loaded when the first schema is compiled, not when core is imported. The
+// published package contains it, so its types must not appear in ours.
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { OxbowError } from '../errors.ts'
 

@@ -1,4 +1,7 @@
-/** The known name that a mistyped one most likely meant, by edit distance of at most `most`; undefined when none is close. */
+/**
+ * The known name that a mistyped one most likely meant, by edit distance of at most `most`; undefined when none is
+ * close.
+ */
 export function nearest(
   name: string,
   known: readonly string[],

@@ -1,4 +1,5 @@
-// Packages that only some programs need are optional peers: they are imported on first use, and the error names what to install.
+// Packages that only some programs need are optional peers: they are imported on first use, and the error names what to
+// install.
 import { OxbowError } from '../errors.ts'
 
 /**

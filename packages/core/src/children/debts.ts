@@ -1,5 +1,5 @@
-// What sessions of a tree owe each other: results go up, stops go down. Each of these is repeated until the journals say
-// that it is done, by whatever process looks at the session next.
+// What sessions of a tree owe each other: results go up, stops go down. Each of these is repeated until the journals
+// say that it is done, by whatever process looks at the session next.
 
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Event } from '../events/types.ts'
@@ -67,7 +67,9 @@ async function deliver(engine: EngineInternals, log: SessionLog, { turnId, deleg
   })
 }
 
-/** A long hand-off is kept beside the parent's journal; the text names the artifact. Written again, it is the same one. */
+/**
+ * A long hand-off is kept beside the parent's journal; the text names the artifact. Written again, it is the same one.
+ */
 async function shownAbove(
   engine: EngineInternals,
   parent: SessionKey,
@@ -103,7 +105,10 @@ export async function stopChild(engine: EngineInternals, log: SessionLog, record
   if (!known) await closeUnborn(log, record)
 }
 
-/** The task was never given: the process died, or the turn was stopped, between the two. Who gives it late finds it closed. */
+/**
+ * The task was never given: the process died, or the turn was stopped, between the two. Who gives it late finds it
+ * closed.
+ */
 const closeUnborn = (log: SessionLog, { childTurnId }: ChildRecord): Promise<void> =>
   log.append((draft) => {
     const record = draft.state.children.find((it) => it.childTurnId === childTurnId)

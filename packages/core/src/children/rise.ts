@@ -54,8 +54,8 @@ export async function answerAbove(
 }
 
 /**
- * A call may ask on behalf of a child just after that was decided, and a process may die between the two: what is open here
- * and answered there is answered here, too.
+ * A call may ask on behalf of a child just after that was decided, and a process may die between the two: what is open
+ * here and answered there is answered here, too.
  */
 export async function answerLate(engine: EngineInternals, log: SessionLog): Promise<void> {
   for (const { turnId, approvalId, origin: asked } of openApprovals(log.state.turn)) {

@@ -43,7 +43,9 @@ export interface SharedBudget {
   readonly started: number
 }
 
-/** What the turn's tree has used up, and may. Undefined for a turn without parent and children: its own figures are all. */
+/**
+ * What the turn's tree has used up, and may. Undefined for a turn without parent and children: its own figures are all.
+ */
 export async function sharedBudget(run: {
   readonly engine: EngineInternals
   readonly log: SessionLog

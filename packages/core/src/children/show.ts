@@ -1,4 +1,5 @@
-// Shows what a child does to those who follow its parent, with where it comes from. Live only: it is stored once, there.
+// Shows what a child does to those who follow its parent, with where it comes from. Live only: it is stored once,
+// there.
 
 import type { EngineInternals } from '../engine-internals.ts'
 import { type Event, isEvent, type SessionItem } from '../events/types.ts'

@@ -2,8 +2,9 @@
 import type { Message } from './types.ts'
 
 /**
- * Tokens of a text by its characters: words, digits, signs and line breaks each cost about what the tokenizers of today make
- * of them. Good to some 15 % for OpenAI's `o200k_base`; others differ by more. Meant for meters and limits, never for a bill.
+ * Tokens of a text by its characters: words, digits, signs and line breaks each cost about what the tokenizers of today
+ * make of them. Good to some 15 % for OpenAI's `o200k_base`; others differ by more. Meant for meters and limits, never
+ * for a bill.
  */
 export function estimateTokens(text: string): number {
   let tokens = 0

@@ -1,5 +1,6 @@
-// The one definition of everything that a journal may hold. Types, JSON Schema and docs/reference/events.md come from here.
-// Only borders import this file for its values; the engine imports its types, so that the hot path never loads zod.
+// The one definition of everything that a journal may hold. Types, JSON Schema and docs/reference/events.md come from
+// here. Only borders import this file for its values; the engine imports its types, so that the hot path never loads
+// zod.
 import { z } from 'zod'
 
 const text = z.object({ type: z.literal('text'), text: z.string() })

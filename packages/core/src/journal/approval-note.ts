@@ -1,4 +1,5 @@
-// What a person said when they let a call run: the model and whoever asked must not take it for the call that was asked for.
+// What a person said when they let a call run: the model and whoever asked must not take it for the call that was asked
+// for.
 
 import type { InputBlock, ResultBlock } from '../events/types.ts'
 import { withoutSecrets } from './audit.ts'

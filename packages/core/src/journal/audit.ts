@@ -1,5 +1,5 @@
-// The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the same
-// transaction as the event, so that it cannot be missing.
+// The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the
+// same transaction as the event, so that it cannot be missing.
 import { isObject } from '../checks/fields.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { AuditRecord, SessionKey } from '../ports.ts'

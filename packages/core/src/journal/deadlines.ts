@@ -24,7 +24,10 @@ export function stateDeadline({ task, paused, options }: TurnState, limits: Stat
 /** A child whose parent's turn was stopped and that has not come to its end yet. */
 export const mustStop = ({ stopped, closed }: ChildRecord): boolean => stopped === true && closed === undefined
 
-/** When the first open approval runs out, or the turn's state has lasted too long; 0 when something is to be told to a parent or a child; undefined when nothing does. */
+/**
+ * When the first open approval runs out, or the turn's state has lasted too long; 0 when something is to be told to a
+ * parent or a child; undefined when nothing does.
+ */
 export function nextDeadline(state: SessionState, limits: StateLimits | undefined): number | undefined {
   const { turn } = state
   if (state.undelivered.length > 0 || state.children.some(mustStop)) return 0

@@ -33,8 +33,8 @@ export function evolve(state: SessionState, event: Event): SessionState {
 }
 
 /**
- * Folds many events at once. The growing lists are copied once and then written in place, so that reading a long session is
- * linear; nobody has seen the copies yet.
+ * Folds many events at once. The growing lists are copied once and then written in place, so that reading a long
+ * session is linear; nobody has seen the copies yet.
  */
 export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
   if (events.length < 50) return events.reduce(evolve, state)

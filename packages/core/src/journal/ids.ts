@@ -21,8 +21,8 @@ export function assertId(value: unknown, name: string): string {
 }
 
 /**
- * An id for a name that is not one, such as an e-mail address: readable, always the same for the same text, and unlike the id
- * of any other text. Upper and lower case are kept apart.
+ * An id for a name that is not one, such as an e-mail address: readable, always the same for the same text, and unlike
+ * the id of any other text. Upper and lower case are kept apart.
  *
  * @example userId('ann@example.com') // 'ann-example.com-61c26e6edb6acdd1'
  */
@@ -48,8 +48,8 @@ export function sessionKey(key: { tenant?: string | undefined; user: string; ses
 export const nameOfKey = ({ tenant, user, session }: SessionKey): string => JSON.stringify([tenant, user, session])
 
 /**
- * The ids of one call. Both come from where the call stands, so that an answer that is made again after a crash meets the
- * records of the first one; a model's own call ids change with every answer.
+ * The ids of one call. Both come from where the call stands, so that an answer that is made again after a crash meets
+ * the records of the first one; a model's own call ids change with every answer.
  */
 export function callIds(
   key: SessionKey,

@@ -1,4 +1,5 @@
-// Whether a turn still learns anything: a call with the same arguments and the same result as before brings nothing new.
+// Whether a turn still learns anything: a call with the same arguments and the same result as before brings nothing
+// new.
 import { hash } from 'node:crypto'
 import type { Event } from '../events/types.ts'
 

@@ -56,8 +56,8 @@ export class Draft {
 }
 
 /**
- * Adds to the draft what follows from its state. Runs again on a newer state when another writer was first, so it must be
- * a function of the draft. It may add nothing. Throwing refuses this one write.
+ * Adds to the draft what follows from its state. Runs again on a newer state when another writer was first, so it must
+ * be a function of the draft. It may add nothing. Throwing refuses this one write.
  */
 export type Build<T> = (draft: Draft) => T
 
@@ -183,9 +183,9 @@ export class SessionLog {
   }
 
   /**
-   * Folds what `build` adds into `ahead` at once and returns a promise of its durability. A storage error that may pass is
-   * tried again for 30 seconds, unless `givenUp`. Throws what `build` throws; the promise rejects with what `build` throws
-   * when it runs again because another writer was first.
+   * Folds what `build` adds into `ahead` at once and returns a promise of its durability. A storage error that may pass
+   * is tried again for 30 seconds, unless `givenUp`. Throws what `build` throws; the promise rejects with what `build`
+   * throws when it runs again because another writer was first.
    */
   appendAhead(build: Build<unknown>, givenUp: () => boolean): Promise<void> {
     const until = performance.now() + STORE_PATIENCE_MS

@@ -12,8 +12,8 @@ export interface Slot<Value, Change = Value> {
   readonly initial: Value
   readonly reduce: (value: Value, change: Change) => Value
   /**
-   * When a session that works for another one has ended, that one gets the value, too; so do all above. A reviewer finds them
-   * in `below`. Default: no.
+   * When a session that works for another one has ended, that one gets the value, too; so do all above. A reviewer
+   * finds them in `below`. Default: no.
    */
   readonly handsUp?: boolean
 }
@@ -34,8 +34,8 @@ export interface SlotAccess {
 const NAME = /^[a-z][a-z0-9-]{0,63}$/
 
 /**
- * Defines a slot, once for all its uses: the name belongs to the slot that an agent uses first, and calls that use another one
- * of that name fail with `slot_taken`.
+ * Defines a slot, once for all its uses: the name belongs to the slot that an agent uses first, and calls that use
+ * another one of that name fail with `slot_taken`.
  *
  * @example
  * const todos = slot({ name: 'todos', initial: [] as string[], reduce: (list, added: string) => [...list, added] })

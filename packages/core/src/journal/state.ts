@@ -273,8 +273,8 @@ export const callOfApproval = (turn: TurnState | undefined, approvalId: string):
   turn?.calls.find((call) => call.approval?.requested.approvalId === approvalId)
 
 /**
- * Where a turn is in the journal: by its id, or by the id of a steering input that joined it. Continue with the `turnId` of
- * the result: only that one occurs in the turn's events. An open turn ends, so far, at the journal's end.
+ * Where a turn is in the journal: by its id, or by the id of a steering input that joined it. Continue with the
+ * `turnId` of the result: only that one occurs in the turn's events. An open turn ends, so far, at the journal's end.
  *
  * @param id of a turn, or of a steering input
  * @returns the sequence numbers between which the turn's events are; undefined for an id that was not accepted

@@ -3,8 +3,9 @@ import type { Event } from '../events/types.ts'
 import { findTurn, type SessionState } from './state.ts'
 
 /**
- * The stored events of one turn, in order: up to its end, or to the end of the journal as `state` knows it. Nothing for an id
- * that has not been accepted. `until`: the last sequence number; events of children may follow the end of their turn.
+ * The stored events of one turn, in order: up to its end, or to the end of the journal as `state` knows it. Nothing for
+ * an id that has not been accepted. `until`: the last sequence number; events of children may follow the end of their
+ * turn.
  *
  * @example
  * for await (const event of turnEvents((after) => session.events(after), await session.state(), turnId)) print(event)

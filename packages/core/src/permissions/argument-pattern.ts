@@ -20,9 +20,10 @@ export function argumentPatternProblem(pattern: string, { name, jsonSchema }: To
 }
 
 /**
- * Whether a call has an argument that the pattern matches. Texts, numbers and booleans are compared as they are written,
- * `*` is any run of characters. Of a list a rule that denies or asks matches with one element, a rule that allows only with
- * all. An object cannot be compared: `unknown`.
+ * Whether a call has an argument that the pattern matches. Texts, numbers and booleans are compared as they are
+ * written,
+ * `*` is any run of characters. Of a list a rule that denies or asks matches with one element, a rule that allows only
+ * with all. An object cannot be compared: `unknown`.
  *
  * @example argumentMatches('branch=release/*', { branch: 'release/1' }, 'deny') // true
  */

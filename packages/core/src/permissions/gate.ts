@@ -121,7 +121,9 @@ export const denyTexts = ({ deny, above = [] }: Policy): string[] => [
   ...new Set([{ deny }, ...above].flatMap((it) => it.deny.map((rule) => rule.text))),
 ]
 
-/** With rules that people accepted: those of this session for this agent only, the others as they would hold anywhere. */
+/**
+ * With rules that people accepted: those of this session for this agent only, the others as they would hold anywhere.
+ */
 export const withRemembered = (policy: Policy, session: readonly Rule[], shared: readonly Rule[]): Policy => ({
   ...policy,
   allow: [...policy.allow, ...session, ...shared],

@@ -36,8 +36,8 @@ export async function rulesFor(
 }
 
 /**
- * Stores the rule that came with a decision: for who asked, or for everybody of the tenant. The decision is the record, and
- * doing this again changes nothing.
+ * Stores the rule that came with a decision: for who asked, or for everybody of the tenant. The decision is the record,
+ * and doing this again changes nothing.
  */
 export async function storeRememberedRule(
   files: Files,
@@ -78,18 +78,20 @@ export interface RememberedRulesStore {
   /** Those that hold for a user: their own, then those of everybody. What has expired is left out. */
   list(owner: RuleOwner): Promise<RememberedRule[]>
   /**
-   * Takes a rule back: calls like it ask again, also in turns that run. Resolves with the rule, or with undefined when there is
-   * none with this id. The caller checks whether the person may do that; a rule of the project belongs to everybody.
+   * Takes a rule back: calls like it ask again, also in turns that run. Resolves with the rule, or with undefined when
+   * there is none with this id. The caller checks whether the person may do that; a rule of the project belongs to
+   * everybody.
    */
   remove(owner: RuleOwner, id: string): Promise<RememberedRule | undefined>
 }
 
 /**
- * The rules that people accepted together with an approval, for one user or for everybody. Those of one session are in its
- * state (`rules`), and end with it.
+ * The rules that people accepted together with an approval, for one user or for everybody. Those of one session are in
+ * its state (`rules`), and end with it.
  *
  * @throws (by its functions) OxbowError `storage_busy`
- * @example for (const { id, rule } of await rememberedRules(engine.backend).list({ user: 'ann' })) console.log(id, rule)
+ * @example for (const { id, rule } of await rememberedRules(engine.backend).list({ user: 'ann' })) console.log(id,
+ * rule)
  */
 export function rememberedRules({ files }: Pick<Backend, 'files'>): RememberedRulesStore {
   const scopes = ({ tenant = DEFAULT_TENANT, user }: RuleOwner) =>

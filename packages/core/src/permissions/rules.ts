@@ -64,9 +64,10 @@ export type MatchAnswer = boolean | 'unknown' | MatchFault
 export const isFault = (answer: MatchAnswer): answer is MatchFault => typeof answer === 'object'
 
 /**
- * Whether the rule matches the call. For a rule that denies or asks: `unknown` if the tool cannot say; a pattern that the
- * tool cannot read matches all of its calls; any answer but true, false and `unknown`, and an error, is a fault. For a rule
- * that allows, only true is a match. A promise only where the tool gives one: there may be hundreds of rules.
+ * Whether the rule matches the call. For a rule that denies or asks: `unknown` if the tool cannot say; a pattern that
+ * the tool cannot read matches all of its calls; any answer but true, false and `unknown`, and an error, is a fault.
+ * For a rule that allows, only true is a match. A promise only where the tool gives one: there may be hundreds of
+ * rules.
  */
 export function matchesCall(
   rule: Rule,

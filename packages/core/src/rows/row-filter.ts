@@ -1,5 +1,6 @@
-// Row scope: which rows of a table a person may see, as a filter that a tool adds to its own query. It is made of who the
-// person is and of names that stand in the tool's code; nothing that a model wrote can reach it, except to narrow it.
+// Row scope: which rows of a table a person may see, as a filter that a tool adds to its own query. It is made of who
+// the person is and of names that stand in the tool's code; nothing that a model wrote can reach it, except to narrow
+// it.
 import type { MongoQuery } from '@casl/ability'
 import { DEFAULT_TENANT, grants } from '../authority.ts'
 import { callable, checkFields, type Fields, listOf, text } from '../checks/fields.ts'
@@ -33,8 +34,8 @@ export interface RowFilter {
   /** For rows in memory: `filter.ability.can('read', row)`. */
   readonly ability: RowAbility
   /**
-   * The rows of this filter that also have these values, or one of a list; what is undefined is left out. The values may come
-   * from a model: they are compared, never interpreted.
+   * The rows of this filter that also have these values, or one of a list; what is undefined is left out. The values
+   * may come from a model: they are compared, never interpreted.
    *
    * @throws OxbowError `row_condition_invalid` for a column that was not declared, and for any other kind of value
    */
@@ -43,15 +44,17 @@ export interface RowFilter {
   toSql(options?: SqlOptions): Sql
 }
 
-/** The part of an ability of `@casl/ability` that tools need. An interface of ours, because that package is optional. */
+/**
+ * The part of an ability of `@casl/ability` that tools need. An interface of ours, because that package is optional.
+ */
 export interface RowAbility {
   can(action: 'read', row: object): boolean
   cannot(action: 'read', row: object): boolean
 }
 
 /**
- * The rows that the person for whom a tool works may see there. Scopes are joined by OR; without any, it is their own rows.
- * What a table cannot express (a department where it has no such column) gives no rows.
+ * The rows that the person for whom a tool works may see there. Scopes are joined by OR; without any, it is their own
+ * rows. What a table cannot express (a department where it has no such column) gives no rows.
  *
  * @param context what the tool's `run` was given
  * @throws OxbowError `row_columns_invalid`; `row_scope_unresolved` when a scope names departments that nobody can tell

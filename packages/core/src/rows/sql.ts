@@ -32,7 +32,8 @@ const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: 
 /**
  * `null` is what no rule allows: no rows.
  *
- * @param ids columns that hold ids of the identity. These are texts: where the database has numbers, it would take `007` for 7
+ * @param ids columns that hold ids of the identity. These are texts: where the database has numbers, it would take
+ * `007` for 7
  */
 export function sqlOf(condition: Condition | null, ids: ReadonlySet<string>, options: SqlOptions = {}): Sql {
   checkFields(options, OPTIONS, (what) => new OxbowError('row_columns_invalid', `toSql(): ${what}.`))
@@ -44,7 +45,9 @@ export function sqlOf(condition: Condition | null, ids: ReadonlySet<string>, opt
     return placeholder(params.push(value))
   }
 
-  /** NOT is carried down to the comparisons, where what it means for NULL can be said, and an index can still be used. */
+  /**
+   * NOT is carried down to the comparisons, where what it means for NULL can be said, and an index can still be used.
+   */
   function compile({ operator, value, field }: Condition, no = false): string {
     if (operator === 'not') return compile((value as Condition[])[0]!, !no)
     if (operator === 'and' || operator === 'or') {

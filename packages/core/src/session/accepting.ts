@@ -29,7 +29,10 @@ export async function checkSame(
   }
 }
 
-/** A denial that can match nothing denies nothing. What agents elsewhere have, to which it hands tasks, is not known here. */
+/**
+ * A denial that can match nothing denies nothing. What agents elsewhere have, to which it hands tasks, is not known
+ * here.
+ */
 export function checkDenied(deny: readonly string[] = [], { tools }: Agent): void {
   const all = [...tools.values()]
   const handsOn = all.some((it) => it.effects.includes('delegate'))

@@ -29,7 +29,8 @@ const MAX_FILE_BYTES = 20 * 1024 * 1024
  * A file, from disk or from memory, as part of an input.
  *
  * @param file The path, or the bytes.
- * @param options `mediaType` is needed for bytes and for names whose ending is not known. `name` is shown to people and to the
+ * @param options `mediaType` is needed for bytes and for names whose ending is not known. `name` is shown to people and
+ * to the
  *   model; default: the name of the file.
  * @throws OxbowError `invalid_option` if the file cannot be read, is larger than 20 MB, or its media type is not known
  * @example await session.run([{ type: 'text', text: 'What is in this picture?' }, await fileBlock('photo.png')])

@@ -15,9 +15,9 @@ export interface RunOptions {
   /** Makes a retry safe: the same id is the same turn, whatever has become of it. Default: a new one. */
   readonly turnId?: string
   /**
-   * When a turn is open already: run after it (default), join it at its next step (a turn of somebody else is not joined, but
-   * followed), or refuse with `session_busy`. What joins or follows a turn that waits for an approval or a result waits until
-   * that has come; `refuse` says what for.
+   * When a turn is open already: run after it (default), join it at its next step (a turn of somebody else is not
+   * joined, but followed), or refuse with `session_busy`. What joins or follows a turn that waits for an approval or a
+   * result waits until that has come; `refuse` says what for.
    */
   readonly whenBusy?: 'queue' | 'steer' | 'refuse'
   /** Who asks. Default: the session's user, without roles. */

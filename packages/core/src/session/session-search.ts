@@ -1,5 +1,5 @@
-// Finds words in what was said in sessions. It reads the journals themselves, the newest first and only so many events at
-// once: that works on every back end, and there is no second copy of what people have said.
+// Finds words in what was said in sessions. It reads the journals themselves, the newest first and only so many events
+// at once: that works on every back end, and there is no second copy of what people have said.
 import { shownText } from '../events/blocks.ts'
 import type { Block, Event } from '../events/types.ts'
 import type { Journal, SessionKey } from '../ports.ts'

@@ -3,8 +3,8 @@ import { textOf } from '../events/blocks.ts'
 import type { SessionItem } from '../events/types.ts'
 
 /**
- * Yields the text of every answer of the turn, each part once: a fragment that is streamed again after a restart of its step is
- * passed over, and what a slow reader has missed follows when the answer is stored.
+ * Yields the text of every answer of the turn, each part once: a fragment that is streamed again after a restart of its
+ * step is passed over, and what a slow reader has missed follows when the answer is stored.
  */
 export async function* textStream(items: AsyncIterable<SessionItem>): AsyncGenerator<string, void> {
   let step = 0

@@ -40,7 +40,9 @@ function withoutMarkers(raw: string): string {
   return text
 }
 
-/** Broken JSON is never repaired: what cannot be read as one object is refused, with the schema for the model to read. */
+/**
+ * Broken JSON is never repaired: what cannot be read as one object is refused, with the schema for the model to read.
+ */
 export async function parseArguments(raw: string, tool: ParsedTool): Promise<ParsedArguments> {
   const read = readObject(raw, tool.jsonSchema)
   if (typeof read === 'string') return refuse(read, tool.jsonSchema)
@@ -88,8 +90,8 @@ function jsonOf(value: unknown): unknown {
 }
 
 /**
- * Arguments that were judged earlier, for the tool: they are what runs, also if the schema makes something else of the same
- * text by now (a default that is the time of day). `raw` is what the model or a person wrote.
+ * Arguments that were judged earlier, for the tool: they are what runs, also if the schema makes something else of the
+ * same text by now (a default that is the time of day). `raw` is what the model or a person wrote.
  */
 export async function parseAgain(raw: string, judged: Arguments, tool: ParsedTool): Promise<ParsedArguments> {
   const first = await parseArguments(raw, tool)

@@ -48,10 +48,15 @@ export interface Children {
    * @throws OxbowError `child_depth`, `child_limit`, `unknown_agent`
    */
   open(task: ChildTask): Promise<ChildView>
-  /** A message to a child: it joins the task that runs, or begins a new one in the same session. @throws OxbowError as `open`, `unknown_child` */
+  /**
+   * A message to a child: it joins the task that runs, or begins a new one in the same session.
+   * @throws OxbowError as `open`, `unknown_child`
+   */
   send(session: string, message: string, options: ChildOptions): Promise<ChildView & { readonly joined: boolean }>
   list(): Promise<readonly ChildView[]>
-  /** Waits until the task has ended. With `orQuestion` also until it needs an approval that has to be asked for here. */
+  /**
+   * Waits until the task has ended. With `orQuestion` also until it needs an approval that has to be asked for here.
+   */
   wait(childTurnId: string, signal: AbortSignal, orQuestion?: false): Promise<ChildEnd>
   wait(childTurnId: string, signal: AbortSignal, orQuestion: true): Promise<ChildEnd | ApprovalRequest>
   /** The call stops waiting. False when the task has ended already: then its result is the call's. */

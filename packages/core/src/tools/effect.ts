@@ -1,6 +1,9 @@
 // What a call can do.
 
-/** `reachesWorld`: what it does is seen outside the harness, so that an agent cannot hand it to agents below unless it has it. */
+/**
+ * `reachesWorld`: what it does is seen outside the harness, so that an agent cannot hand it to agents below unless it
+ * has it.
+ */
 export const EFFECTS = {
   read: { reachesWorld: false, says: 'looks at own data or a fixed service, and changes nothing' },
   write: { reachesWorld: true, says: 'changes data' },

@@ -1,5 +1,5 @@
-// A tool that finds out while it works that a person has to decide: it stops, the turn waits in the journal, and the tool
-// runs again with the decision.
+// A tool that finds out while it works that a person has to decide: it stops, the turn waits in the journal, and the
+// tool runs again with the decision.
 
 import {
   anything,
@@ -50,15 +50,16 @@ export class NeedsApproval {
 }
 
 /**
- * Returned by a tool instead of a result. It must have left nothing that runs on: the same call begins again, with the same
- * operation id and with `decision` in its context, perhaps days later and in another process.
+ * Returned by a tool instead of a result. It must have left nothing that runs on: the same call begins again, with the
+ * same operation id and with `decision` in its context, perhaps days later and in another process.
  *
  * @param request what the person decides on, and why
  * @returns what the tool returns
  * @throws OxbowError `approval_invalid`, naming the field
  * @example
  * run: async ({ amount }, { decision }) => {
- *   if (amount > 100 && !decision) return needsApproval({ arguments: { amount }, reason: 'It is more than 100 euros.' })
+ *   if (amount > 100 && !decision) return needsApproval({ arguments: { amount }, reason: 'It is more than 100 euros.'
+ * })
  *   return decision?.verdict === 'denied' ? 'Not paid.' : pay(amount)
  * }
  */

@@ -11,8 +11,8 @@ export interface TypedCall<Input, Output> {
 }
 
 /**
- * The successful calls of a tool in a turn, in their order. A tool with an `output` schema gives values of that schema, any
- * other the text that the model was given.
+ * The successful calls of a tool in a turn, in their order. A tool with an `output` schema gives values of that schema,
+ * any other the text that the model was given.
  *
  * @example
  * const result = await session.run('What is the area of 3 by 4?')

@@ -80,8 +80,8 @@ export interface ToolSelfTest {
 }
 
 /**
- * The definition of a tool. `S` is the schema of its input, `A` what it expects of the `attributes` of a turn (annotate the
- * context of `run` to set it), `O` the schema of its results.
+ * The definition of a tool. `S` is the schema of its input, `A` what it expects of the `attributes` of a turn (annotate
+ * the context of `run` to set it), `O` the schema of its results.
  */
 export interface ToolDefinition<
   S extends Schema = Schema,
@@ -100,7 +100,9 @@ export interface ToolDefinition<
   readonly timeoutMs?: number
   /** May run twice with the same operation id. Default: true for tools that only read. */
   readonly idempotent?: boolean
-  /** How often a call that failed or timed out is tried again, with the same operation id. Only for idempotent tools. */
+  /**
+   * How often a call that failed or timed out is tried again, with the same operation id. Only for idempotent tools.
+   */
   readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext<A>) => Promise<Reconciliation>
@@ -123,7 +125,8 @@ export interface ToolDefinition<
     context: DecisionContext,
   ) => ToolVerdict | undefined | Promise<ToolVerdict | undefined>
   /**
-   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches, and
+   * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches,
+   * and
    * `unknown` (it cannot be told) asks; for `allow` all of it must.
    */
   readonly matches?: (
@@ -136,11 +139,17 @@ export interface ToolDefinition<
   readonly checkPattern?: (pattern: string, kind: RuleKind) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
   readonly suggest?: (input: Readonly<SchemaInput<S>>) => readonly string[] | Promise<readonly string[]>
-  /** Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin only. */
+  /**
+   * Where it comes from, when others decide what it is. A rule that a person accepts holds for tools of the same origin
+   * only.
+   */
   readonly origin?: string
   /** Other names of it that `deny` and `ask` rules mean as well. */
   readonly aliases?: readonly string[]
-  /** Names of arguments, at any depth, whose values the audit log must not hold. What `check` gives as a reason is kept as it is. */
+  /**
+   * Names of arguments, at any depth, whose values the audit log must not hold. What `check` gives as a reason is kept
+   * as it is.
+   */
   readonly secrets?: readonly string[]
   readonly run: (input: SchemaOutput<S>, context: ToolContext<A>) => ToolResult | Promise<ToolResult>
 }
@@ -148,8 +157,8 @@ export interface ToolDefinition<
 export type RuleKind = 'allow' | 'ask' | 'deny'
 
 /**
- * What the gate decides in. The same object comes with every `check` and `matches` of one decision: what a tool works out
- * for it can be kept in a `WeakMap` under it, and ends with the decision.
+ * What the gate decides in. The same object comes with every `check` and `matches` of one decision: what a tool works
+ * out for it can be kept in a `WeakMap` under it, and ends with the decision.
  */
 export interface DecisionContext {
   readonly mode: Mode
@@ -245,7 +254,8 @@ export function tool<S extends Schema, A extends object = Attributes, O extends 
  * @returns the tool, for an agent's `tools`
  * @throws OxbowError `tool_invalid`, naming the field
  * @example
- * const form = externalTool({ name: 'form', description: 'Shows a form.', effects: ['ask'], input: { type: 'object' } })
+ * const form = externalTool({ name: 'form', description: 'Shows a form.', effects: ['ask'], input: { type: 'object' }
+ * })
  */
 export function externalTool(definition: Common): Tool {
   return {

@@ -50,7 +50,9 @@ export async function mayRun(run: TurnRun, call: CallState, tool: Tool): Promise
     : { ...allowed, asks: await asksFor(run, call, tool, parsed.arguments, verdict) }
 }
 
-/** An approval is good for one call and its exact arguments, and only as long as the call would not be denied by now. */
+/**
+ * An approval is good for one call and its exact arguments, and only as long as the call would not be denied by now.
+ */
 async function useApproval(
   run: TurnRun,
   call: CallState,
@@ -100,7 +102,10 @@ export async function lostApprover(run: TurnRun, { requested, resolved }: Approv
     : `${by.user}, who approved it, may not do so any more.`
 }
 
-/** Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still counts. */
+/**
+ * Whether a call that was let through before a crash is denied by now. A person's or a remembered rule's yes still
+ * counts.
+ */
 export async function mayRunAgain(run: TurnRun, call: CallState, tool: Tool, principal: Principal): Promise<boolean> {
   const turn = run.turn()
   const given = call.decided!.arguments

@@ -19,8 +19,8 @@ export const failed = (status: CallStatus): boolean => status !== 'success' && s
 export type Ran<T> = { readonly value: T } | { readonly outcome: Exclude<CallOutcome, { status: 'requested' }> }
 
 /**
- * Gives `work` a signal that fires on the tool's time-out and on interruption, and does not wait for work that ignores it.
- * A result that comes later is thrown away.
+ * Gives `work` a signal that fires on the tool's time-out and on interruption, and does not wait for work that ignores
+ * it. A result that comes later is thrown away.
  */
 export async function withLimits<T>(
   run: TurnRun,

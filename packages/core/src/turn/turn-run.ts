@@ -65,21 +65,22 @@ export interface TurnRun {
   /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
   readonly inFlight: Set<string>
   /**
-   * Who the principal is now, according to the host; undefined when they may not act any more. While the host cannot tell it
-   * is asked again, and the turn's clocks stand still.
+   * Who the principal is now, according to the host; undefined when they may not act any more. While the host cannot
+   * tell it is asked again, and the turn's clocks stand still.
    */
   currentPrincipal(principal: Principal): Promise<Principal | undefined>
   /** For whom the turn runs: as they were when this worker took it up, or as an approval found them since. */
   readonly principal: Principal
   /**
-   * Asks who they are now, and stops the turn with `principal_revoked` when they may not act any more. Resolves with whether
-   * they may.
+   * Asks who they are now, and stops the turn with `principal_revoked` when they may not act any more. Resolves with
+   * whether they may.
    */
   refreshPrincipal(): Promise<boolean>
   /** The same, when it was asked longer ago than the engine's `principalMaxAgeMs`. */
   refreshOldPrincipal(): Promise<boolean>
   /**
-   * Whether more time may have passed since the input than a turn may run: it has waited, or nobody took it up for long.
+   * Whether more time may have passed since the input than a turn may run: it has waited, or nobody took it up for
+   * long.
    */
   readonly waited: boolean
   /** The host cannot tell at the moment who the principal is. */
@@ -179,8 +180,8 @@ export function turnRun(options: {
   let ended = false
   const givenUp = (): boolean => stopped === 'shutdown'
   /**
-   * What follows from an event without an effect is stored in the same append: the next step, a pause, the end of the turn.
-   * This loop is where a turn ends.
+   * What follows from an event without an effect is stored in the same append: the next step, a pause, the end of the
+   * turn. This loop is where a turn ends.
    */
   const append = (build: TurnBuild): Promise<void> => {
     if (lost !== undefined) throw lost.error

@@ -44,8 +44,8 @@ export function readLine(text: string, options: AnalyseOptions): CommandLine {
  * that is started for this one command (`bash -c`, or `sh -c`; see `shell`), without a terminal.
  *
  * It reads folders to expand patterns and to follow links, and writes nothing. It does not see what another process
- * changes between this look and the run of the command. Its work is bounded: a text that is too long, or costs too much to
- * follow, has an entry in `unknown`.
+ * changes between this look and the run of the command. Its work is bounded: a text that is too long, or costs too much
+ * to follow, has an entry in `unknown`.
  *
  * @example analyseCommand('cd src && ls', { cwd, roots: [cwd] }).simple.map((it) => it.text) // ['cd src', 'ls']
  */
@@ -142,8 +142,8 @@ const NOWHERE: AnalyseOptions = { cwd: '/', roots: [] }
 
 /**
  * Whether one rule allows the whole text: every simple command in it, however deep, must be matched, there may be
- * nothing that is not understood, and no output may go to a file. For several rules together, and for pipes into commands
- * that only read, use `checkCommand` with `allow`.
+ * nothing that is not understood, and no output may go to a file. For several rules together, and for pipes into
+ * commands that only read, use `checkCommand` with `allow`.
  *
  * @example commandMatches('git commit *', 'git commit -m x; rm y') // false
  */
@@ -159,9 +159,9 @@ export function lineMatches(pattern: string, { walked: { simple, unknown } }: Co
 
 /**
  * Whether a rule that forbids or asks means any command in the text: inside wrappers, substitutions and scripts, by any
- * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text runs
- * something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate then asks.
- * It does not look at what a program does when it runs, nor at the files from which it reads commands.
+ * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text
+ * runs something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate
+ * then asks. It does not look at what a program does when it runs, nor at the files from which it reads commands.
  *
  * @example commandMentions('git push *', 'cd x && git -C y push') // true
  */

@@ -290,7 +290,9 @@ function redirectionProblem(
   return undefined
 }
 
-/** A program of that name in a folder of the search path that lies in the workspace, or that depends on where one is. */
+/**
+ * A program of that name in a folder of the search path that lies in the workspace, or that depends on where one is.
+ */
 function shadowing(name: string, directories: readonly string[], options: SimpleOptions): string | undefined {
   if (name.includes('/')) return undefined
   for (const entry of options.searchPath.split(delimiter)) {

@@ -1,5 +1,5 @@
-// Ways out that were found by running them: each one is run for real in a scratch folder, where its effect must be seen,
-// and the command must not be one that runs unasked.
+// Ways out that were found by running them: each one is run for real in a scratch folder, where its effect must be
+// seen, and the command must not be one that runs unasked.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// Commands that may wait for a person or never end. They are reported so that the caller can prepare; they decide nothing.
+// Commands that may wait for a person or never end. They are reported so that the caller can prepare; they decide
+// nothing.
 
 import { programNameOf } from '../programs/wrappers.ts'
 import type { SimpleCommand, Unclear } from '../words/types.ts'

@@ -20,7 +20,8 @@ export interface Reach {
 }
 
 /**
- * Why a command should not read everything in the folder: it reaches a file that holds secrets, or a link that leads out.
+ * Why a command should not read everything in the folder: it reaches a file that holds secrets, or a link that leads
+ * out.
  *
  * @throws TooMuch for a tree that is too large to look through
  */
@@ -59,7 +60,9 @@ export function problemInTree(folder: string, reach: Reach, options: PathOptions
   }
 }
 
-/** Folders that the `.gitignore` at the top of a repository excludes by their plain name, if nothing brings them back. */
+/**
+ * Folders that the `.gitignore` at the top of a repository excludes by their plain name, if nothing brings them back.
+ */
 function excluded(top: string): ReadonlySet<string> {
   try {
     if (!existsSync(join(top, '.git'))) return new Set()

@@ -49,11 +49,13 @@ export interface PathCheck {
 }
 
 /**
- * Resolves where a path really leads. A path is inside if it lies in a root both as the system resolves it (links first, then `..`)
- * and as a program that tidies the text first would (`a/link/..` is `a`). Roots and paths are compared by segments.
+ * Resolves where a path really leads. A path is inside if it lies in a root both as the system resolves it (links
+ * first, then `..`) and as a program that tidies the text first would (`a/link/..` is `a`). Roots and paths are
+ * compared by segments.
  *
- * What this cannot see, and only a sandbox can: a hard link to a file outside, a bind mount, and whatever changes between
- * this check and the use. Use `real`, open without following links where the platform can, and run commands in a sandbox.
+ * What this cannot see, and only a sandbox can: a hard link to a file outside, a bind mount, and whatever changes
+ * between this check and the use. Use `real`, open without following links where the platform can, and run commands in
+ * a sandbox.
  *
  * @example checkPath('../x', { cwd: '/repo/a', roots: ['/repo/a'] }).inside // false
  */
@@ -85,7 +87,8 @@ export function checkPathAgain(path: string, options: PathOptions, seen: SeenNam
     if ('problem' in normal) return refuse('unknown form', `${normal.problem} Write it as C:\\folder\\file.`)
     text = normal.path
   } else if (WINDOWS.test(text)) {
-    // POSIX leaves two leading slashes to the system, and a backslash is a letter of a name here and a separator elsewhere.
+    // POSIX leaves two leading slashes to the system, and a backslash is a letter of a name here and a separator
+    // elsewhere.
     return refuse('unknown form', `${path} is written like a network path or a path of Windows.`)
   }
 

@@ -11,9 +11,9 @@ export interface Danger {
 const PLAIN = /^[\x21-\x7e]+$/
 
 /**
- * Names are compared in the form that no look-alike survives: compatibility forms folded (full-width letters, ligatures),
- * accents composed, case folded, invisible characters and the dots, blanks and streams that Windows ignores removed. A
- * name that only looks dangerous is then called dangerous, which costs a question.
+ * Names are compared in the form that no look-alike survives: compatibility forms folded (full-width letters,
+ * ligatures), accents composed, case folded, invisible characters and the dots, blanks and streams that Windows ignores
+ * removed. A name that only looks dangerous is then called dangerous, which costs a question.
  */
 const comparable = (segment: string): string =>
   (PLAIN.test(segment)

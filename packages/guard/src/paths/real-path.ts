@@ -22,9 +22,9 @@ export type Resolved =
 
 /**
  * The real path of an absolute path. Every segment that exists is looked at, a link is followed by the text of its
- * target (so a dangling link leads to where a new file would be made), and `..` goes to the parent of the folder that was
- * really reached. From the first missing segment on the rest is taken as written. `passed` lists every place that a link
- * led through.
+ * target (so a dangling link leads to where a new file would be made), and `..` goes to the parent of the folder that
+ * was really reached. From the first missing segment on the rest is taken as written. `passed` lists every place that a
+ * link led through.
  */
 export function realPath(
   absolute: string,
@@ -52,7 +52,8 @@ export function realPath(
     if ('problem' in found) {
       if (found.problem === 'unreadable') return { ok: false, real: next, problem: 'unreadable', passed }
       const rest = flavour.join(next, ...left.toReversed())
-      // The system opens nothing below a missing name. A program that creates it, or tidies the text, meets links again.
+      // The system opens nothing below a missing name. A program that creates it, or tidies the text, meets links
+      // again.
       if (left.includes('..')) return realPath(rest, flavour, seen)
       passed.push(rest)
       return { ok: true, real: rest, passed, stats: undefined }

@@ -161,8 +161,8 @@ export function readGit(words: readonly Argument[]): GitCall | { readonly proble
 }
 
 /**
- * What may name files. `git diff` compares files that git does not hold, so there even the value of an option is looked at:
- * another version may take it for an operand. The pattern of `git grep` is none.
+ * What may name files. `git diff` compares files that git does not hold, so there even the value of an option is looked
+ * at: another version may take it for an operand. The pattern of `git grep` is none.
  */
 function operandsOf(name: string, { options, operands }: Call, rest: readonly Argument[]): readonly Argument[] {
   if (name.includes('diff')) return rest.filter((it) => !it.prefix.startsWith('-'))

@@ -1,5 +1,5 @@
-// Reads the options of a command against a list of those that are known, the way getopt does. What is not on the list is
-// a separate answer: long options may be abbreviated and short ones joined, so only exact names count.
+// Reads the options of a command against a list of those that are known, the way getopt does. What is not on the list
+// is a separate answer: long options may be abbreviated and short ones joined, so only exact names count.
 import type { Argument } from '../words/types.ts'
 
 export type ValueKind = 'none' | 'text' | 'path' | 'optional'

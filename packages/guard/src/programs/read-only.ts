@@ -47,11 +47,15 @@ export interface ReadOnlyCommand {
   /** Options with which whole folders are read, and those with which links in them are followed. `*`: always. */
   readonly recursive?: string
   readonly follows?: string
-  /** A search that leaves out hidden and ignored files, unless one of these options is given, or a glob that includes. */
+  /**
+   * A search that leaves out hidden and ignored files, unless one of these options is given, or a glob that includes.
+   */
   readonly everything?: string
   /** Takes the arguments before any other rule is applied to them. */
   readonly raw?: (words: readonly Argument[]) => string | readonly Argument[]
-  /** Says what is wrong with a call whose options are all known. Returns the operands that are files, if they differ. */
+  /**
+   * Says what is wrong with a call whose options are all known. Returns the operands that are files, if they differ.
+   */
   readonly check?: (call: Call) => string | readonly Argument[] | undefined
 }
 

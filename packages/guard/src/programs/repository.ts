@@ -1,12 +1,12 @@
-// What git and the managers of toolchains would find in the folders of a workspace. A repository, or a file that chooses a
-// program, can be put there by anybody who may write ordinary files.
+// What git and the managers of toolchains would find in the folders of a workspace. A repository, or a file that
+// chooses a program, can be put there by anybody who may write ordinary files.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { WorkBudget } from '../budget.ts'
 
 /**
- * Settings that neither name a program nor lead to one. Everything else in the settings of a repository below the top of the
- * workspace is a risk: git has dozens of settings whose value it runs, and each version has more.
+ * Settings that neither name a program nor lead to one. Everything else in the settings of a repository below the top
+ * of the workspace is a risk: git has dozens of settings whose value it runs, and each version has more.
  */
 const HARMLESS: readonly (readonly [section: RegExp, keys: RegExp])[] = [
   [
@@ -46,9 +46,9 @@ function riskySetting(config: string): string | undefined {
 }
 
 /**
- * Why git should not run in the folder: below the top of the workspace it would meet a repository whose settings or hooks
- * start programs, or a folder that it treats as a bare repository although nothing in its name says so. The repository at
- * the top is the person's own.
+ * Why git should not run in the folder: below the top of the workspace it would meet a repository whose settings or
+ * hooks start programs, or a folder that it treats as a bare repository although nothing in its name says so. The
+ * repository at the top is the person's own.
  *
  * @param from the real folder, which git sees whatever the link is called that led there
  */
@@ -90,7 +90,9 @@ function settingsProblem(own: string, folder: string): string | undefined {
   return undefined
 }
 
-/** Whether the settings of the repository around a folder hold a password, in the address of a remote or as a header. */
+/**
+ * Whether the settings of the repository around a folder hold a password, in the address of a remote or as a header.
+ */
 export function holdsCredentials(from: string, isTop: (folder: string) => boolean): boolean {
   for (let folder = from; ; folder = dirname(folder)) {
     const own = join(folder, '.git')

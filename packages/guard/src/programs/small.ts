@@ -37,8 +37,8 @@ export const checkRead = (call: Call): string | undefined =>
     : 'It sets a variable that other programs look at.'
 
 /**
- * `set -euo pipefail` and its parts. The rest replaces the arguments of the script or changes how it is read; `-x` and `-v`
- * print the values of variables.
+ * `set -euo pipefail` and its parts. The rest replaces the arguments of the script or changes how it is read; `-x` and
+ * `-v` print the values of variables.
  */
 export const checkSet = (words: readonly Argument[]): Raw => {
   const texts = values(words)

@@ -295,8 +295,8 @@ const SOURCES =
   /^[\w*.-]*\.(ts|tsx|mts|cts|js|jsx|mjs|cjs|vue|svelte|py|rs|go|java|kt|scala|c|h|cc|cpp|hpp|cs|rb|php|swift|ex|exs|erl|hs|ml|lua|sh|sql|graphql|proto|css|scss|less|html|md|mdx|rst|txt|csv|log|lock)$/i
 
 /**
- * With `-type f` and no links followed, what `find` meets are regular files below its starting folders, by exact name. A
- * name pattern with an extension says which ones. Returns what each path begins with.
+ * With `-type f` and no links followed, what `find` meets are regular files below its starting folders, by exact name.
+ * A name pattern with an extension says which ones. Returns what each path begins with.
  */
 function findsRegularFiles(args: readonly Argument[]): string | undefined {
   const texts = args.map((it) => it.value)

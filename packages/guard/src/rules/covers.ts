@@ -5,8 +5,8 @@ import type { Argument, SimpleCommand } from '../words/types.ts'
 import type { CommandRule } from './rule.ts'
 
 /**
- * Whether the rule matches the words, all of them. All ways to read it are followed side by side, word by word: the time
- * grows with the length of the rule and of the command, however many wildcards there are.
+ * Whether the rule matches the words, all of them. All ways to read it are followed side by side, word by word: the
+ * time grows with the length of the rule and of the command, however many wildcards there are.
  *
  * @param named the index of a word that the rule has to name letter by letter
  */
@@ -46,8 +46,8 @@ export function matchesWord(
 }
 
 /**
- * Whether the rule allows this one command. Of a command in a wrapper it must name the inner program: `timeout 5 make *`
- * or `make *`, but `xargs *` says nothing about what xargs runs.
+ * Whether the rule allows this one command. Of a command in a wrapper it must name the inner program: `timeout 5 make
+ * *` or `make *`, but `xargs *` says nothing about what xargs runs.
  */
 export function ruleCovers(rule: CommandRule, { written, words, start }: SimpleCommand): boolean {
   if (words.length === 0) return false

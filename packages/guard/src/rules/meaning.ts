@@ -72,8 +72,8 @@ export function ruleViewOf(command: SimpleCommand): CommandView {
 }
 
 /**
- * Whether the rule means the command: also in a wrapper, also with more words than the rule has, its options anywhere and in
- * another spelling. `unknown` if it could.
+ * Whether the rule means the command: also in a wrapper, also with more words than the rule has, its options anywhere
+ * and in another spelling. `unknown` if it could.
  */
 export function ruleMeans(rule: CommandRule, { readings, names, open, unfollowed }: CommandView): Answer {
   let answer: Answer = unfollowed && 'unknown'
@@ -100,8 +100,8 @@ function meansWords(rule: CommandRule, { words, anywhere }: Reading): Answer {
 }
 
 /**
- * Whether the program, the sub-command and the operands of a rule stand among the words in this order. Options, and their
- * values, may stand between them, and other operands from the second one on; anything may follow.
+ * Whether the program, the sub-command and the operands of a rule stand among the words in this order. Options, and
+ * their values, may stand between them, and other operands from the second one on; anything may follow.
  */
 function hasOperands(
   { operands, program, words: rule }: CommandRule,

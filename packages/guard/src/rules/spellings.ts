@@ -95,8 +95,9 @@ type Answer = boolean | 'unknown'
 const CLUSTER = /^-[A-Za-z0-9]+$/
 
 /**
- * Whether a command has an option of a rule, in whatever spelling: joined, apart, in another order, by its long name, with
- * a value. `unknown` if a word could be it: an abbreviation, a letter whose long name is not known here, a variable.
+ * Whether a command has an option of a rule, in whatever spelling: joined, apart, in another order, by its long name,
+ * with a value. `unknown` if a word could be it: an abbreviation, a letter whose long name is not known here, a
+ * variable.
  *
  * @param command the program, and its sub-command, as keys of the table
  */

@@ -4,9 +4,9 @@ import type { Analysis, Argument } from '../words/types.ts'
 import { harmlessSurroundings } from './surroundings.ts'
 
 /**
- * The rule that would allow the command the next time: its exact words. No wildcard is offered, because nearly every program
- * has an option that runs another one or reads any file: `go test -exec`, `npm run --script-shell`, `git commit -F`. None for
- * more than one command, a wrapper, an interpreter, or words that are not written out.
+ * The rule that would allow the command the next time: its exact words. No wildcard is offered, because nearly every
+ * program has an option that runs another one or reads any file: `go test -exec`, `npm run --script-shell`, `git commit
+ * -F`. None for more than one command, a wrapper, an interpreter, or words that are not written out.
  */
 export function suggestFrom({ simple, unknown, compound }: Analysis): readonly string[] {
   const [command] = simple

@@ -18,8 +18,8 @@ const isWild = ({ char, quoted }: PatternCharacter): boolean =>
 export const hasWildcard = (pattern: readonly PatternCharacter[]): boolean => pattern.some(isWild)
 
 /**
- * The names that the pattern matches in `cwd`, as the shell would write them. `undefined` if there are too many, if shells
- * read the pattern differently, if a folder cannot be read, or if `may` refuses to have it read.
+ * The names that the pattern matches in `cwd`, as the shell would write them. `undefined` if there are too many, if
+ * shells read the pattern differently, if a folder cannot be read, or if `may` refuses to have it read.
  *
  * @throws TooMuch
  */

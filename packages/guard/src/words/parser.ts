@@ -56,8 +56,8 @@ const WHOLE = new Set([
 
 /**
  * Proves that no part of the text fell through: what the tree does not cover may only be blanks, operators, reserved
- * words and comments, and brackets only where they belong to a node. A parser that mends broken input, as this one does,
- * could otherwise drop a command unnoticed.
+ * words and comments, and brackets only where they belong to a node. A parser that mends broken input, as this one
+ * does, could otherwise drop a command unnoticed.
  */
 export function uncovered(script: SyntaxNode, source: string, from: number, to: number): string | undefined {
   const spans: (readonly [number, number])[] = []

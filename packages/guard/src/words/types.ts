@@ -46,7 +46,9 @@ export interface SimpleCommand {
   readonly piped: boolean
   /** The folders in which it may run; empty if that is not known. */
   readonly directories: readonly string[]
-  /** The text that was parsed out of an argument of this command (as of `sh -c`); its commands stand in the list too. */
+  /**
+   * The text that was parsed out of an argument of this command (as of `sh -c`); its commands stand in the list too.
+   */
   readonly script?: string
 }
 
@@ -79,8 +81,9 @@ export type Shell = 'bash' | 'sh'
 export interface AnalyseOptions
   extends Pick<PathOptions, 'cwd' | 'roots' | 'readOnlyRoots' | 'home' | 'caseInsensitive'> {
   /**
-   * Which shell runs the text. `sh` means any POSIX shell: constructs that only bash reads its way are then not understood.
-   * Default `'sh'`, the stricter. No other shell is covered; zsh and fish read many things in their own way.
+   * Which shell runs the text. `sh` means any POSIX shell: constructs that only bash reads its way are then not
+   * understood. Default `'sh'`, the stricter. No other shell is covered; zsh and fish read many things in their own
+   * way.
    */
   readonly shell?: Shell
   /** The shell reads commands from a terminal and so expands `!`. Default false. */

@@ -1,4 +1,5 @@
-// An engine whose agent compacts, with scripted models over HTTP: `helper` answers, `notes` summarises, `kid` works for it.
+// An engine whose agent compacts, with scripted models over HTTP: `helper` answers, `notes` summarises, `kid` works for
+// it.
 import { memory } from '@oxbow/backends'
 import {
   type AgentDefinition,

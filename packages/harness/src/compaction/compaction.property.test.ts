@@ -1,5 +1,5 @@
-// What holds for every conversation, whatever the model that summarises does. The conversations look like real ones: tools,
-// parallel calls, images, steering, Chinese, huge results.
+// What holds for every conversation, whatever the model that summarises does. The conversations look like real ones:
+// tools, parallel calls, images, steering, Chinese, huge results.
 import { type Block, type CompactionReason, type Message, noUsage } from '@oxbow/core'
 import { openaiChat, repairHistory } from '@oxbow/models'
 import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'

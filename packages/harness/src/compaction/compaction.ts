@@ -11,9 +11,9 @@ const RULE =
 
 /**
  * Makes long conversations shorter before a model call: at `trigger` messages (default 30), or when the context takes
- * `threshold` (default 0.6) of the model's window, or when a provider refuses it as too long. Old results become references
- * first, then a summary takes the place of all but the newest `keep` messages. What the user has said stays word for word
- * up to `userTokens`. Brings `session_search` and `session_read`, over the sessions of the same user.
+ * `threshold` (default 0.6) of the model's window, or when a provider refuses it as too long. Old results become
+ * references first, then a summary takes the place of all but the newest `keep` messages. What the user has said stays
+ * word for word up to `userTokens`. Brings `session_search` and `session_read`, over the sessions of the same user.
  *
  * @example agent({ name, model, instructions, capabilities: [compaction({ journal: backend.journal })] })
  * @throws OxbowError `compaction_invalid` when the agent is defined and the settings cannot work with it

@@ -6,12 +6,15 @@ import { fixedTokens } from './options.ts'
 const sum = (messages: readonly Message[]): number =>
   messages.reduce((tokens, it) => tokens + estimateMessageTokens(it), 0)
 
-/** So far may a provider count away from our estimates, times as much and tokens beside that: pictures, hidden instructions. */
+/**
+ * So far may a provider count away from our estimates, times as much and tokens beside that: pictures, hidden
+ * instructions.
+ */
 const BELIEVED = { times: 4, beside: 8_000 }
 
 /**
- * How many messages the provider has counted; 0 when it has not yet, or when its figure cannot be right: a request that was
- * answered did fit into the window.
+ * How many messages the provider has counted; 0 when it has not yet, or when its figure cannot be right: a request that
+ * was answered did fit into the window.
  */
 function countedIn({ messages, contextTokens, countedTo }: Conversation, fixed: number, window = Infinity): number {
   if (contextTokens === 0 || contextTokens > window || countedTo === undefined) return 0

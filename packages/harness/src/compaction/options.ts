@@ -14,7 +14,10 @@ export interface CompactionOptions {
   readonly model?: Model
   /** The longest summary, in tokens. Default: a tenth of the window, at most 1,500. */
   readonly summaryTokens?: number
-  /** How much of what the user has said stays word for word, the newest first. Default: 15 % of the window, at most 8,000. */
+  /**
+   * How much of what the user has said stays word for word, the newest first. Default: 15 % of the window, at most
+   * 8,000.
+   */
   readonly userTokens?: number
 }
 

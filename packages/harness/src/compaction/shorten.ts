@@ -5,8 +5,8 @@ import type { Block, CallBlock, InputBlock, Message, ResultBlock } from '@oxbow/
 const SLACK = 250
 
 /**
- * A message of an assistant or of tools with at most about `chars` characters in each result and argument. What a user has
- * said stays. Pure; a message that is short enough comes back as the same object.
+ * A message of an assistant or of tools with at most about `chars` characters in each result and argument. What a user
+ * has said stays. Pure; a message that is short enough comes back as the same object.
  */
 export function shorten(message: Message, chars: number): Message {
   if (message.role === 'user') return message

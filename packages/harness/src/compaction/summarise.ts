@@ -112,7 +112,9 @@ const requestText = ({ notes }: Memory, material: string, tokens: number): strin
   `Notes so far:\n${notes.length === 0 ? '(there are none)' : bounded('notes', notes.map((it) => `${it.kind} ${lineOf(it)}`).join('\n'))}\n\n` +
   `Messages:\n${material}\n\nWrite at most ${tokens} tokens.`
 
-/** The messages as text, in at most `room` tokens: with less of each result, then with less of all, without the middle. */
+/**
+ * The messages as text, in at most `room` tokens: with less of each result, then with less of all, without the middle.
+ */
 function materialOf(messages: readonly Message[], room: number): string {
   for (const chars of SHOWN) {
     const text = messages

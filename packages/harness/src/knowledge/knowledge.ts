@@ -30,13 +30,15 @@ const retrieved = slot({
 })
 
 /**
- * Gives an agent the tool `retrieve`, and checks the citations in its answers. The model learns of an id that this session has
- * not retrieved, and may answer once more; what is still wrong is stored as `reply.reviewed` and shown to readers.
+ * Gives an agent the tool `retrieve`, and checks the citations in its answers. The model learns of an id that this
+ * session has not retrieved, and may answer once more; what is still wrong is stored as `reply.reviewed` and shown to
+ * readers.
  *
  * @example
  * const base = openKnowledge({ path: '.oxbow/knowledge.db' })
  * await base.add(['docs'])
- * const helper = agent({ name: 'helper', model, instructions: 'Help.', capabilities: [knowledge({ knowledge: base })] })
+ * const helper = agent({ name: 'helper', model, instructions: 'Help.', capabilities: [knowledge({ knowledge: base })]
+ * })
  */
 export function knowledge({ knowledge: base, passages = 5 }: KnowledgeOptions): Capability {
   return {

@@ -1,8 +1,9 @@
-// A server that asks the user in the middle of a call. The call is ended (the server is told that nobody has answered yet), its
-// question becomes an approval in the journal, and with the decision the call is made again and the question answered.
+// A server that asks the user in the middle of a call. The call is ended (the server is told that nobody has answered
+// yet), its question becomes an approval in the journal, and with the decision the call is made again and the question
+// answered.
 //
-// A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all have
-// defaults. Anything else is declined at once, and so is what is too long for somebody to read before they agree.
+// A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all
+// have defaults. Anything else is declined at once, and so is what is too long for somebody to read before they agree.
 // One decision answers one question once: the next one, also of the same words, is asked again.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
@@ -47,7 +48,10 @@ export function wordsOfQuestion({ message, labels, answer }: ElicitationQuestion
 /** To which call a request of the server belongs: over HTTP it comes on the stream of the call's own response. */
 export const currentCall = new AsyncLocalStorage<Elicitation>()
 
-/** @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only one. */
+/**
+ * @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only
+ * one.
+ */
 export async function answerTo(
   { params }: ElicitRequest,
   inFlight: ReadonlySet<Elicitation>,

@@ -30,11 +30,11 @@ const MAX_TOLD = 20
 const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 
 /**
- * Connects MCP servers and offers their tools, resources and prompts to an agent. By default only tools that a server marks as
- * read-only are offered, and they ask before they run; `tools`, `allow` and `trustReadOnly` change that.
+ * Connects MCP servers and offers their tools, resources and prompts to an agent. By default only tools that a server
+ * marks as read-only are offered, and they ask before they run; `tools`, `allow` and `trustReadOnly` change that.
  *
- * An agent is immutable: a tool that its server no longer has reports that when it is called, and a new one is offered when
- * the agent is built again with the same capability.
+ * An agent is immutable: a tool that its server no longer has reports that when it is called, and a new one is offered
+ * when the agent is built again with the same capability.
  *
  * @example
  * const files = await mcp({ docs: { url: 'https://docs.internal/mcp', trustReadOnly: true } })

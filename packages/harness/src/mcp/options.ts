@@ -4,8 +4,8 @@ import type { McpAuth } from './auth/oauth.ts'
 
 interface AnyServer {
   /**
-   * Tools that are offered besides those that the server marks as read-only: names as the server publishes them, or `prefix*`.
-   * Default: none. They ask before they run, unless rules of the agent say otherwise.
+   * Tools that are offered besides those that the server marks as read-only: names as the server publishes them, or
+   * `prefix*`. Default: none. They ask before they run, unless rules of the agent say otherwise.
    */
   readonly tools?: readonly string[]
   /** Tools that run without asking, in the same form; they need not be in `tools` as well. */
@@ -13,12 +13,13 @@ interface AnyServer {
   /** What the server marks as read-only runs without asking. Default false: the server itself sets the mark. */
   readonly trustReadOnly?: boolean
   /**
-   * What the server marks as idempotent is sent again, with the same operation id, when its outcome is unknown. Default false.
-   * The operation id is in `_meta` of each call, as `oxbow/operationId`.
+   * What the server marks as idempotent is sent again, with the same operation id, when its outcome is unknown. Default
+   * false. The operation id is in `_meta` of each call, as `oxbow/operationId`.
    */
   readonly trustIdempotent?: boolean
   /**
-   * For tools by name, the tool of the same server that says what became of an interrupted call. It gets the operation id as
+   * For tools by name, the tool of the same server that says what became of an interrupted call. It gets the operation
+   * id as
    * `operation_id` or `operationId`, and the arguments of the call that its schema names. It answers with an object:
    * `{ "status": "done", "result": … }`, or `not_done`. Any other answer leaves the outcome unknown.
    */
@@ -31,14 +32,17 @@ interface AnyServer {
   readonly protocolVersion?: ProtocolVersion
   /** How questions are answered that the server has for the user during a call. Default `ask`. */
   readonly onQuestion?: QuestionPolicy
-  /** Whether building the agent fails without the server. Default true; else the connection is retried in the background. */
+  /**
+   * Whether building the agent fails without the server. Default true; else the connection is retried in the
+   * background.
+   */
   readonly required?: boolean
 }
 
 /**
- * `ask`: a question that a yes can answer (a confirmation, a form whose fields have defaults) becomes an approval of the call,
- * which waits in the journal like any other; others are declined. `decline`: all are. A function answers at once; what it
- * leaves out of the content is filled with the form's defaults.
+ * `ask`: a question that a yes can answer (a confirmation, a form whose fields have defaults) becomes an approval of
+ * the call, which waits in the journal like any other; others are declined. `decline`: all are. A function answers at
+ * once; what it leaves out of the content is filled with the form's defaults.
  */
 export type QuestionPolicy = 'ask' | 'decline' | ((question: McpQuestion) => McpAnswer | Promise<McpAnswer>)
 
@@ -75,7 +79,9 @@ export interface McpStdioServer extends AnyServer {
 export type McpServer = McpHttpServer | McpStdioServer
 
 export interface McpOptions {
-  /** Whether servers may be programs on this machine. Default true. Set false where others can write the configuration. */
+  /**
+   * Whether servers may be programs on this machine. Default true. Set false where others can write the configuration.
+   */
   readonly allowStdio?: boolean
   /** Names of the agent's other tools; a tool of a server with such a name is called `server__tool`. */
   readonly reserved?: readonly string[]
@@ -112,7 +118,9 @@ export interface McpStatus {
   readonly tools: readonly string[]
   /** Tools of the server that the agent does not have, and why. */
   readonly skipped: readonly { readonly tool: string; readonly reason: string }[]
-  /** Since the agent was built: tools that its next build would have as well, and tools that the server no longer has. */
+  /**
+   * Since the agent was built: tools that its next build would have as well, and tools that the server no longer has.
+   */
   readonly added: readonly string[]
   readonly gone: readonly string[]
 }

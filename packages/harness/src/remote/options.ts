@@ -5,8 +5,9 @@ import type { Decision, Headers, RemoteCall, RemoteEvent } from './wire.ts'
 export type RemoteDecision = Omit<Decision, 'toolCallId'>
 
 /**
- * What becomes of calls for which the remote agent needs an approval. `ask`: they become one approval of this call, which
- * waits in the journal like any other. `deny`: they are refused. A function decides at once, by the order of the calls.
+ * What becomes of calls for which the remote agent needs an approval. `ask`: they become one approval of this call,
+ * which waits in the journal like any other. `deny`: they are refused. A function decides at once, by the order of the
+ * calls.
  */
 export type ApprovalPolicy =
   | 'ask'
@@ -49,7 +50,9 @@ export interface RemoteAgentOptions {
   readonly timeoutMs?: number
   /** How long the service may be unreachable before the call fails. Default one minute. */
   readonly patienceMs?: number
-  /** How often a task may be handed on from agent to agent, so that two cannot send it to and fro for ever. Default 5. */
+  /**
+   * How often a task may be handed on from agent to agent, so that two cannot send it to and fro for ever. Default 5.
+   */
   readonly maxDepth?: number
   readonly permission?: string
   readonly approver?: string

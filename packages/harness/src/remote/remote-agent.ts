@@ -1,5 +1,5 @@
-// An agent elsewhere as a tool of this one, over the Agent Protocol. The id of its task is the operation id of the call, so
-// that a crash on either side never starts it twice.
+// An agent elsewhere as a tool of this one, over the Agent Protocol. The id of its task is the operation id of the
+// call, so that a crash on either side never starts it twice.
 import { setTimeout as delay } from 'node:timers/promises'
 import { needsApproval, OxbowError, type Tool, type ToolContext, type ToolResult, tool } from '@oxbow/core'
 import type { PerCall, RemoteAgentOptions } from './options.ts'
@@ -17,8 +17,9 @@ const MAX_RETRY_MS = 5_000
 const CANCEL_MS = 400
 
 /**
- * A tool that gives a task to an agent of another service and returns its answer. What the remote does is shown as progress;
- * it is cancelled when the call is stopped; an empty, failed or lost task is an error to the model, never an empty answer.
+ * A tool that gives a task to an agent of another service and returns its answer. What the remote does is shown as
+ * progress; it is cancelled when the call is stopped; an empty, failed or lost task is an error to the model, never an
+ * empty answer.
  *
  * @example
  * remoteAgent({ name: 'researcher', description: 'Researches a question.', url: 'http://research.internal:8080' })

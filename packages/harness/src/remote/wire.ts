@@ -58,7 +58,10 @@ export interface RemoteTasks {
   /** False when the task does not wait for this (any more). */
   resume(id: string, decisions: readonly Decision[]): Promise<boolean>
   cancel(id: string): Promise<void>
-  /** Events after a number, until the server ends the stream. @throws OxbowError `remote_no_stream` where there are none */
+  /**
+   * Events after a number, until the server ends the stream.
+   * @throws OxbowError `remote_no_stream` where there are none
+   */
   events(id: string, after: number): AsyncGenerator<RemoteEvent, void>
 }
 

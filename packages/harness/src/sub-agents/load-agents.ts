@@ -37,7 +37,8 @@ const MAX_BYTES = 256 * 1024
  *
  * @example
  * const readers = await loadAgents('agents', { models: { default: model }, tools: [readFile, grep] })
- * @throws OxbowError `agent_file_invalid`, naming file and line: unknown keys, tools, models or modes, or two of one name
+ * @throws OxbowError `agent_file_invalid`, naming file and line: unknown keys, tools, models or modes, or two of one
+ * name
  */
 export async function loadAgents(folder: string, options: LoadAgentsOptions): Promise<SubAgent[]> {
   const names = await readdir(folder).catch((error: Error) => {

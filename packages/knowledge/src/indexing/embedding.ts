@@ -1,5 +1,5 @@
-// Vectors of passages. They are kept by the digest of what was embedded and by the embedder, so another embedder embeds anew
-// while the vectors of the one before still answer.
+// Vectors of passages. They are kept by the digest of what was embedded and by the embedder, so another embedder embeds
+// anew while the vectors of the one before still answer.
 import type { DatabaseSync } from 'node:sqlite'
 import { type Embed, vectorsProblem } from '../embedder.ts'
 import { KnowledgeError, messageOf } from '../errors.ts'

@@ -10,7 +10,10 @@ export interface FoundFile {
   readonly path: string
   /** Where it truly lies; the root may be a link, or lie below one. */
   readonly realPath: string
-  /** The path below the root, with `/`; the file's own name when the file is the root. What would end a citation is encoded. */
+  /**
+   * The path below the root, with `/`; the file's own name when the file is the root. What would end a citation is
+   * encoded.
+   */
   readonly name: string
 }
 
@@ -37,7 +40,8 @@ export interface Found {
 }
 
 /**
- * The documents below a root, sorted. Links are not followed, so that nothing from outside comes in and no circle is walked.
+ * The documents below a root, sorted. Links are not followed, so that nothing from outside comes in and no circle is
+ * walked.
  *
  * @example const { files, skipped } = await filesOf('/srv/docs')
  */
@@ -88,8 +92,8 @@ export interface ReadFile {
 }
 
 /**
- * The content of a file that was found. It may have changed since: what is no file any more, or lies elsewhere because it or a
- * folder above it has become a link, is not read. Throws a KnowledgeError: `unreadable`, `too_large`.
+ * The content of a file that was found. It may have changed since: what is no file any more, or lies elsewhere because
+ * it or a folder above it has become a link, is not read. Throws a KnowledgeError: `unreadable`, `too_large`.
  */
 export async function readFound({ realPath }: FoundFile, maxBytes: number): Promise<ReadFile> {
   // Without waiting, for a pipe has no content until somebody writes to it.

@@ -1,5 +1,5 @@
-// Files → the index. Runs in a thread of its own. A document is replaced in one transaction, some dozens of documents together:
-// who searches meanwhile, or after a crash, sees each document as it was or as it is.
+// Files → the index. Runs in a thread of its own. A document is replaced in one transaction, some dozens of documents
+// together: who searches meanwhile, or after a crash, sees each document as it was or as it is.
 import { hash } from 'node:crypto'
 import { lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -61,7 +61,9 @@ interface Known {
   readonly indexed_ms: number
 }
 
-/** Files that changed shortly before they were read may change again within the same tick of the file system's clock. */
+/**
+ * Files that changed shortly before they were read may change again within the same tick of the file system's clock.
+ */
 const CLOCK_TICK_MS = 2_000
 const MAX_SKIPPED = 1_000
 const BATCH_PASSAGES = 1_000

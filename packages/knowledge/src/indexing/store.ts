@@ -1,4 +1,5 @@
-// The index: one SQLite file. Everything in it follows from the files that were added; it may be deleted and made again.
+// The index: one SQLite file. Everything in it follows from the files that were added; it may be deleted and made
+// again.
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -64,7 +65,10 @@ const schema = `
 /** Says in the head of the file whose it is: "OxKn". */
 const APPLICATION_ID = 0x4f784b6e
 
-/** Opens the file, and makes it when it is missing; what is no index is left as it is. Throws a KnowledgeError `index_unusable`. */
+/**
+ * Opens the file, and makes it when it is missing; what is no index is left as it is. Throws a KnowledgeError
+ * `index_unusable`.
+ */
 export function openStore(path: string): DatabaseSync {
   let database: DatabaseSync | undefined
   try {

@@ -6,8 +6,8 @@ const DECLARED_WITHIN = 4_096
 const REPLACEMENT = '\uFFFD'
 
 /**
- * Reads a text. A byte order mark decides, then UTF-8, then what the document declares (HTML, XML), then what its bytes look
- * like: GBK (as GB18030), or Latin-1 (as windows-1252). Anything else is refused rather than guessed.
+ * Reads a text. A byte order mark decides, then UTF-8, then what the document declares (HTML, XML), then what its bytes
+ * look like: GBK (as GB18030), or Latin-1 (as windows-1252). Anything else is refused rather than guessed.
  *
  * @param declares whether the format can name its own encoding
  * @throws KnowledgeError `binary`, `encoding_unknown`

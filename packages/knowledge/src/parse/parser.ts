@@ -5,7 +5,8 @@ import type { ParseAnswer, Parsed, ParseTask } from './thread.ts'
 
 export interface Parser {
   /**
-   * Rejects with a KnowledgeError: what `parseDocument` throws, `too_complex` when the file takes too long or too much memory,
+   * Rejects with a KnowledgeError: what `parseDocument` throws, `too_complex` when the file takes too long or too much
+   * memory,
    * `cancelled` at the signal.
    */
   parse(task: ParseTask): Promise<Parsed>

@@ -1,8 +1,9 @@
 const RRF_K = 60
 
 /**
- * Reciprocal rank fusion: each list gives its entry at rank r (from 1) 1 / (60 + r); the sums decide. Scores of different kinds
- * need not be comparable. Equal sums are ordered by id, so that the same lists always give the same order.
+ * Reciprocal rank fusion: each list gives its entry at rank r (from 1) 1 / (60 + r); the sums decide. Scores of
+ * different kinds need not be comparable. Equal sums are ordered by id, so that the same lists always give the same
+ * order.
  *
  * @example fuse([['a', 'b'], ['b', 'c']]) // b first: it is in both
  */

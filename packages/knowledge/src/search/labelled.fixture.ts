@@ -1,4 +1,5 @@
-// The labelled sets of test-data: one Markdown file of documents, one file of questions with the documents that answer them.
+// The labelled sets of test-data: one Markdown file of documents, one file of questions with the documents that answer
+// them.
 import { readFileSync } from 'node:fs'
 import type { LabelledQuery } from './evaluate.ts'
 

@@ -79,7 +79,10 @@ const columns = `d.name AS document, p.key, d.path, d.title, p.headings, p.text,
 export function reader(database: DatabaseSync) {
   const ask = (sql: string, ...values: SQLInputValue[]) => database.prepare(sql).all(...values)
 
-  /** Without the terms that every fourth passage has: they say next to nothing and cost the most. Small indexes keep them. */
+  /**
+   * Without the terms that every fourth passage has: they say next to nothing and cost the most. Small indexes keep
+   * them.
+   */
   function uncommon(terms: readonly string[]): readonly string[] {
     const [{ size }] = ask('SELECT coalesce(sum(passages), 0) AS size FROM documents') as [{ size: number }]
     if (size < FAST_ENOUGH) return terms
@@ -123,8 +126,8 @@ export function reader(database: DatabaseSync) {
   function byVector({ embedder, vector }: NonNullable<ChannelsQuery['vector']>, query: ChannelsQuery): ChannelAnswer {
     const { condition, values } = conditionOf(query.filter)
     const distance = 'vec_distance_cosine(v.vector, ?) AS distance'
-    // Without a filter the vectors are read in the order of the table (`+` keeps SQLite from its index, which is three times
-    // slower here). Some may no longer belong to a passage.
+    // Without a filter the vectors are read in the order of the table (`+` keeps SQLite from its index, which is three
+    // times slower here). Some may no longer belong to a passage.
     const found =
       condition === ''
         ? `SELECT p.id, near.distance FROM (

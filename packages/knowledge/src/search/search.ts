@@ -108,8 +108,8 @@ export async function search(
     const scores = { ...(keyword === undefined ? {} : { keyword }), ...(vector === undefined ? {} : { vector }) }
     return { ...passage, id, score, exact: exactScores!.has(id), scores }
   })
-  // A number is meant exactly: what contains it comes first, however near other passages are. A code that many documents
-  // have (sha256, python3) is a word like others: it only adds to the score.
+  // A number is meant exactly: what contains it comes first, however near other passages are. A code that many
+  // documents have (sha256, python3) is a word like others: it only adds to the score.
   const ordered = [...hits.filter((it) => rare.has(it.id)), ...hits.filter((it) => !rare.has(it.id))]
   const { hits: judged, report } = await until(signal, reranked(channels, question, ordered, rare, signal))
   return { hits: judged.slice(0, k), channels: [...reports, report] }

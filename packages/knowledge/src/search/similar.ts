@@ -12,8 +12,8 @@ const MIN_STEM = 4
 const MAX_COMPARED = 50_000
 
 /**
- * For each word that no passage has, the stems of the index that differ from its beginning in one letter, or in two when it is
- * long. A word without such stems is left out.
+ * For each word that no passage has, the stems of the index that differ from its beginning in one letter, or in two
+ * when it is long. A word without such stems is left out.
  *
  * @example similarTerms(database, ['delivry']) // Map { 'delivry' → ['deliv'] }
  */
@@ -48,8 +48,8 @@ function nearest(database: DatabaseSync, word: string): string[] {
 const endingOf = (stem: string): number => (stem.length > MIN_STEM ? 3 : 1)
 
 /**
- * How many letters of the word to add, drop, replace, or swap with their neighbour, to make it begin with the stem; its ending
- * costs nothing. Anything above `most` is `most + 1`.
+ * How many letters of the word to add, drop, replace, or swap with their neighbour, to make it begin with the stem; its
+ * ending costs nothing. Anything above `most` is `most + 1`.
  */
 function distance(stem: string, word: string, most: number): number {
   const shortest = Math.max(0, word.length - endingOf(stem))

@@ -16,7 +16,8 @@ const runs = new RegExp(
 )
 
 /**
- * What FTS5 indexes in place of a text: its terms with spaces between them, each of at most 64 letters, digits, `.`, `+` and
+ * What FTS5 indexes in place of a text: its terms with spaces between them, each of at most 64 letters, digits, `.`,
+ * `+` and
  * `#`. Meant for passages: the stack of a regular expression does not hold whole books.
  */
 export const termsOf = (text: string): string => [...indexed(text)].join(' ')
@@ -97,7 +98,10 @@ function partsOf(component: string): string[] {
     .filter((it) => it !== '')
 }
 
-/** Without the signs between the parts, so that userId, user_id and user-id are one; between digits a dot, so that 1.23 is not 12.3. */
+/**
+ * Without the signs between the parts, so that userId, user_id and user-id are one; between digits a dot, so that 1.23
+ * is not 12.3.
+ */
 function joined(parts: readonly string[]): string {
   return folded(parts.reduce((all, it) => all + (/\d$/.test(all) && /^\d/.test(it) ? '.' : '') + it, ''))
 }

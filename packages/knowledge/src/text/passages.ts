@@ -1,5 +1,5 @@
-// Documents → passages. A passage is a slice of the text that follows its structure: it never crosses a heading, blocks stay
-// whole where they fit, and only a block that had to be cut overlaps itself.
+// Documents → passages. A passage is a slice of the text that follows its structure: it never crosses a heading, blocks
+// stay whole where they fit, and only a block that had to be cut overlaps itself.
 import { hash } from 'node:crypto'
 import type { DocumentBlock, DocumentContent, ParsedDocument } from './document.ts'
 import { sizesOf } from './tokens.ts'
@@ -16,7 +16,10 @@ export interface Passage {
   readonly key: string
   /** The headings above it, from the outermost. */
   readonly headings: readonly string[]
-  /** The slice of the document from `start` to `end`; before it the header of the table, where rows of a cut table continue. */
+  /**
+   * The slice of the document from `start` to `end`; before it the header of the table, where rows of a cut table
+   * continue.
+   */
   readonly text: string
   /** UTF-16 units in the text of the document. */
   readonly start: number

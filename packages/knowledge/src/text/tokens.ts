@@ -1,5 +1,5 @@
-// How much of a model's context a text takes, roughly: the same for every model, cheap, and additive, so that the size of any
-// slice follows from sums over its characters.
+// How much of a model's context a text takes, roughly: the same for every model, cheap, and additive, so that the size
+// of any slice follows from sums over its characters.
 
 /** Scripts without spaces between words; about one token a character. */
 export const UNSPACED =

@@ -1,5 +1,5 @@
-// What a call costs. Prices change and differ by contract: the configuration's come first, then the library's; a price that
-// nobody knows stays unknown.
+// What a call costs. Prices change and differ by contract: the configuration's come first, then the library's; a price
+// that nobody knows stays unknown.
 import { type Model, ModelError, type ModelReply, type Usage } from '@oxbow/core'
 import type { calcPrice as calcPriceType } from '@pydantic/genai-prices'
 import { COUNT, checkNumbers, type Numbers } from '../check-numbers.ts'
@@ -27,8 +27,8 @@ export interface ModelFacts {
 }
 
 /**
- * The public price list knows providers by other names than ours. Where it knows none, only an own price helps: the list
- * would else find a model of the same name at another provider.
+ * The public price list knows providers by other names than ours. Where it knows none, only an own price helps: the
+ * list would else find a model of the same name at another provider.
  */
 const LIST_NAMES: Readonly<Record<string, string>> = {
   'amazon-bedrock': 'aws',

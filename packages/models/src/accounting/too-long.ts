@@ -12,8 +12,9 @@ interface Length {
 const LONG = 16_000
 
 /**
- * Providers refuse a request that is too long in words that no list has in full. A bare refusal of a long conversation that
- * has worked before counts as one, so that it is compacted once; should it fail again, the provider's words are there.
+ * Providers refuse a request that is too long in words that no list has in full. A bare refusal of a long conversation
+ * that has worked before counts as one, so that it is compacted once; should it fail again, the provider's words are
+ * there.
  */
 export function mayBeTooLong(
   { code, status, details, partial }: ModelError,

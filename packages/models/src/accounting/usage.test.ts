@@ -1,5 +1,5 @@
-// What providers count differently, counted alike: input without the cache, output with its reasoning. The usage objects are
-// recorded ones.
+// What providers count differently, counted alike: input without the cache, output with its reasoning. The usage
+// objects are recorded ones.
 import type { Model, Usage } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { candidate, googleAt, googleEvents, play } from '../ai-sdk/ai-sdk.fixture.ts'

@@ -18,7 +18,9 @@ import type { AiSdkModel } from './sdk-model-type.ts'
 export interface AiSdkOptions {
   /** Call options of the specification that each request carries; those of the request win. */
   readonly options?: Readonly<Record<string, unknown>>
-  /** Default: the provider's name up to its first dot, a colon and the model's name, for example `google:gemini-3-pro`. */
+  /**
+   * Default: the provider's name up to its first dot, a colon and the model's name, for example `google:gemini-3-pro`.
+   */
   readonly id?: string
   readonly timeouts?: Timeouts
   /** `answerBytes` counts the characters of text and arguments; the bytes stay inside the provider's package. */
@@ -28,11 +30,12 @@ export interface AiSdkOptions {
 }
 
 /**
- * A model from a provider package of the AI SDK (`ai` 7, specification v4), for providers that have no driver of their own
- * here. `options` of a request are the call options of the specification (`topP`, `seed`, `providerOptions` …).
+ * A model from a provider package of the AI SDK (`ai` 7, specification v4), for providers that have no driver of their
+ * own here. `options` of a request are the call options of the specification (`topP`, `seed`, `providerOptions` …).
  *
- * What the provider wants back with a part of its answer, such as the thought signatures of Gemini, is kept as `signature`
- * of the blocks and given back to the same model only. `generate` rejects with the errors of `openaiChat`. Throws an
+ * What the provider wants back with a part of its answer, such as the thought signatures of Gemini, is kept as
+ * `signature` of the blocks and given back to the same model only. `generate` rejects with the errors of `openaiChat`.
+ * Throws an
  * `OxbowError` with code `model_config` for a model of another version of the specification.
  *
  * @example

@@ -1,5 +1,5 @@
-// What an AI SDK provider throws or streams as an error, as a ModelError. The SDK's own errors hold the whole request, and
-// with it the conversation: nothing of ours keeps them.
+// What an AI SDK provider throws or streams as an error, as a ModelError. The SDK's own errors hold the whole request,
+// and with it the conversation: nothing of ours keeps them.
 import { ModelError, type ModelReply } from '@oxbow/core'
 import {
   bodyError,

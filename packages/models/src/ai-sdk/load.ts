@@ -1,5 +1,5 @@
-// Provider packages of the AI SDK that a name like `google:gemini-3-pro-preview` loads. They are optional: who names no such
-// model need not have them.
+// Provider packages of the AI SDK that a name like `google:gemini-3-pro-preview` loads. They are optional: who names no
+// such model need not have them.
 import { findPackageJSON } from 'node:module'
 import { OxbowError } from '@oxbow/core'
 import type { AiSdkModel } from './sdk-model-type.ts'

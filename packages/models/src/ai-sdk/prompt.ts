@@ -18,8 +18,8 @@ import { readSignature, readSignatureOf } from './signature.ts'
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>
 
 /**
- * Makes the function that writes requests for one model. `id`: whose reasoning and signatures it gets back. What was made
- * of each message is kept with the message object.
+ * Makes the function that writes requests for one model. `id`: whose reasoning and signatures it gets back. What was
+ * made of each message is kept with the message object.
  */
 export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRequest) => CallOptions {
   const messagesOf = perObject((message: Message) => promptMessages(message, id, urls))
@@ -146,7 +146,8 @@ function dataPart(block: DataBlock, urls: SupportedUrls, others: RegExp | undefi
   if (url !== undefined && isSupported(url, mediaType, urls)) {
     return { type: 'file', mediaType, data: { type: 'url', url: new URL(url) }, ...named }
   }
-  // Not fetched here: an address may lead to where only this machine can go. The model should know that there was a file.
+  // Not fetched here: an address may lead to where only this machine can go. The model should know that there was a
+  // file.
   return textPart(fileNote(block))
 }
 

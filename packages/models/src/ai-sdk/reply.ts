@@ -212,7 +212,10 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: cached > total }
 }
 
-/** The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the provider's. */
+/**
+ * The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the
+ * provider's.
+ */
 function wordOf(end: SdkFinishReason | undefined): string | undefined {
   if (end === undefined) return undefined
   return end.unified === 'other' || end.raw === 'refusal' ? (end.raw ?? end.unified) : end.unified

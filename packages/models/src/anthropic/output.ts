@@ -1,11 +1,13 @@
-// Answers of a given schema: the subset of JSON Schema that Anthropic's structured output takes, and the tool that stands
-// in where it does not reach.
+// Answers of a given schema: the subset of JSON Schema that Anthropic's structured output takes, and the tool that
+// stands in where it does not reach.
 import type { ModelRequest } from '@oxbow/core'
 import { wireToolName } from '../requests/write.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** What stays in its place; everything else is told in the description, and the engine checks the answer all the same. */
+/**
+ * What stays in its place; everything else is told in the description, and the engine checks the answer all the same.
+ */
 const kept = new Set(['type', 'enum', 'const', 'title', 'description', 'required', 'default', '$ref'])
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 

@@ -127,7 +127,10 @@ function toolsOf(messages: readonly Message[]): readonly ToolSpec[] {
 const endsWithForeignCalls = (groups: readonly Group[]): boolean =>
   groups.at(-1)?.hasResults === true && groups.at(-2)?.startsWithThinking === false
 
-/** Puts the mark into the last block of a text of blocks; what it is put into is never reasoning, which cannot be marked. */
+/**
+ * Puts the mark into the last block of a text of blocks; what it is put into is never reasoning, which cannot be
+ * marked.
+ */
 const marked = (blocks: string): string => `${blocks.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
 
 interface Output {

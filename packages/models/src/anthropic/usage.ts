@@ -3,7 +3,9 @@ import { tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 
 export type Figures = Readonly<Record<string, unknown>>
 
-/** The figures so far and those of a frame: they are totals, and a provider leaves out or nulls what it does not tell. */
+/**
+ * The figures so far and those of a frame: they are totals, and a provider leaves out or nulls what it does not tell.
+ */
 export function mergeFigures(figures: Figures, frame: unknown): Figures {
   if (typeof frame !== 'object' || frame === null) return figures
   return {
@@ -21,7 +23,9 @@ export const tellsFigures = (figures: Figures): boolean =>
 const inputOf = (figures: Figures): number =>
   count(figures.input_tokens) + count(figures.cache_read_input_tokens) + count(figures.cache_creation_input_tokens)
 
-/** Anthropic counts cached input beside the input, as we do. Thinking is inside the output; older models do not tell it. */
+/**
+ * Anthropic counts cached input beside the input, as we do. Thinking is inside the output; older models do not tell it.
+ */
 export function anthropicUsage(figures: Figures): Usage {
   const details = (figures.output_tokens_details ?? {}) as Figures
   return {

@@ -19,7 +19,10 @@ export interface BreakerOptions {
   readonly failureRate?: number
   /** Fewer requests than this open nothing. Default 5. */
   readonly minimum?: number
-  /** How long it stays open at first, in milliseconds; longer after each probe that fails, up to 24 times. Default 5,000. */
+  /**
+   * How long it stays open at first, in milliseconds; longer after each probe that fails, up to 24 times. Default
+   * 5,000.
+   */
   readonly openMs?: number
 }
 
@@ -28,8 +31,9 @@ export type BreakerState = 'closed' | 'open' | 'half_open'
 export interface Breaker {
   readonly state: BreakerState
   /**
-   * Asks the model, or throws a ModelError `overloaded` at once while the breaker is open. `enter` is awaited before a request
-   * is made: it calls what it is given when the request may start, and resolves with what to call when it has ended.
+   * Asks the model, or throws a ModelError `overloaded` at once while the breaker is open. `enter` is awaited before a
+   * request is made: it calls what it is given when the request may start, and resolves with what to call when it has
+   * ended.
    */
   generate(
     model: Model,

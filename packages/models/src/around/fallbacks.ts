@@ -16,13 +16,14 @@ export interface FallbackOptions {
 }
 
 /**
- * A model that does not give up at once. A request that failed before any output is made again where that can help, after
- * the time that the provider asks for or else a random, growing one; then each of `fallbacks` is asked. Once a part of the
- * answer has been shown nothing is asked again. The reply's `source` names a model that stood in.
+ * A model that does not give up at once. A request that failed before any output is made again where that can help,
+ * after the time that the provider asks for or else a random, growing one; then each of `fallbacks` is asked. Once a
+ * part of the answer has been shown nothing is asked again. The reply's `source` names a model that stood in.
  *
  * @throws OxbowError `model_config` for a fallback that is not one, or a number out of range
  * @example
- * const model = withFallbacks(guard(openai), { fallbacks: [{ model: guard(claude), weight: 2 }, { model: guard(qwen) }] })
+ * const model = withFallbacks(guard(openai), { fallbacks: [{ model: guard(claude), weight: 2 }, { model: guard(qwen) }]
+ * })
  */
 export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: FallbackOptions = {}): Model {
   checkRetry('withFallbacks', retry)
@@ -67,7 +68,8 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
           const own = asked === model ? error : answeredBy(asked, error)
           if (shown || error.code === 'cancelled' || options.signal.aborted) throw own
           const unfit = isOfRequest(error)
-          // What is wrong with the request is the word of the model that was asked; a spare may only be the wrong one for it.
+          // What is wrong with the request is the word of the model that was asked; a spare may only be the wrong one
+          // for it.
           if (asked === model && unfit) throw own
           if (told === undefined || !unfit) told = own
           const spare = draw(spares)
@@ -87,7 +89,9 @@ const isOpen = ({ details }: ModelError): boolean => details?.breaker !== undefi
 const takesLong = ({ code, details, retryAfterMs = 0 }: ModelError): boolean =>
   code.endsWith('_timeout') || details?.queue !== undefined || retryAfterMs > 2_000
 
-/** Another model would find the conversation as long, and the request as wrong; it has another key, name and account. */
+/**
+ * Another model would find the conversation as long, and the request as wrong; it has another key, name and account.
+ */
 function isOfRequest({ code, status, details }: ModelError): boolean {
   if (code === 'context_overflow') return true
   return code === 'invalid_request' && status !== 402 && details?.at === undefined

@@ -17,9 +17,9 @@ export interface RequestQueue {
   readonly running: number
   readonly waiting: number
   /**
-   * Resolves when a request may start, with the function to call when it has ended. Sessions take turns: one that asks for
-   * a hundred does not keep the others waiting. `check` is asked when its turn has come: what it throws is told instead, and
-   * the next request starts in its place.
+   * Resolves when a request may start, with the function to call when it has ended. Sessions take turns: one that asks
+   * for a hundred does not keep the others waiting. `check` is asked when its turn has come: what it throws is told
+   * instead, and the next request starts in its place.
    * @throws ModelError `overloaded` when too many wait or the wait was too long, `cancelled` when `signal` aborts
    */
   enter(provider: string, session: string, signal: AbortSignal, check?: () => void): Promise<() => void>

@@ -10,8 +10,8 @@ interface Family {
 const families: readonly Family[] = [
   // Refuses its reasoning: https://api-docs.deepseek.com/guides/reasoning_model (of R1)
   { name: /deepseek[-_]?r1/i, quirks: { replayReasoning: 'never' } },
-  // In thinking mode these refuse a conversation with tools in which one answer lacks its reasoning, an empty one will do;
-  // without tools it is ignored. https://api-docs.deepseek.com/guides/thinking_mode
+  // In thinking mode these refuse a conversation with tools in which one answer lacks its reasoning, an empty one will
+  // do; without tools it is ignored. https://api-docs.deepseek.com/guides/thinking_mode
   { name: /deepseek-reasoner/i, quirks: { replayReasoning: 'always', toolChoice: 'auto' } },
   { name: /deepseek[-_]?(chat|flash|pro|v3[.p-][1-9](?!\d)|v([4-9]|\d\d))/i, quirks: { replayReasoning: 'always' } },
   // https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model

@@ -68,7 +68,8 @@ export interface Models {
    */
   reranker(name: string): RerankModel
   /**
-   * How to test a model: alone, without retries and spares. Undefined where there is nothing to test, as for the offline model.
+   * How to test a model: alone, without retries and spares. Undefined where there is nothing to test, as for the
+   * offline model.
    * @throws OxbowError `model_config` when there is none of this name
    */
   probe(name: string): Probe | undefined

@@ -7,7 +7,10 @@ import type { ModelDefinition } from './definition.ts'
 import { connectionOf, type Environment, type ModelPlace } from './open.ts'
 
 export interface EmbedderChoice {
-  /** `openai`: `POST /embeddings`, in batches. `ark-multimodal`: `POST /embeddings/multimodal`, one text each. Default `openai`. */
+  /**
+   * `openai`: `POST /embeddings`, in batches. `ark-multimodal`: `POST /embeddings/multimodal`, one text each. Default
+   * `openai`.
+   */
   readonly protocol?: 'openai' | 'ark-multimodal' | undefined
   /** How many numbers a vector shall have. Default: as the model makes them. */
   readonly dimensions?: number | undefined

@@ -11,14 +11,14 @@ import { vectorsOf, type WireEmbedding } from './vectors.ts'
 const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings/multimodal', headers: jsonBearer }
 
 /**
- * Texts as vectors by `POST /embeddings/multimodal`, one request per text. Models from `doubao-embedding-vision-250615` on
- * make vectors of 1,024 or 2,048 numbers. Throws an `OxbowError` with code `model_config` when the address or the key
- * cannot be right.
+ * Texts as vectors by `POST /embeddings/multimodal`, one request per text. Models from `doubao-embedding-vision-250615`
+ * on make vectors of 1,024 or 2,048 numbers. Throws an `OxbowError` with code `model_config` when the address or the
+ * key cannot be right.
  *
  * @example
  * const embedder = arkMultimodal({
- *   provider: 'ark', model: 'doubao-embedding-vision-250615', baseUrl: 'https://ark.cn-beijing.volces.com/api/v3', apiKey,
- * })
+ *   provider: 'ark', model: 'doubao-embedding-vision-250615', baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
+ * apiKey, })
  */
 export function arkMultimodal(options: EmbeddingsOptions): EmbeddingModel {
   const { model, dimensions, retry, concurrency = 4 } = options

@@ -7,8 +7,8 @@ export interface EmbeddingModel {
   /** How many numbers a vector has, where that was chosen. */
   readonly dimensions?: number
   /**
-   * One vector per text, in the order of the texts; all or none. Rejects with a `ModelError`. Where one text is the reason,
-   * its place is in `details.index`: a text that is empty (`invalid_request`) or longer than the model can read
+   * One vector per text, in the order of the texts; all or none. Rejects with a `ModelError`. Where one text is the
+   * reason, its place is in `details.index`: a text that is empty (`invalid_request`) or longer than the model can read
    * (`context_overflow`).
    */
   embed(texts: readonly string[], options?: EmbedOptions): Promise<Embeddings>

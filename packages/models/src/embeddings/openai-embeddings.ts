@@ -30,9 +30,9 @@ export interface OpenAiEmbeddingsOptions extends EmbeddingsOptions {
 const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', headers: jsonBearer }
 
 /**
- * Texts as vectors by `POST /embeddings`. Requests are cut by number and size and are made again where that can help; texts
- * that are too long together are asked in smaller parts. Throws an `OxbowError` with code `model_config` when the address
- * or the key cannot be right.
+ * Texts as vectors by `POST /embeddings`. Requests are cut by number and size and are made again where that can help;
+ * texts that are too long together are asked in smaller parts. Throws an `OxbowError` with code `model_config` when the
+ * address or the key cannot be right.
  *
  * @example
  * const embedder = openaiEmbeddings({

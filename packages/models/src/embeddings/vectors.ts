@@ -8,7 +8,10 @@ export interface WireEmbedding {
   readonly embedding?: unknown
 }
 
-/** The vectors of `count` texts in their order. @throws ModelError `provider_error`; the same request may go well next time */
+/**
+ * The vectors of `count` texts in their order.
+ * @throws ModelError `provider_error`; the same request may go well next time
+ */
 export function vectorsOf(
   context: ErrorContext,
   entries: readonly WireEmbedding[],

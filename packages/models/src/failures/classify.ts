@@ -53,7 +53,10 @@ const tooFast = /rate.?limit|too many requests/i
 /** Not the request is wrong but the moment. 424: the model of Bedrock failed behind its door. */
 const passingStatus = new Set([408, 409, 424, 425])
 
-/** @example classify({ status: 429, text: 'rate_limit_exceeded', body: '' }) // { code: 'rate_limited', retryable: true } */
+/**
+ * @example classify({ status: 429, text: 'rate_limit_exceeded', body: '' }) // { code: 'rate_limited', retryable: true
+ * }
+ */
 export function classify(said: SaidByProvider): FailureVerdict {
   const { status, text, body } = said
   if (brokenCall.test(text) || (status === 400 && brokenCall.test(body))) return passing('provider_error', 'output')
@@ -82,7 +85,9 @@ export function classify(said: SaidByProvider): FailureVerdict {
 
 const isSpent = ({ text, body }: SaidByProvider): boolean => emptyAccount.test(text) && retryDelay(body) === undefined
 
-/** What providers tell with status 400 and 403, or inside a stream, and mean something else than the request or the key. */
+/**
+ * What providers tell with status 400 and 403, or inside a stream, and mean something else than the request or the key.
+ */
 function causeOf(said: SaidByProvider): FailureVerdict | undefined {
   const { status, text, body } = said
   if (status !== undefined && page.test(body)) return lasting('provider_error', 'proxy')

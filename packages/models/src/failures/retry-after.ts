@@ -2,7 +2,10 @@
 
 const MAX_RETRY_AFTER_MS = 120_000
 
-/** @param header of the answer, by lower-case name @returns milliseconds, at most two minutes; undefined for what cannot be read */
+/**
+ * @param header of the answer, by lower-case name @returns milliseconds, at most two minutes; undefined for what cannot
+ * be read
+ */
 export function retryAfterOf(
   header: (name: string) => string | undefined,
   body: string,

@@ -40,8 +40,8 @@ export function addressOf(baseUrl: string): string {
 }
 
 /**
- * The error again without secrets, its causes too: libraries put whole addresses into their messages, and a logger shows
- * all of it. Fields of their own, which may hold the conversation, are left out.
+ * The error again without secrets, its causes too: libraries put whole addresses into their messages, and a logger
+ * shows all of it. Fields of their own, which may hold the conversation, are left out.
  */
 export function scrubbedError(scrub: Scrub, error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'string' ? scrub(error) : undefined

@@ -4,7 +4,10 @@ import { ModelError, type ToolSpec } from '@oxbow/core'
 const place = /(?:\btools|function_?declarations)(?:\[|\.)(\d+)/i
 const named = /(?:function|tool)\s*:?\s*['"`]([\w-]+)['"`]/i
 
-/** The same answer; an error about a tool says which one, and that its schema is to be changed. `tools`: in their order in the request. */
+/**
+ * The same answer; an error about a tool says which one, and that its schema is to be changed. `tools`: in their order
+ * in the request.
+ */
 export async function namingTools<Reply>(answer: Promise<Reply>, tools: readonly ToolSpec[]): Promise<Reply> {
   try {
     return await answer

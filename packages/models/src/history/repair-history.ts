@@ -15,9 +15,10 @@ export type Repair =
   | { readonly kind: 'duplicate_call_id'; readonly messageId: string; readonly callId: string; readonly newId: string }
 
 /**
- * Gives a history that every provider accepts: no empty blocks or messages, call ids unique, every call with exactly one
- * result in tool messages directly after it. A call without a result gets one that says that its outcome is unknown, the
- * first of several results wins, results without a call are left out. With `userFirst` the first message is a user's.
+ * Gives a history that every provider accepts: no empty blocks or messages, call ids unique, every call with exactly
+ * one result in tool messages directly after it. A call without a result gets one that says that its outcome is
+ * unknown, the first of several results wins, results without a call are left out. With `userFirst` the first message
+ * is a user's.
  *
  * Pure, never throws, and a second run changes nothing. A sound history comes back as the same array, and messages that
  * needed nothing as the same objects.

@@ -94,7 +94,10 @@ function findList(
     .filter((part) => part !== '')
 }
 
-/** The rest of the sentence after the last word that named the tool, or after a colon: `search for red boats` → `red boats`. */
+/**
+ * The rest of the sentence after the last word that named the tool, or after a colon: `search for red boats` → `red
+ * boats`.
+ */
 function subjectOf(question: string, tool: ToolSpec): string {
   const name = new Set(wordsOf(tool.name.replaceAll('_', ' ')))
   let end = 0

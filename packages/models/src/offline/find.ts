@@ -25,7 +25,10 @@ export const findQuoted = (text: string): string[] =>
     (match) => match.slice(1).find((group) => group !== undefined)!,
   )
 
-/** A place: capitalised words after `in`, `at`, `for` or `of`, else any word after `in`; in Chinese, what precedes the topic. */
+/**
+ * A place: capitalised words after `in`, `at`, `for` or `of`, else any word after `in`; in Chinese, what precedes the
+ * topic.
+ */
 export function findPlace(text: string): string | undefined {
   const named = text.match(/\b(?:in|at|for|of)\s+((?:[A-Z][\p{L}'.-]*)(?:\s+[A-Z][\p{L}'.-]*)*)/u)
   if (named) return named[1]!.replace(/[.'-]+$/, '')

@@ -5,18 +5,22 @@ export interface Quirks {
   /** Where the limit of output tokens goes. Default `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens'
   /**
-   * Reasoning inside `content`. `open`: it starts with `<think>`. `implied`: the opening tag may be missing, so that the
-   * answer starts as reasoning until `</think>`.
+   * Reasoning inside `content`. `open`: it starts with `<think>`. `implied`: the opening tag may be missing, so that
+   * the answer starts as reasoning until `</think>`.
    */
   readonly thinkTags?: 'open' | 'implied'
   /**
-   * Which assistant messages get their reasoning back as `reasoning_content`; `think-tags`: all of them, in `<think>` before
-   * the text. Default `never`.
+   * Which assistant messages get their reasoning back as `reasoning_content`; `think-tags`: all of them, in `<think>`
+   * before the text. Default `never`.
    */
   readonly replayReasoning?: 'never' | 'with-calls' | 'always' | 'think-tags'
-  /** `auto` where no other choice of a tool is known: a forced one becomes `auto`, and for `none` the tools stay out. */
+  /**
+   * `auto` where no other choice of a tool is known: a forced one becomes `auto`, and for `none` the tools stay out.
+   */
   readonly toolChoice?: 'auto'
-  /** `json_object` where JSON Schema is refused; the schema then goes into the system message. Default `json_schema`. */
+  /**
+   * `json_object` where JSON Schema is refused; the schema then goes into the system message. Default `json_schema`.
+   */
   readonly output?: 'json_schema' | 'json_object'
   /** True where a conversation must begin with a user's message. */
   readonly userFirst?: boolean

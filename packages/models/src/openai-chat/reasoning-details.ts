@@ -12,7 +12,9 @@ export interface ReasoningDetailsReader {
 /** Fields that come in pieces. */
 const PIECES = ['text', 'summary']
 
-/** Puts entries together from their fragments: one belongs to the entry before it when type, index and id are the same. */
+/**
+ * Puts entries together from their fragments: one belongs to the entry before it when type, index and id are the same.
+ */
 export function reasoningDetailsReader(): ReasoningDetailsReader {
   const entries: Record<string, unknown>[] = []
   return {

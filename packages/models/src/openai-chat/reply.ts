@@ -96,7 +96,9 @@ export function assembleReply(
       if (piece !== '') onDelta({ type: 'arguments', block: call.block, text: piece })
     } else if (call.tool !== '' && call.parts.length > 0) announceUpTo(call)
   })
-  /** In the order in which they began. A call without arguments is announced when something follows: its name may go on. */
+  /**
+   * In the order in which they began. A call without arguments is announced when something follows: its name may go on.
+   */
   const announceUpTo = (last: OpenCall | undefined) => {
     for (const call of calls.calls) {
       if (call.block === undefined && call.tool !== '') announce(call)

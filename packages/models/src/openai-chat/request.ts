@@ -136,7 +136,10 @@ function wireCall(block: CallBlock, quirks: Quirks): object {
   return { id: wireCallId(callId, quirks), type: 'function', function: { name: wireToolName(tool), arguments: args } }
 }
 
-/** The results of one answer stand together: files follow them as a user message, so results in several messages become one. */
+/**
+ * The results of one answer stand together: files follow them as a user message, so results in several messages become
+ * one.
+ */
 function withFilesLast(messages: readonly Message[]): readonly Message[] {
   const hasFile = ({ role, blocks }: Message) =>
     role === 'tool' && blocks.some((it) => it.type === 'result' && it.content.some((part) => part.type === 'data'))

@@ -3,7 +3,9 @@ import type { Quirks } from './quirks.ts'
 
 export interface ThinkTagFilter {
   push(text: string): void
-  /** Gives out what was held back because it could have been the beginning of a tag. `whole`: the answer was not cut. */
+  /**
+   * Gives out what was held back because it could have been the beginning of a tag. `whole`: the answer was not cut.
+   */
   end(whole: boolean): void
 }
 

@@ -103,7 +103,9 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
   const find = (type: OpenBlock['type'], item: unknown): OpenBlock | undefined =>
     isAt(current, type, item) ? current : blocks.findLast((block) => isAt(block, type, item))
 
-  /** Items of which another part begins. The index of a part tells nothing: some servers count it up with each fragment. */
+  /**
+   * Items of which another part begins. The index of a part tells nothing: some servers count it up with each fragment.
+   */
   const nextPart = new Set<unknown>()
   const textBlock = (item: unknown) => (nextPart.has(item) ? undefined : find('text', item))
   const addText = (item: unknown, text: unknown) => {

@@ -23,9 +23,9 @@ export interface ResponsesWriterOptions {
 }
 
 /**
- * Makes the function that serialises requests for one model. The provider stores nothing: the whole history is sent, with
- * the reasoning sealed in it. The text of each message is kept with the message object, so that a long history costs a
- * join and not a serialisation.
+ * Makes the function that serialises requests for one model. The provider stores nothing: the whole history is sent,
+ * with the reasoning sealed in it. The text of each message is kept with the message object, so that a long history
+ * costs a join and not a serialisation.
  */
 export function responsesRequestWriter(options: ResponsesWriterOptions): (request: ModelRequest) => string {
   const textOf = perObject((message: Message) => inputItems(message, options.id).map(wireJson).join(','))

@@ -23,7 +23,8 @@ const MAX_SKEW_MS = 60_000
  * answer nothing more is asked.
  *
  * @example
- * for await (const check of probeModel({ open, baseUrl, model: 'gpt-5' })) console.log(check.name, check.result, check.detail)
+ * for await (const check of probeModel({ open, baseUrl, model: 'gpt-5' })) console.log(check.name, check.result,
+ * check.detail)
  */
 export async function* probeModel(probe: Probe, signal: AbortSignal): AsyncGenerator<ProbeCheck> {
   let skewMs: number | undefined

@@ -1,5 +1,5 @@
-// JSON Schema of tools in the form that every provider accepts. The engine checks arguments against the tool's own schema, so
-// what is lost here only makes the model less certain.
+// JSON Schema of tools in the form that every provider accepts. The engine checks arguments against the tool's own
+// schema, so what is lost here only makes the model less certain.
 import type { ToolSpec } from '@oxbow/core'
 
 type Schema = Readonly<Record<string, unknown>>

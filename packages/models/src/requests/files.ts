@@ -1,5 +1,5 @@
-// Files in a history, as the wire formats can take them: a history is sent again in every turn, so one file that a provider
-// refuses would end each of them.
+// Files in a history, as the wire formats can take them: a history is sent again in every turn, so one file that a
+// provider refuses would end each of them.
 import type { DataBlock } from '@oxbow/core'
 
 export type Fitted =

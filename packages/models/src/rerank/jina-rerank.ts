@@ -10,8 +10,8 @@ import { jsonBearer, postJson } from '../wire/post.ts'
 export interface RerankModel {
   readonly id: string
   /**
-   * The best of `documents` for `query`, best first. `topN`: so many, default all of them. Rejects with a `ModelError`; where
-   * one document is the reason, its place is in `details.index`.
+   * The best of `documents` for `query`, best first. `topN`: so many, default all of them. Rejects with a `ModelError`;
+   * where one document is the reason, its place is in `details.index`.
    */
   rerank(
     query: string,
@@ -46,8 +46,8 @@ const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBe
  * address or the key cannot be right.
  *
  * @example
- * const reranker = jinaRerank({ provider: 'jina', model: 'jina-reranker-v3', baseUrl: 'https://api.jina.ai/v1', apiKey })
- * const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
+ * const reranker = jinaRerank({ provider: 'jina', model: 'jina-reranker-v3', baseUrl: 'https://api.jina.ai/v1', apiKey
+ * }) const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
  */
 export function jinaRerank(options: RerankOptions): RerankModel {
   const { provider, model, retry, maxDocuments = 1_000 } = options

@@ -1,4 +1,5 @@
-// What the reasons mean that providers give for the end of an answer. An unknown word never means that the answer is whole.
+// What the reasons mean that providers give for the end of an answer. An unknown word never means that the answer is
+// whole.
 import type { FinishReason } from '@oxbow/core'
 
 /** `broken`: the answer failed, and another request may do better. */
@@ -35,8 +36,8 @@ export interface Ended {
 
 /**
  * @param word undefined where the answer is known to be whole without one
- * Calls decide between `stop` and `calls`: many providers say `stop` after calls. An answer of an unknown reason may have
- * been cut, so it is told as cut and its calls do not run.
+ * Calls decide between `stop` and `calls`: many providers say `stop` after calls. An answer of an unknown reason may
+ * have been cut, so it is told as cut and its calls do not run.
  */
 export function endedBy(word: string | undefined, called: boolean, refused = false): Ended {
   const end = word === undefined ? 'whole' : endReasonOf(word)

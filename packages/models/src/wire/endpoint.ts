@@ -20,7 +20,10 @@ export interface DriverOptions {
   readonly keyHeader?: string | undefined
   /** The environment variable that the key came from; error messages name it. */
   readonly keyVariable?: string | undefined
-  /** Fields that each request carries beside those of the driver, for example `{ thinking: … }`; those of the request win. */
+  /**
+   * Fields that each request carries beside those of the driver, for example `{ thinking: … }`; those of the request
+   * win.
+   */
   readonly options?: Readonly<Record<string, unknown>>
   /** Sent with each request; they win over the driver's own. */
   readonly headers?: Readonly<Record<string, string>>

@@ -78,11 +78,14 @@ export function exchange(
   const events = (): Sink => {
     /** The end of the answer has come, and maybe not yet that of the body. */
     let whole = false
-    /** Lines that belong to no event, and data that is no JSON: usually signs of life, sometimes the words of an error. */
+    /**
+     * Lines that belong to no event, and data that is no JSON: usually signs of life, sometimes the words of an error.
+     */
     let words = ''
     const end = () => {
       whole = true
-      // The connection can be used again once the body has ended, which is at once: the next request need not open another.
+      // The connection can be used again once the body has ended, which is at once: the next request need not open
+      // another.
       endOfBody = setTimeout(succeed, END_OF_BODY_MS)
     }
     const take = (data: string, event: string) => {
@@ -156,7 +159,9 @@ export function exchange(
     }
   }
 
-  /** Some send white space as a sign of life, also before a document: the first other character says what the body is. */
+  /**
+   * Some send white space as a sign of life, also before a document: the first other character says what the body is.
+   */
   const undecided = (): Sink => ({
     data(bytes) {
       clock.progress()

@@ -39,8 +39,8 @@ export async function postJson(endpoint: Endpoint, body: object, signal: AbortSi
 }
 
 /**
- * The same error without the words of the provider in its message, which is shown to models and users as the reason for a
- * search that failed. They stay in `details`, for operators.
+ * The same error without the words of the provider in its message, which is shown to models and users as the reason for
+ * a search that failed. They stay in `details`, for operators.
  */
 function withoutWords(error: ModelError): ModelError {
   const { code, message, retryable, status, retryAfterMs, details, cause } = error

@@ -1,5 +1,5 @@
-// What holds for the recorded answers of every format: the same reply wherever the bytes are cut, the same after changes
-// that mean nothing, a typed error with what had come after changes that break it.
+// What holds for the recorded answers of every format: the same reply wherever the bytes are cut, the same after
+// changes that mean nothing, a typed error with what had come after changes that break it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Model, ModelError, ModelReply } from '@oxbow/core'

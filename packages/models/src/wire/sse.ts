@@ -1,4 +1,5 @@
-// Server-sent events, scanned as bytes: only whole lines are decoded, so a character that is cut between two reads stays whole.
+// Server-sent events, scanned as bytes: only whole lines are decoded, so a character that is cut between two reads
+// stays whole.
 
 export interface SseReader {
   /** Takes the next bytes and calls back for each event and stray line that they complete. */

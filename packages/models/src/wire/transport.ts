@@ -1,5 +1,5 @@
-// How a request leaves and its answer comes in: over node:http, or through a `fetch` that the caller gives. Both push the
-// bytes to one receiver, without web streams in between. See docs/decisions for the figures.
+// How a request leaves and its answer comes in: over node:http, or through a `fetch` that the caller gives. Both push
+// the bytes to one receiver, without web streams in between. See docs/decisions for the figures.
 import http, { type IncomingMessage } from 'node:http'
 import type * as Https from 'node:https'
 import type * as Zlib from 'node:zlib'
@@ -34,8 +34,8 @@ export interface Transfer {
 export type Send = (request: OutgoingRequest, receiver: Receiver) => Transfer
 
 /**
- * Sends a POST over node:http or node:https. Redirects are not followed. The process's global agents are used: they keep
- * connections open, and they go through a proxy where the process has set one (`NODE_USE_ENV_PROXY`,
+ * Sends a POST over node:http or node:https. Redirects are not followed. The process's global agents are used: they
+ * keep connections open, and they go through a proxy where the process has set one (`NODE_USE_ENV_PROXY`,
  * `http.setGlobalProxyFromEnv()`). TLS follows the process as well (`NODE_EXTRA_CA_CERTS`).
  */
 export const sendOverHttp: Send = ({ url, headers, body }, receiver) => {

@@ -50,10 +50,11 @@ export interface DefaultAgentOptions {
 }
 
 /**
- * The agent of `oxbow chat` and `oxbow serve`. Its tools: get_weather, get_current_time, calculate, save_note, list_my_notes, retrieve, read_artifact, session_search,
- * session_read, and those of `subAgents`.
+ * The agent of `oxbow chat` and `oxbow serve`. Its tools: get_weather, get_current_time, calculate, save_note,
+ * list_my_notes, retrieve, read_artifact, session_search, session_read, and those of `subAgents`.
  *
- * @throws OxbowError when settings cannot work: `compaction_invalid`, `agent_file_invalid`, `sub_agents_invalid`, `rule_invalid`
+ * @throws OxbowError when settings cannot work: `compaction_invalid`, `agent_file_invalid`, `sub_agents_invalid`,
+ * `rule_invalid`
  * @example const assistant = await defaultAgent({ model: offline(), backend, knowledge })
  */
 export async function defaultAgent(options: DefaultAgentOptions): Promise<Agent> {

@@ -50,7 +50,8 @@ export interface Calculated {
 /**
  * The value of an arithmetic expression: `+ - * / % ^`, parentheses, the functions and constants above.
  *
- * @throws Error whose message names what is wrong: too long, nested too deeply, a division by zero, a word it cannot read
+ * @throws Error whose message names what is wrong: too long, nested too deeply, a division by zero, a word it cannot
+ * read
  */
 export function calculate(expression: string): Calculated {
   if (expression.length > MAX_LENGTH) throw new CalculationError(`longer than ${MAX_LENGTH} characters`)

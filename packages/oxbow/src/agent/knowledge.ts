@@ -28,7 +28,9 @@ const TELL_EVERY_MS = 5_000
 export type KnowledgeNotice = (level: 'info' | 'warn', message: string) => void
 
 export interface AgentKnowledge extends Searchable {
-  /** Brings the index up to date, once; a search begins it as well. Never rejects: what is wrong is told as a notice. */
+  /**
+   * Brings the index up to date, once; a search begins it as well. Never rejects: what is wrong is told as a notice.
+   */
   start(): Promise<void>
   close(): Promise<void>
 }
@@ -36,7 +38,8 @@ export interface AgentKnowledge extends Searchable {
 /**
  * Checks the documents' names, and reads and opens nothing yet.
  *
- * @throws OxbowError `config_invalid` for a path that is not there, and when two documents have one name; `model_config`
+ * @throws OxbowError `config_invalid` for a path that is not there, and when two documents have one name;
+ * `model_config`
  */
 export async function openAgentKnowledge(
   { knowledge, store, models: { aliases = {} } }: Config,

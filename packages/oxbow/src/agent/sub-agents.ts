@@ -17,7 +17,9 @@ export interface SubAgentParts {
   readonly folder?: string | undefined
 }
 
-/** @throws OxbowError `agent_file_invalid`, or `sub_agents_invalid` when two have one name, wherever they are declared */
+/**
+ * @throws OxbowError `agent_file_invalid`, or `sub_agents_invalid` when two have one name, wherever they are declared
+ */
 export async function defaultSubAgents({ folder, ...parts }: SubAgentParts): Promise<Capability> {
   const own = await loadAgents(FOLDER, parts)
   const further = folder === undefined ? [] : await loadAgents(folder, parts)

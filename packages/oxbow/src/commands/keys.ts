@@ -12,8 +12,8 @@ export interface KeyCommand {
 }
 
 /**
- * The key goes to standard output, and its record, which holds only a digest, to standard error, as a piece of the file of keys
- * with what there is to say as comments: `oxbow keys create --user ann 2>> keys.toml`.
+ * The key goes to standard output, and its record, which holds only a digest, to standard error, as a piece of the file
+ * of keys with what there is to say as comments: `oxbow keys create --user ann 2>> keys.toml`.
  */
 export function create({ user, tenant, department, role, permission, dataScope, expires }: KeyCommand): void {
   const { key, toml } = createApiKey(

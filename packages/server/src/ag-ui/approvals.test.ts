@@ -297,7 +297,8 @@ describe('AG-UI approvals', () => {
       const messages = structuredClone(thread.agent.messages)
       const runId = `run-${asked.length}`
       frames = await thread.resume({ [open!.id]: { approved } }, runId)
-      // Whoever has lost the answer sends the same again, and is told the same: also when the call asks for more by now.
+      // Whoever has lost the answer sends the same again, and is told the same: also when the call asks for more by
+      // now.
       const resume = [{ interruptId: open!.id, status: 'resolved', payload: { approved } }]
       const again = await thread.raw(rig.post, { runId, messages, resume })
       expect(endOf(again)).toEqual({ ...endOf(frames), runId })

@@ -1,5 +1,5 @@
-// From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED once
-// and first, every start closed, no result before its call, one terminal frame and nothing after it.
+// From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED
+// once and first, every start closed, no result before its call, one terminal frame and nothing after it.
 import {
   addUsage,
   type Event,
@@ -38,7 +38,10 @@ export interface RunEncoder {
   /** Takes note of what the reader has of the current answer, after the events that it has seen. */
   had(progress: Progress): void
   encode(item: SessionItem): string
-  /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
+  /**
+   * The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's
+   * arguments.
+   */
   pause(key: SessionKey, schemaOf?: SchemaOf): string
   /** This server can tell no more. */
   fail(failure: ShownFailure): string

@@ -1,4 +1,5 @@
-// Server-sent events of AG-UI: `data:` lines with one JSON object each, and `id:` lines with the journal's sequence number.
+// Server-sent events of AG-UI: `data:` lines with one JSON object each, and `id:` lines with the journal's sequence
+// number.
 import type * as AgUi from '@ag-ui/core'
 
 export const PROTOCOL_VERSION = '1.0'
@@ -57,8 +58,8 @@ export interface FrameWriter {
 }
 
 /**
- * The number of an event goes with the last frame that follows from it, so that who was cut off in the midst of them gets
- * them again. An event without frames is told by the next frame.
+ * The number of an event goes with the last frame that follows from it, so that who was cut off in the midst of them
+ * gets them again. An event without frames is told by the next frame.
  */
 export function frameWriter(strict?: Strict): FrameWriter {
   const ids = strict && `"threadId":${JSON.stringify(strict.threadId)},"runId":${JSON.stringify(strict.runId)},`

@@ -1,5 +1,5 @@
-// AG-UI's RunAgentInput, as far as this server trusts it: the ids, the text of the last message, and answers to what it has
-// asked for itself.
+// AG-UI's RunAgentInput, as far as this server trusts it: the ids, the text of the last message, and answers to what it
+// has asked for itself.
 import { z } from 'zod'
 import { toId } from '../http/ids.ts'
 import { id, messageText } from '../http/schemas.ts'

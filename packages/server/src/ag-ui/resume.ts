@@ -84,8 +84,8 @@ const MESSAGE = 'agui.message'
 const digestOf = (messageId: string): string => hash('sha256', messageId).slice(0, 32)
 
 /**
- * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run the
- * same id are known by their messages: once the run has ended, another message begins a turn with an id of its own.
+ * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run
+ * the same id are known by their messages: once the run has ended, another message begins a turn with an id of its own.
  */
 export async function identified(session: Session, command: RunCommand): Promise<RunCommand> {
   const { runId, turnId, messageId, text } = command

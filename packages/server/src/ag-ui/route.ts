@@ -63,7 +63,9 @@ export function chatStreamRoute(
   })
 }
 
-/** The protocol has no user: without identity it is the default one. With identity whoever is named must be the caller. */
+/**
+ * The protocol has no user: without identity it is the default one. With identity whoever is named must be the caller.
+ */
 function runnerOf(c: AppContext, query: Named, body: Named): Caller {
   if (c.get('caller') === 'anybody') return callerOf(c)
   const byBody = callerOf(c, body)

@@ -1,4 +1,5 @@
-// The answer of one step on its way to the wire: which messages, reasonings and calls are open, and how far each has come.
+// The answer of one step on its way to the wire: which messages, reasonings and calls are open, and how far each has
+// come.
 import type { Block, Delta } from '@oxbow/core'
 import type { Progress } from '../stream/progress.ts'
 import type { FrameWriter } from './frames.ts'

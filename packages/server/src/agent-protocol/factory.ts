@@ -26,12 +26,16 @@ export interface AgentRequest {
  */
 export type AgentFactory = (request: AgentRequest) => string | null | undefined | Promise<string | null | undefined>
 
-/** Adds attributes under keys of their own. Later ones win; what is written here is trusted, reserved names included. */
+/**
+ * Adds attributes under keys of their own. Later ones win; what is written here is trusted, reserved names included.
+ */
 export type AttributeCustomizer = (
   request: AgentRequest,
 ) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>
 
-/** Where tools and middleware find `context.attributes`: one key, so that no caller can shadow one that means something. */
+/**
+ * Where tools and middleware find `context.attributes`: one key, so that no caller can shadow one that means something.
+ */
 export const ATTRIBUTES_KEY = 'agentprotocol.context.attributes'
 /** The submission's context as it came, for the factory at a resume. */
 export const CONTEXT_KEY = 'agentprotocol.context'

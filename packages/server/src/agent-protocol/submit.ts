@@ -125,8 +125,8 @@ const defaultFactory =
     agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
 
 /**
- * Rules of a parent also speak of tools that only the parent has: those have nothing to deny here. A pattern that a tool
- * cannot read would deny nothing, so it denies the whole tool.
+ * Rules of a parent also speak of tools that only the parent has: those have nothing to deny here. A pattern that a
+ * tool cannot read would deny nothing, so it denies the whole tool.
  */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
   return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, rule_content: content }) => {

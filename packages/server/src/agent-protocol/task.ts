@@ -1,5 +1,5 @@
-// A task of the protocol: a turn in a session of the same id. What came with it is in the journal, so that any process can
-// answer for it.
+// A task of the protocol: a turn in a session of the same id. What came with it is in the journal, so that any process
+// can answer for it.
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
 import { z } from 'zod'
 import { failureOfResult, unknownCalls } from '../failures.ts'

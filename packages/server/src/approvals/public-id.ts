@@ -1,5 +1,5 @@
-// The id of an approval for clients: it says where the approval is, so that no index has to be kept. It proves nothing; who
-// asks is checked against what stands there.
+// The id of an approval for clients: it says where the approval is, so that no index has to be kept. It proves nothing;
+// who asks is checked against what stands there.
 import type { SessionKey } from '@oxbow/core'
 import { isId } from '@oxbow/core/internal'
 

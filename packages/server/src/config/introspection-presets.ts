@@ -33,7 +33,10 @@ const RUOYI_SCOPES: Readonly<Record<string, readonly DataScope['type'][]>> = {
   6: ['department_and_below', 'own'],
 }
 
-/** {"roleId": 2, "dataScope": "4", "status": "0", "permissions": […] or null}. A role's scope is for what the role permits. */
+/**
+ * {"roleId": 2, "dataScope": "4", "status": "0", "permissions": […] or null}. A role's scope is for what the role
+ * permits.
+ */
 function ruoyiScope(role: unknown): DataScope[] {
   if (typeof role !== 'object' || role === null) return []
   const { roleId, dataScope, status, permissions } = role as Record<string, unknown>
@@ -46,7 +49,10 @@ function ruoyiScope(role: unknown): DataScope[] {
   )
 }
 
-/** `GET /getInfo`: {"code": 200, "user": {"userName", "deptId", …}, "roles": […], "permissions": […]}, always status 200. */
+/**
+ * `GET /getInfo`: {"code": 200, "user": {"userName", "deptId", …}, "roles": […], "permissions": […]}, always status
+ * 200.
+ */
 const ruoyi: IntrospectionPreset = {
   headers: ['authorization'],
   success: 'code=200',

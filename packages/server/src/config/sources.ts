@@ -1,4 +1,5 @@
-// The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
+// The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a
+// suggestion.
 
 import { nearest } from '@oxbow/core/internal'
 import type { SettingKind } from './settings/kinds.ts'
@@ -111,7 +112,9 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 
 const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY|TASKS|AGENT_PROTOCOL)_/
 
-/** `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else. */
+/**
+ * `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else.
+ */
 export function fromEnvironment(environment: Environment, problems: string[]): Map<string, GivenSettings> {
   const found = new Map<string, GivenSettings>()
   for (const { key, variable, kind } of SETTINGS) {

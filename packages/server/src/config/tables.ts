@@ -50,7 +50,10 @@ export function tableReader<S extends z.ZodObject>(schema: S, rules: TableRules)
   }
 }
 
-/** Keys that were written into the file: there is a variable for each. `tables` as they stand there, nothing replaced yet. */
+/**
+ * Keys that were written into the file: there is a variable for each. `tables` as they stand there, nothing replaced
+ * yet.
+ */
 export function literalKeys(section: string, tables: unknown): string[] {
   if (typeof tables !== 'object' || tables === null) return []
   return Object.entries(tables).flatMap(([name, table]) =>

@@ -5,8 +5,8 @@ import { isId } from '@oxbow/core/internal'
 const HASHED = /^id-[0-9a-f]{40}$/
 
 /**
- * Any text as an id: itself where it is one, else `id-` and a hash. A text that looks like such a hash is hashed too, so that
- * no name can be chosen that belongs to another text.
+ * Any text as an id: itself where it is one, else `id-` and a hash. A text that looks like such a hash is hashed too,
+ * so that no name can be chosen that belongs to another text.
  */
 export const idOf = (text: string): string => (isId(text) && !HASHED.test(text) ? text : `id-${digest(text)}`)
 

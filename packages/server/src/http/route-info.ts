@@ -1,4 +1,5 @@
-// What a route is, without the framework's types: these declarations are published, and those of hono do not compile with
+// What a route is, without the framework's types: these declarations are published, and those of hono do not compile
+// with
 // `skipLibCheck: false`.
 import type { z } from 'zod'
 

@@ -1,5 +1,5 @@
-// What never becomes a request: a head that cannot be read, one that is too large or too slow, an expectation that nobody can
-// meet. Node would refuse it with an empty body; here it is refused like everything else.
+// What never becomes a request: a head that cannot be read, one that is too large or too slow, an expectation that
+// nobody can meet. Node would refuse it with an empty body; here it is refused like everything else.
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -73,8 +73,8 @@ export function refuse(socket: Duplex, refused: Refused): void {
 }
 
 /**
- * Ends a connection, for whoever reads to its end and for whoever does not: what they still send is taken and dropped, because
- * it would keep the connection open, and an answer is lost where a connection is torn down at once.
+ * Ends a connection, for whoever reads to its end and for whoever does not: what they still send is taken and dropped,
+ * because it would keep the connection open, and an answer is lost where a connection is torn down at once.
  */
 export function endSoon(socket: Duplex): void {
   socket.end()

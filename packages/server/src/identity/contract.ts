@@ -43,9 +43,9 @@ export interface Identity {
    */
   authenticate(credentials: Credentials, options?: { readonly sparing?: boolean }): Promise<Authentication>
   /**
-   * With what of their rights the principal may still act; never with more than they had. Undefined: not at all any more. The
-   * engine's `currentPrincipal`. `reading`: asked for an open stream, which lasts no longer than
-   * the session or the key that it was opened with.
+   * With what of their rights the principal may still act; never with more than they had. Undefined: not at all any
+   * more. The engine's `currentPrincipal`. `reading`: asked for an open stream, which lasts no longer than the session
+   * or the key that it was opened with.
    *
    * @throws OxbowError `identity_unavailable` when nobody can tell: the answer is not "no", and never "yes"
    */

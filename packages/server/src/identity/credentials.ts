@@ -33,8 +33,8 @@ export function tokenOf(credentials: Credentials, also?: string): string | Refus
 export const invalid = (): Refusal => refused('credentials_invalid', 'The credentials are not valid.')
 
 /**
- * The cookies of these names as a `Cookie` header, in the order in which they came; '' when there is none, and `ambiguous`
- * when two have the same name: servers differ in which of them they read.
+ * The cookies of these names as a `Cookie` header, in the order in which they came; '' when there is none, and
+ * `ambiguous` when two have the same name: servers differ in which of them they read.
  */
 export function cookiesOf(credentials: Credentials, names: readonly string[]): string {
   const found = valuesOf(credentials, 'cookie')

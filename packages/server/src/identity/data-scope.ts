@@ -13,8 +13,8 @@ const named = z.union([z.enum(NAMES).transform((type): DataScope => ({ type })),
 export const dataScopes = z.array(named)
 
 /**
- * Undefined where nothing is said; then it is own rows. What cannot be read gives no rows: of a person with several scopes the
- * others still hold.
+ * Undefined where nothing is said; then it is own rows. What cannot be read gives no rows: of a person with several
+ * scopes the others still hold.
  *
  * @param ofRole reads the roles of a host system, where the value is a list of them
  */

@@ -1,4 +1,5 @@
-// Asking the host system, or an issuer of keys: bounded in time, size and number, and not again and again while it is down.
+// Asking the host system, or an issuer of keys: bounded in time, size and number, and not again and again while it is
+// down.
 
 export interface HostAnswer {
   readonly status: number

@@ -4,7 +4,8 @@ import type { IdentityConfig } from '../config/identity-config.ts'
 import { type Identity, type OnProblem, refused } from './contract.ts'
 
 /**
- * Makes what the configuration says. Give `refresh` to the engine as `currentPrincipal`, and the whole to `createService`.
+ * Makes what the configuration says. Give `refresh` to the engine as `currentPrincipal`, and the whole to
+ * `createService`.
  *
  * @throws OxbowError `config_invalid` when a key or a file is not what it must be
  * @example const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })

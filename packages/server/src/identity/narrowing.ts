@@ -5,10 +5,11 @@ import { grants } from '@oxbow/core/internal'
 const OWN: readonly DataScope[] = [{ type: 'own' }]
 
 /**
- * Who began something, with what of it they may still do: never more than they began with, however much they, or another
- * credential of theirs, may do by now. What cannot be compared is left out.
+ * Who began something, with what of it they may still do: never more than they began with, however much they, or
+ * another credential of theirs, may do by now. What cannot be compared is left out.
  *
- * @example narrowed({ user: 'ann', permissions: ['a:*'] }, { user: 'ann', permissions: ['a:read', 'b:read'] }).permissions // ['a:read']
+ * @example narrowed({ user: 'ann', permissions: ['a:*'] }, { user: 'ann', permissions: ['a:read', 'b:read']
+ * }).permissions // ['a:read']
  */
 export function narrowed(began: Principal, now: Principal): Principal {
   const { department, roles = [], permissions = [], dataScope = OWN, ...who } = began

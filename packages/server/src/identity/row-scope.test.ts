@@ -1,4 +1,5 @@
-// B3: row-level scope reaches a tool as a filter of its data. From each way to prove identity to the rows of a real table.
+// B3: row-level scope reaches a tool as a filter of its data. From each way to prove identity to the rows of a real
+// table.
 import { DatabaseSync } from 'node:sqlite'
 import { type DataScope, type RowFilter, rowFilter, type Tool, tool } from '@oxbow/core'
 import { until } from '@oxbow/testing'

@@ -142,8 +142,8 @@ async function ask(
 ): Promise<CallToolResult> {
   const { owner, principal, outgoing } = caller
   const known = nameOfCall(caller, mcpReq.id)
-  // The ids of a client's requests are its own: the same one again, with the same words, is the same turn. A client that starts
-  // again counts from the beginning.
+  // The ids of a client's requests are its own: the same one again, with the same words, is the same turn. A client
+  // that starts again counts from the beginning.
   const asked = JSON.stringify([known, agent, message, session_id ?? null])
   const retryKey = turn_id ?? (known && `mcp-${hash('sha256', asked).slice(0, 32)}`)
   const turnId = retryKey ?? randomUUID()

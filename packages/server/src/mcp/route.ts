@@ -1,5 +1,5 @@
-// POST /mcp: the agents as tools of the Model Context Protocol, over streamable HTTP. Nothing is kept between two requests but
-// what can still be stopped, so that any replica answers any of them.
+// POST /mcp: the agents as tools of the Model Context Protocol, over streamable HTTP. Nothing is kept between two
+// requests but what can still be stopped, so that any replica answers any of them.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'

@@ -3,7 +3,8 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
- * What a model did that nobody was told: breakers that open and close, and requests that failed before another was made.
+ * What a model did that nobody was told: breakers that open and close, and requests that failed before another was
+ * made.
  *
  * @example const models = createModels(config.models, process.env, modelListeners(log, metrics))
  */

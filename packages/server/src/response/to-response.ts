@@ -5,7 +5,8 @@ import { type UiChunk, uiMessages } from './ui-messages.ts'
 
 export interface ResponseOptions {
   /**
-   * `ag-ui` (default): the events of AG-UI, as server-sent events. `ui-messages`: the UI message stream of the AI SDK, which its
+   * `ag-ui` (default): the events of AG-UI, as server-sent events. `ui-messages`: the UI message stream of the AI SDK,
+   * which its
    * `useChat` reads.
    */
   readonly format?: 'ag-ui' | 'ui-messages'
@@ -24,7 +25,8 @@ const HEADERS = {
 }
 
 /**
- * Streams a turn to a browser. If the reader leaves, the turn continues; pass the request's signal to `stream()` to stop it.
+ * Streams a turn to a browser. If the reader leaves, the turn continues; pass the request's signal to `stream()` to
+ * stop it.
  *
  * @returns a Response with status 200. A failure of the turn is part of the stream, in words that end users may see.
  * @example

@@ -78,7 +78,9 @@ export function uiMessages(messageId: string): (frame: Frame) => UiChunk[] {
 
 /** What the body of a `useChat` request asks for. */
 export interface UiInput {
-  /** The text of the last user message. Everything else in the body is not trusted: the session has the conversation. */
+  /**
+   * The text of the last user message. Everything else in the body is not trusted: the session has the conversation.
+   */
   readonly text: string | undefined
   /** Answers to approvals, in the last assistant message. */
   readonly decisions: readonly { readonly approvalId: string; readonly approved: boolean }[]

@@ -1,12 +1,12 @@
-// Who watches which turn. A turn that a client has asked for here is stopped when nobody is left, after a short grace. Who
-// only watches keeps such a turn alive; a turn that was not asked for here is none of ours to stop.
+// Who watches which turn. A turn that a client has asked for here is stopped when nobody is left, after a short grace.
+// Who only watches keeps such a turn alive; a turn that was not asked for here is none of ours to stop.
 import type { Session } from '@oxbow/core'
 import { CLIENT_LEFT } from '../failures.ts'
 
 export interface Audience {
   /**
-   * Somebody watches a turn: who starts it, who comes back to what they may have started, or anybody else. Call the result
-   * once or more when they leave; `over` tells that the turn needs nobody.
+   * Somebody watches a turn: who starts it, who comes back to what they may have started, or anybody else. Call the
+   * result once or more when they leave; `over` tells that the turn needs nobody.
    */
   enter(session: Session, turnId: string, as?: 'starter' | 'returner' | 'watcher'): (over: boolean) => void
   /** Stops at once what would be stopped after its grace. Who leaves from now on stops nothing: the service does. */

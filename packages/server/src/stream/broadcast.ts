@@ -1,7 +1,7 @@
 // One reading of a turn for all who want it in the same form: each frame is encoded once, and written to every reader.
 //
-// A broadcast keeps the last frames. A reader that does not read falls out of what is kept, and continues alone from the
-// journal; it may join again after any stored event that is still kept.
+// A broadcast keeps the last frames. A reader that does not read falls out of what is kept, and continues alone from
+// the journal; it may join again after any stored event that is still kept.
 import { isEvent, type SessionItem } from '@oxbow/core'
 import { noProgress, type Progress, parts, progressAfter } from './progress.ts'
 import type { Pump } from './pump.ts'
@@ -47,7 +47,9 @@ export type ReadOutcome =
 export interface Broadcast {
   /** Whether everything after this event is kept. */
   holds(seq: number): boolean
-  /** Writes what comes after `id` until the end, until `signal` fires, or until the reader has fallen too far behind. */
+  /**
+   * Writes what comes after `id` until the end, until `signal` fires, or until the reader has fallen too far behind.
+   */
   read(from: { readonly id: number; readonly wire: Wire; readonly signal: AbortSignal }): Promise<ReadOutcome>
 }
 
@@ -67,8 +69,8 @@ export interface Beginning {
 /** UTF-16 units that are kept for readers who come now. */
 const KEPT = 1_048_576
 /**
- * The same for readers that are behind. More than a kernel takes for a connection: a reader is given up because it does not
- * read, not because its turn has not come.
+ * The same for readers that are behind. More than a kernel takes for a connection: a reader is given up because it does
+ * not read, not because its turn has not come.
  */
 const KEPT_BEHIND = 4 * KEPT
 /** How far it runs ahead of readers that would read on. */

@@ -16,8 +16,8 @@ export interface WatchedReading {
 export interface Rights {
   watch(caller: Caller): WatchedReading
   /**
-   * Call it when a request begins to wait, and the result before its answer is written: the caller may have lost the right to
-   * it meanwhile.
+   * Call it when a request begins to wait, and the result before its answer is written: the caller may have lost the
+   * right to it meanwhile.
    *
    * @throws (the result) HttpError 401 `access_withdrawn`; OxbowError `identity_unavailable` when nobody can tell
    */

@@ -1,6 +1,6 @@
-// Numbers for the frames of a task. Stored events have their sequence number; fragments of an answer are never stored, and
-// still a reader who was cut off among them must be able to say what it has. So a number tells three things: the last
-// stored event, the block of the answer, and how much of that block has been read.
+// Numbers for the frames of a task. Stored events have their sequence number; fragments of an answer are never stored,
+// and still a reader who was cut off among them must be able to say what it has. So a number tells three things: the
+// last stored event, the block of the answer, and how much of that block has been read.
 
 const PER_EVENT = 1_000_000_000
 const PER_BLOCK = 10_000_000

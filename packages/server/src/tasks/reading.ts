@@ -32,11 +32,11 @@ export interface TaskReading {
 }
 
 /**
- * Resolves with whether the task has come to its end; else the reader has left, `signal` has fired, or the session cannot be
- * followed any more.
+ * Resolves with whether the task has come to its end; else the reader has left, `signal` has fired, or the session
+ * cannot be followed any more.
  *
- * A reader that is slow loses nothing: it reads events again from the journal, and what was dropped of an answer comes with
- * its end.
+ * A reader that is slow loses nothing: it reads events again from the journal, and what was dropped of an answer comes
+ * with its end.
  */
 export async function readTask(broadcasts: Broadcasts, place: TaskPlace, reading: TaskReading): Promise<boolean> {
   const { session, turnId, startedAfter } = place

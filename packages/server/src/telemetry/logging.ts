@@ -1,5 +1,5 @@
-// Logs: one JSON object a line, or one readable line. Never messages, arguments or outputs, unless debugging asks for what
-// errors quote; secrets are taken out of the finished line, at whatever depth they stand.
+// Logs: one JSON object a line, or one readable line. Never messages, arguments or outputs, unless debugging asks for
+// what errors quote; secrets are taken out of the finished line, at whatever depth they stand.
 import { randomUUID } from 'node:crypto'
 import type { Middleware, SessionKey } from '@oxbow/core'
 import { type Logger, pino } from 'pino'

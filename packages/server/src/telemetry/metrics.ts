@@ -165,7 +165,10 @@ function countUsage({ tokens, cost }: Instruments, model: string, told: Usage): 
 
 const codeOf = (error: unknown): string => (error instanceof OxbowError ? error.code : 'error')
 
-/** How the work on a turn ended here; undefined when another worker has it now. `dwellMs` is empty until the turn has ended. */
+/**
+ * How the work on a turn ended here; undefined when another worker has it now. `dwellMs` is empty until the turn has
+ * ended.
+ */
 async function endOf(
   engine: Engine,
   { tenant, user, session: id }: SessionKey,

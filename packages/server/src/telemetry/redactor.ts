@@ -1,4 +1,5 @@
-// Takes secrets out of a finished line of the log: by the names of fields, by form, and by value where the environment has them.
+// Takes secrets out of a finished line of the log: by the names of fields, by form, and by value where the environment
+// has them.
 
 const SECRET_NAME = /key|token|secret|password|credential/i
 
@@ -15,7 +16,9 @@ const API_KEY = /\boxb(?:_|%5f)([0-9a-f]{12})(?:_|%5f)[\w%-]*/gi
 const SIGNED_TOKEN = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g
 const PROVIDER_KEY = /\b(?:sk|pk|rk)[-_][\w-]{16,}/g
 
-/** @example redactor({ SERVICE_TOKEN: 'not-for-logs' })('{"msg":"sent not-for-logs"}') // '{"msg":"sent [redacted]"}' */
+/**
+ * @example redactor({ SERVICE_TOKEN: 'not-for-logs' })('{"msg":"sent not-for-logs"}') // '{"msg":"sent [redacted]"}'
+ */
 export function redactor(environment: Readonly<Record<string, string | undefined>>): (line: string) => string {
   const values = Object.entries(environment)
     .filter(([name, value]) => SECRET_NAME.test(name) && value !== undefined && value.length >= 8)

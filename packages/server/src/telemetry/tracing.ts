@@ -1,5 +1,6 @@
-// OpenTelemetry traces: a span for each piece of work on a turn, with one for each model call and tool call below it. Names,
-// figures and outcomes only: no argument, output, prompt or answer. The library is loaded only when it is configured.
+// OpenTelemetry traces: a span for each piece of work on a turn, with one for each model call and tool call below it.
+// Names, figures and outcomes only: no argument, output, prompt or answer. The library is loaded only when it is
+// configured.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Attributes, Span } from '@opentelemetry/api'
@@ -42,8 +43,8 @@ const PACKAGES = ['api', 'sdk-trace', 'exporter-trace-otlp-http', 'resources', '
 
 /**
  * Traces go to `endpoint`/v1/traces, in batches; a collector that cannot be reached costs traces and nothing else. The
- * standard variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS hold. Attribute names follow
- * the semantic conventions for generative AI.
+ * standard variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS hold. Attribute names
+ * follow the semantic conventions for generative AI.
  *
  * @throws OxbowError `package_missing` when the OpenTelemetry packages are not installed
  */
@@ -77,7 +78,9 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
   })
   const tracer = provider.getTracer('oxbow')
 
-  /** Runs `work` in a span of its own; `outcome` has its attributes, and `error.type` where it failed without throwing. */
+  /**
+   * Runs `work` in a span of its own; `outcome` has its attributes, and `error.type` where it failed without throwing.
+   */
   async function traced<T>(
     name: string,
     kind: (typeof SpanKind)[keyof typeof SpanKind],

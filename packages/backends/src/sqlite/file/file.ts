@@ -8,8 +8,8 @@ import { corrupt, incomplete, storageError } from '../errors.ts'
 import { applicationId, connect, pageBytes, schemaVersion, tables, upgrades } from './schema.ts'
 
 /**
- * Opens `path` for reading. It and its directory are created if they are missing, unless its mark says that there was one.
- * Throws an OxbowError on any doubt.
+ * Opens `path` for reading. It and its directory are created if they are missing, unless its mark says that there was
+ * one. Throws an OxbowError on any doubt.
  */
 export function openFile(path: string, hasMark: boolean): DatabaseSync {
   let db: DatabaseSync | undefined

@@ -19,8 +19,8 @@ const format = ({ id, sum }: Mark): string => {
 }
 
 /**
- * The mark beside a database. Undefined when there is none, or one that never reached the disk; `damaged` when it does not
- * agree with its own checksum.
+ * The mark beside a database. Undefined when there is none, or one that never reached the disk; `damaged` when it does
+ * not agree with its own checksum.
  */
 export function readMark(path: string): Mark | 'damaged' | undefined {
   let text: string

@@ -1,5 +1,5 @@
-// The file: its tables, its version, and how a connection to it is set up. Loaded by the writer thread too, so it imports
-// nothing of ours.
+// The file: its tables, its version, and how a connection to it is set up. Loaded by the writer thread too, so it
+// imports nothing of ours.
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
@@ -15,12 +15,13 @@ export const applicationId = 0x4f786257
  */
 export const pageBytes = 512
 
-// Rows lie in the order of arrival, and an index finds those of a session. Clustered by session, each append would dirty
-// the pages of its session alone: measured, 3 to 5 times the pages written, for reads of 500 events in 0.5 ms, not 1 ms.
+// Rows lie in the order of arrival, and an index finds those of a session. Clustered by session, each append would
+// dirty the pages of its session alone: measured, 3 to 5 times the pages written, for reads of 500 events in 0.5 ms,
+// not 1 ms.
 //
 // `sum` is the checksum of the row, chained to the event before it in the session (sums.ts); NULL in rows that were
-// stored before schema 3. The audit record of an event lies in its row, so that the same chain covers it; rows without one
-// have nothing in `at`, `user`, `tool` and `status`, which are there to be searched.
+// stored before schema 3. The audit record of an event lies in its row, so that the same chain covers it; rows without
+// one have nothing in `at`, `user`, `tool` and `status`, which are there to be searched.
 const events = `
 CREATE TABLE events (
   id      INTEGER PRIMARY KEY,

@@ -9,7 +9,9 @@ import { eventReader } from '../reading/events.ts'
 /** Enough to cover what was being written when something went wrong, and few enough to cost milliseconds. */
 const newest = 200
 
-/** What is wrong with the end of the store; undefined when nothing is. `mark` was read before the database was opened. */
+/**
+ * What is wrong with the end of the store; undefined when nothing is. `mark` was read before the database was opened.
+ */
 export function checkStart(db: DatabaseSync, path: string, mark: Mark | 'damaged' | undefined): OxbowError | undefined {
   try {
     return checkMark(db, path, mark) ?? checkNewest(db)

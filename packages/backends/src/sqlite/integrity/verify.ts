@@ -12,7 +12,9 @@ const pageOfEvents = 500
 /** One damaged page can break thousands of rows; these are enough to know. */
 const mostProblems = 100
 
-/** Checks the whole store; between pages other work of the process goes ahead. Never throws for damage: it reports it. */
+/**
+ * Checks the whole store; between pages other work of the process goes ahead. Never throws for damage: it reports it.
+ */
 export async function verifyStore(
   db: DatabaseSync,
   path: string,

@@ -1,5 +1,5 @@
-// The leases of workers. A worker renews its lease with heartbeats; one whose process has ended loses it at once, one that
-// is stopped or hangs when its lease runs out.
+// The leases of workers. A worker renews its lease with heartbeats; one whose process has ended loses it at once, one
+// that is stopped or hangs when its lease runs out.
 import type { WorkerStatus, Workers } from '@oxbow/core'
 import { assertName } from '../../keys.ts'
 import type { Context } from '../context.ts'
@@ -100,9 +100,9 @@ export function sqliteWorkers({ db, writer, guard }: Context, leaseMs: number): 
 }
 
 /**
- * For how long a heartbeat has not changed, counted while this process runs: clocks that jump, and machines or groups of
- * processes that sleep, end no lease. Only the age of a heartbeat that is seen for the first time is taken from the wall
- * clock.
+ * For how long a heartbeat has not changed, counted while this process runs: clocks that jump, and machines or groups
+ * of processes that sleep, end no lease. Only the age of a heartbeat that is seen for the first time is taken from the
+ * wall clock.
  */
 function observations(leaseMs: number) {
   const seen = new Map<string, { heartbeat: number; at: number }>()

@@ -1,5 +1,5 @@
-// What the main thread and the writer thread say to each other. Arrays of plain values, because they are cloned for every
-// append; answers come back in the order of the writes, so nothing needs an id.
+// What the main thread and the writer thread say to each other. Arrays of plain values, because they are cloned for
+// every append; answers come back in the order of the writes, so nothing needs an id.
 
 /** Tenant, user, session. */
 export type Key = readonly [tenant: string, user: string, session: string]
@@ -55,5 +55,7 @@ export type ToWriter =
   | { readonly unwatch: number }
   | { readonly close: true }
 
-/** From the thread: the answers to the writes in their order, or the watches whose session somebody else appended to. */
+/**
+ * From the thread: the answers to the writes in their order, or the watches whose session somebody else appended to.
+ */
 export type FromWriter = { readonly answers: readonly WriterAnswer[] } | { readonly wake: readonly number[] }

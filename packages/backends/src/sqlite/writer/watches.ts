@@ -12,8 +12,8 @@ export interface Watches {
 }
 
 /**
- * `data_version` changes only when another connection has written, and this connection does all of our own writing. So a
- * process that is alone with its file pays for one pragma per look, however many sessions it watches and writes.
+ * `data_version` changes only when another connection has written, and this connection does all of our own writing. So
+ * a process that is alone with its file pays for one pragma per look, however many sessions it watches and writes.
  */
 export function openWatches(db: DatabaseSync, store: Store, wake: (ids: number[]) => void): Watches {
   const dataVersion = db.prepare('PRAGMA data_version')

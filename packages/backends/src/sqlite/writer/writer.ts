@@ -6,15 +6,17 @@ import { storageError } from '../errors.ts'
 import type { FromWriter, Key, ToWriter, Write } from './protocol.ts'
 
 /**
- * Each commit costs a wait for the disk and some 100 µs of CPU, whatever it holds. So while several appends are under way
- * at once, commits are this far apart and hold what has gathered. A lone session is never made to wait.
+ * Each commit costs a wait for the disk and some 100 µs of CPU, whatever it holds. So while several appends are under
+ * way at once, commits are this far apart and hold what has gathered. A lone session is never made to wait.
  */
 const gatherMs = 2
 /** For how long after two appends were under way at once more of the same is expected. */
 const busyMs = 50
 
 export interface Writer {
-  /** Writes durably. Resolves with the answer (see protocol.ts), rejects with an OxbowError and then nothing is stored. */
+  /**
+   * Writes durably. Resolves with the answer (see protocol.ts), rejects with an OxbowError and then nothing is stored.
+   */
   write(write: Write): Promise<number>
   /** Calls `wake` soon after somebody else has appended to a session that had this head. Returns the way to stop. */
   watch(key: Key, head: number, wake: () => void): () => void
@@ -33,8 +35,8 @@ const threadFile = import.meta.url.endsWith('.ts')
   : new URL('./thread.js', import.meta.url)
 
 /**
- * `place` is what `placeOf` said when the file was opened. `thread` is another file to run in the thread, for tests that
- * make it slow or kill it.
+ * `place` is what `placeOf` said when the file was opened. `thread` is another file to run in the thread, for tests
+ * that make it slow or kill it.
  */
 export function startWriter(path: string, place: string, thread: URL = threadFile): Writer {
   // No options of the process: some of them, like --input-type, would keep the thread from starting.
@@ -86,7 +88,9 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
     }
   }
 
-  /** Nothing may wait for a thread that is gone. What was under way may have been stored, so this is no plain failure. */
+  /**
+   * Nothing may wait for a thread that is gone. What was under way may have been stored, so this is no plain failure.
+   */
   function end(reason: string, cause?: unknown): void {
     // SQLite failed before the first write: the file is damaged or cannot be opened, and nothing was stored.
     if (cause instanceof Error && 'errcode' in cause) ended ??= storageError(path, cause)
@@ -105,8 +109,8 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
   worker.on('message', receive)
   worker.on('error', (error) => end(error.message, error))
   worker.on('exit', (code) => end(`exit code ${code}`))
-  // An idle back end must not keep the process alive; while something is under way the process waits for it. Not earlier:
-  // listening to messages takes a hold of its own.
+  // An idle back end must not keep the process alive; while something is under way the process waits for it. Not
+  // earlier: listening to messages takes a hold of its own.
   worker.unref()
 
   return {

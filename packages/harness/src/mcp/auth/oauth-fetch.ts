@@ -1,5 +1,5 @@
-// Where a server may send us while we sign in. It names the authorization server, and with it addresses that we ask from where
-// we stand: those of our own network are none of its business, unless it is there itself.
+// Where a server may send us while we sign in. It names the authorization server, and with it addresses that we ask
+// from where we stand: those of our own network are none of its business, unless it is there itself.
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { OxbowError } from '@oxbow/core'
@@ -39,8 +39,9 @@ async function isPrivate({ hostname }: URL): Promise<boolean> {
 }
 
 /**
- * `fetch` that asks addresses of other origins than the server's only where they are public, or the server's is private, too;
- * and that does not follow them elsewhere. `headers` go to the server's origin only. `issuer`: what the operator has named.
+ * `fetch` that asks addresses of other origins than the server's only where they are public, or the server's is
+ * private, too; and that does not follow them elsewhere. `headers` go to the server's origin only. `issuer`: what the
+ * operator has named.
  *
  * The name is looked up before the request: whoever changes what it means in between is not kept out.
  *
@@ -69,7 +70,10 @@ export function guardedFetch({
   }
 }
 
-/** Where the description of a server is to be found: it is its own affair, so on its own origin. Else the usual place is asked. */
+/**
+ * Where the description of a server is to be found: it is its own affair, so on its own origin. Else the usual place is
+ * asked.
+ */
 function withoutForeignMetadata(server: URL, response: Response): Response {
   const challenge = response.headers.get('www-authenticate')
   const [, quoted, plain] = /resource_metadata=(?:"([^"]+)"|([^\s,]+))/.exec(challenge ?? '') ?? []

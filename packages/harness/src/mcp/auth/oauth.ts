@@ -1,5 +1,5 @@
-// OAuth as the specification of MCP has it. Discovery, PKCE, registration and refreshing are the library's; here is what we
-// say about ourselves, and where the tokens are kept.
+// OAuth as the specification of MCP has it. Discovery, PKCE, registration and refreshing are the library's; here is
+// what we say about ourselves, and where the tokens are kept.
 import { randomUUID } from 'node:crypto'
 import {
   ClientCredentialsProvider,
@@ -10,7 +10,9 @@ import {
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
 
-/** Where tokens and registrations are kept between starts. The values are secrets: encrypt them, or guard who may read. */
+/**
+ * Where tokens and registrations are kept between starts. The values are secrets: encrypt them, or guard who may read.
+ */
 export interface McpTokenStore {
   get(key: string): string | undefined | Promise<string | undefined>
   set(key: string, value: string): void | Promise<void>
@@ -21,7 +23,10 @@ interface ClientCredentials {
   readonly type: 'client-credentials'
   readonly clientId: string
   readonly clientSecret: string
-  /** The authorization server that the secret is for, as its metadata names it: nobody else gets it, whatever the server says. */
+  /**
+   * The authorization server that the secret is for, as its metadata names it: nobody else gets it, whatever the server
+   * says.
+   */
   readonly issuer: string
   readonly scope?: string
 }
@@ -72,7 +77,10 @@ interface Kept {
   discovery?: OAuthDiscoveryState | undefined
 }
 
-/** One provider for each sign-in at an address, whoever shares its settings: also over connections that end and begin again. */
+/**
+ * One provider for each sign-in at an address, whoever shares its settings: also over connections that end and begin
+ * again.
+ */
 const providers = new WeakMap<McpAuth, Map<string, Provider>>()
 
 type Provider = OAuthClientProvider & Partial<PendingSignIn>

@@ -1,5 +1,5 @@
-// Which tools of a server an agent may have, and why it does not have the others. A server may list anything: what is left out
-// costs nothing, and what is offered is bounded.
+// Which tools of a server an agent may have, and why it does not have the others. A server may list anything: what is
+// left out costs nothing, and what is offered is bounded.
 import type { Tool } from '@modelcontextprotocol/client'
 import type { JsonSchema } from '@oxbow/core'
 import { validatorFor } from '@oxbow/core/internal'
@@ -23,7 +23,8 @@ export type Listed =
 /**
  * Judges each tool of a server's list.
  *
- * @example await listed([{ name: 'look', inputSchema: { type: 'object' } }], { url: 'https://docs.internal/mcp', tools: ['*'] })
+ * @example await listed([{ name: 'look', inputSchema: { type: 'object' } }], { url: 'https://docs.internal/mcp', tools:
+ * ['*'] })
  */
 export async function listed(tools: readonly Tool[], server: McpServer): Promise<Listed[]> {
   const result: Listed[] = []

@@ -1,4 +1,5 @@
-// What the model calls a tool: as its server does, unless two would be called the same or the name is none that models accept.
+// What the model calls a tool: as its server does, unless two would be called the same or the name is none that models
+// accept.
 import { hash } from 'node:crypto'
 import { isStdio, type McpServer } from '../options.ts'
 
@@ -10,7 +11,9 @@ interface Named {
   readonly tool: string
 }
 
-/** By what a tool is known: what the model calls, what rules that take away may call it, too, and where it comes from. */
+/**
+ * By what a tool is known: what the model calls, what rules that take away may call it, too, and where it comes from.
+ */
 export interface Naming {
   readonly name: string
   readonly aliases: readonly string[]
@@ -26,8 +29,8 @@ export function originOf(name: string, server: McpServer): string {
 export const aliasesOf = ({ server, tool }: Named): string[] => [tool, `${server}__${tool}`]
 
 /**
- * The name of each, in their order. It depends on the names alone, not on the order of the servers: whatever would clash is
- * called `server__tool` on all sides.
+ * The name of each, in their order. It depends on the names alone, not on the order of the servers: whatever would
+ * clash is called `server__tool` on all sides.
  */
 export function namesOf(tools: readonly Named[], reserved: readonly string[]): string[] {
   const count = new Map<string, number>(reserved.map((it) => [it, 1]))

@@ -1,4 +1,5 @@
-// What one server offers, as tools of an agent. What the server says about them is a hint, and is not trusted by default.
+// What one server offers, as tools of an agent. What the server says about them is a hint, and is not trusted by
+// default.
 import type { Tool as McpTool } from '@modelcontextprotocol/client'
 import {
   type JsonSchema,

@@ -20,9 +20,10 @@ const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const NAMED = new Set(['properties', '$defs', 'definitions', 'dependentSchemas'])
 
 /**
- * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04; references to
- * `$id` and `$anchor` become places in the schema. Regular expressions and `uniqueItems` are left out, because they can be
- * made to keep a process busy for hours; the server checks them itself.
+ * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04; references
+ * to
+ * `$id` and `$anchor` become places in the schema. Regular expressions and `uniqueItems` are left out, because they can
+ * be made to keep a process busy for hours; the server checks them itself.
  *
  * @example modernSchema({ type: 'object', properties: { age: { minimum: 0, exclusiveMinimum: true } } })
  * @throws Error when it is not a schema of an object, too deep, too long, or too much work to check arguments with

@@ -5,8 +5,8 @@ const LF = 10
 const CR = 13
 
 /**
- * A `fetch` whose bodies fail when a message in them is longer than `limit` bytes. In an event stream each event counts for
- * itself, and its lines end with LF: the library waits for one more byte after a CR, which may not come for hours.
+ * A `fetch` whose bodies fail when a message in them is longer than `limit` bytes. In an event stream each event counts
+ * for itself, and its lines end with LF: the library waits for one more byte after a CR, which may not come for hours.
  *
  * @param onTooLong gets the error and the request whose answer was too long
  * @example boundedFetch(fetch, 10_000_000, (error) => console.error(error.message))

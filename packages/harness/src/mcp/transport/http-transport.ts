@@ -29,7 +29,8 @@ export function httpTransport(server: McpHttpServer): HttpTransport {
   const fetch = boundedFetch(
     async (input, init) => {
       const response = await polite(input, init)
-      // 202 says that no answer follows. Only some older servers send it elsewhere, and those do not know this question.
+      // 202 says that no answer follows. Only some older servers send it elsewhere, and those do not know this
+      // question.
       const { id, method } = response.status === 202 ? requestIn(init) : {}
       if (id !== undefined && method === 'server/discover') noAnswer(id, 'the server answered 202')
       return response

@@ -6,9 +6,9 @@ const MAX_REDIRECTS = 3
 const MAX_WAIT_MS = 30_000
 
 /**
- * A `fetch` that follows a POST which was moved (301, 302) within its origin, as the library does for 307 and 308, and that
- * waits once for `Retry-After`. Only a request that is known not to have been carried out is sent again: 429, or 503 for
- * anything but a tool call.
+ * A `fetch` that follows a POST which was moved (301, 302) within its origin, as the library does for 307 and 308, and
+ * that waits once for `Retry-After`. Only a request that is known not to have been carried out is sent again: 429, or
+ * 503 for anything but a tool call.
  *
  * @example politeFetch(fetch)
  */

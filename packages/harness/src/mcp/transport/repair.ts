@@ -1,5 +1,6 @@
-// Answers of servers, made to fit the protocol before the library checks them: its schemas take a list whole or not at all,
-// and servers in use write `null` for "none", leave schemas out, and list what has no name. One bad entry costs that entry.
+// Answers of servers, made to fit the protocol before the library checks them: its schemas take a list whole or not at
+// all, and servers in use write `null` for "none", leave schemas out, and list what has no name. One bad entry costs
+// that entry.
 
 type Json = Readonly<Record<string, unknown>>
 

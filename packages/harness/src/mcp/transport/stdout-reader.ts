@@ -1,4 +1,5 @@
-// What a program writes to its standard output: a JSON-RPC message a line, and whatever else it should have written elsewhere.
+// What a program writes to its standard output: a JSON-RPC message a line, and whatever else it should have written
+// elsewhere.
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
 
@@ -19,8 +20,8 @@ const LF = 10
 const MAX_SHOWN = 120
 
 /**
- * Cuts output into messages. A byte order mark is skipped, a batch (2025-03-26) is read message by message, and a message
- * behind a banner on the same line is found.
+ * Cuts output into messages. A byte order mark is skipped, a batch (2025-03-26) is read message by message, and a
+ * message behind a banner on the same line is found.
  *
  * @param limit the longest line, in bytes
  * @example stdoutReader(10_000_000, { onMessage: handle, onTooLong: fail }).read(chunk)

@@ -312,7 +312,8 @@ describe('refresh', () => {
     expect(await refresh(began)).toEqual({ ...began, dataScope: [{ type: 'own' }] })
     host.sessions.set('t1', { userName: 'ann', permissions: ['a:two', 'b:one'] })
     expect(await refresh(began)).toMatchObject({ permissions: ['a:two'], roles: [] })
-    // Signed out and in again: the new session counts, as far as the turn's own rights go. A stream ends with its session.
+    // Signed out and in again: the new session counts, as far as the turn's own rights go. A stream ends with its
+    // session.
     host.sessions.delete('t1')
     expect(await refresh(began)).toMatchObject({ permissions: ['a:one', 'a:two'], roles: [] })
     expect(await refresh(began, { reading: true })).toBeUndefined()

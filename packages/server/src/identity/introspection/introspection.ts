@@ -25,7 +25,10 @@ type PassedOn = Readonly<Record<string, string>>
 /** Sessions whose headers are kept to ask about them again when an approval is used. */
 const MAX_KNOWN = 10_000
 
-/** Questions at a time about credentials that nobody knows, from addresses that have sent many wrong ones; others wait, or are refused. */
+/**
+ * Questions at a time about credentials that nobody knows, from addresses that have sent many wrong ones; others wait,
+ * or are refused.
+ */
 const SPARING = { atOnce: 2, waiting: 50 }
 
 export function introspectionIdentity(config: IntrospectionConfig, onProblem: OnProblem): Identity {

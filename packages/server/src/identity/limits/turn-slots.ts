@@ -5,8 +5,8 @@ import { nameOfPerson } from '../refresh.ts'
 
 export interface TurnSlots {
   /**
-   * Call the result when the turn has come to its end or its pause; there is none where nothing is limited. The same turn
-   * again takes no second slot.
+   * Call the result when the turn has come to its end or its pause; there is none where nothing is limited. The same
+   * turn again takes no second slot.
    *
    * @throws HttpError 429 `too_many_turns`
    */
@@ -14,8 +14,8 @@ export interface TurnSlots {
 }
 
 /**
- * @param running turns that the engine works on. One that goes on after its pause counts again, though nobody holds a slot for
- * it: it always goes on, and no other may begin beside it that would be one too many
+ * @param running turns that the engine works on. One that goes on after its pause counts again, though nobody holds a
+ * slot for it: it always goes on, and no other may begin beside it that would be one too many
  */
 export function turnSlots(max: number, running: () => readonly RunningTurn[]): TurnSlots {
   /** By principal: turns, and how many requests hold each. */
