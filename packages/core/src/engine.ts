@@ -14,6 +14,7 @@ import { openApprovals, type SessionState } from './journal/state.ts'
 import type { Backend, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './session/option-fields.ts'
 import { openSession, type Session } from './session/session.ts'
+import { holderCheck } from './turn/holder.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn/turn-run.ts'
 import { endIfStuck, type Watch } from './turn/watchdog.ts'
 import { workOnTurn } from './turn/work.ts'
@@ -81,7 +82,8 @@ interface TurnWork {
   again: boolean
 }
 
-const SWEEP_MS = 5_000
+/** With a lease of five seconds, the turns of a process that has stopped are taken over within ten. */
+const SWEEP_MS = 2_500
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
 
@@ -140,6 +142,10 @@ export function createEngine(options: EngineOptions): Engine {
     run: (log) => working.get(log)?.run,
     report: (log, turnId, error) => report(log, turnId)(error),
   }
+
+  const isHeld = holderCheck(backend.workers, worker, (error, log: SessionLog) =>
+    report(log, log.state.turn?.turnId)(error),
+  )
 
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
@@ -268,8 +274,7 @@ export function createEngine(options: EngineOptions): Engine {
   async function claim(log: SessionLog): Promise<number | undefined> {
     await announce()
     const { turn } = log.state
-    const holder = turn?.claim?.worker
-    if (holder !== undefined && holder !== worker && (await backend.workers.alive(holder))) return undefined
+    if (turn !== undefined && (await isHeld(turn, log))) return undefined
     const seen = turn?.claim?.epoch ?? 0
     return log.append((draft) => {
       const now = draft.state.turn
@@ -344,6 +349,8 @@ export function createEngine(options: EngineOptions): Engine {
       if (stopping) break
       // The rest is taken up by the next sweep: a crash must not be followed by a storm.
       if (working.size >= MAX_RECOVERING) break
+      const here = entries.get(nameOfKey(key))
+      if (here !== undefined && working.has(here.log)) continue
       try {
         taken += await withCurrentLog(key, async (log) => {
           if (working.has(log) || !needsWork(log.state)) return 0

@@ -80,6 +80,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     503,
     'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
   ],
+  turn_held: UNAVAILABLE,
   turn_conflict: { refused: 409 },
   unknown_agent: INTERNAL,
   unknown_model: { refused: 400 },

@@ -315,7 +315,11 @@ export function openSession(
       resultOf(
         withCurrentLog((log) => {
           const known = findTurn(log.state, turnId)
-          if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
+          if (known !== undefined) {
+            // The process of its worker may have ended or stopped.
+            engine.ensureWorker(log)
+            return { turnId: known.turnId, after: known.startedSeq - 1 }
+          }
           throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
         }),
         {},
