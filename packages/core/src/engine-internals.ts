@@ -32,6 +32,8 @@ export interface EngineInternals {
   readonly files: Files
   readonly faultPoint: FaultPoint | undefined
   readonly stopping: boolean
+  /** Inputs that are being accepted now, by the name of their session: an interrupt that comes behind one means it. */
+  readonly arriving: Map<string, Set<Promise<unknown>>>
   /** Tasks of children that are shown to those who follow their parents. */
   readonly shown: Set<string>
 }

@@ -126,15 +126,21 @@ export function createEngine(options: EngineOptions): Engine {
       throw error
     })
     lookAround ??= setInterval(() => {
-      for (const { log } of entries.values())
-        if (log.watched && !working.has(log) && needsWork(log.state)) ensureWorker(log)
+      for (const { log } of entries.values()) if (log.watched && mayTakeUp(log)) ensureWorker(log)
     }, SWEEP_MS).unref()
     return announced
   }
 
+  /** Whether a worker may look after this session now. A turn that may have killed its process is retried alone. */
+  const mayTakeUp = (log: SessionLog): boolean =>
+    !working.has(log) &&
+    needsWork(log.state) &&
+    !(isSuspect(log.state) && [...working.keys()].some((it) => isSuspect(it.state)))
+
   const secretsOf: SecretsOf = (agent, tool) => known.get(agent)?.tools.get(tool)?.secrets
 
   const limitsOf = (agent: string) => known.get(agent)?.limits
+  let knownDrift = clockDrift()
   const watch: Watch = {
     worker,
     startedAt: Date.now(),
@@ -143,9 +149,7 @@ export function createEngine(options: EngineOptions): Engine {
     report: (log, turnId, error) => report(log, turnId)(error),
   }
 
-  const isHeld = holderCheck(backend.workers, worker, (error, log: SessionLog) =>
-    report(log, log.state.turn?.turnId)(error),
-  )
+  const isHeld = holderCheck(backend.workers, worker, watch.report)
 
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
@@ -201,6 +205,7 @@ export function createEngine(options: EngineOptions): Engine {
     log.retain()
     const entry: TurnWork = { again: false, run: undefined, done: Promise.resolve() }
     working.set(log, entry)
+    const suspect = isSuspect(log.state)
     entry.done = work(log, entry, claimed?.epoch)
       .catch((error: unknown) => {
         report(log, log.state.turn?.turnId)(error)
@@ -210,6 +215,7 @@ export function createEngine(options: EngineOptions): Engine {
         working.delete(log)
         log.release()
         if (entry.again) ensureWorker(log)
+        if (suspect && !stopping) recover().catch((error: unknown) => report(log)(error))
       })
   }
 
@@ -274,7 +280,7 @@ export function createEngine(options: EngineOptions): Engine {
   async function claim(log: SessionLog): Promise<number | undefined> {
     await announce()
     const { turn } = log.state
-    if (turn !== undefined && (await isHeld(turn, log))) return undefined
+    if (await isHeld(log)) return undefined
     const seen = turn?.claim?.epoch ?? 0
     return log.append((draft) => {
       const now = draft.state.turn
@@ -284,12 +290,26 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
+  /** Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is gone. */
+  async function yieldTurn(log: SessionLog): Promise<void> {
+    const mine = ({ turn }: SessionState) => turn?.claim?.worker === worker && turn.paused === undefined
+    if (!mine(log.state)) return
+    await log
+      .append((draft) => {
+        const { turn } = draft.state
+        if (turn === undefined || !mine(draft.state)) return
+        draft.add({ type: 'turn.yielded', turnId: turn.turnId, worker, epoch: turn.claim!.epoch })
+      })
+      .catch((error: unknown) => report(log)(error))
+  }
+
   const internals: EngineInternals = {
     worker,
     announce,
     files: backend.files,
     faultPoint,
     shown: new Set(),
+    arriving: new Map(),
     give: ({ key, agent, delegation, task, ...options }) =>
       openSession(internals, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
     using,
@@ -324,6 +344,10 @@ export function createEngine(options: EngineOptions): Engine {
   /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
   async function expire(): Promise<void> {
     const now = Date.now()
+    // After a jump of the clock nobody knows how long a turn has been in its state: its limit begins anew.
+    const drift = clockDrift()
+    if (Math.abs(drift - knownDrift) > CLOCK_JUMP_MS) watch.startedAt = now
+    knownDrift = drift
     for await (const { key, updatedAt } of sessionsWhere({ dueBy: now })) {
       const name = nameOfKey(key)
       if (stopping) return
@@ -353,7 +377,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (here !== undefined && working.has(here.log)) continue
       try {
         taken += await withCurrentLog(key, async (log) => {
-          if (working.has(log) || !needsWork(log.state)) return 0
+          if (!mayTakeUp(log) || (await isHeld(log))) return 0
           ensureWorker(log)
           return 1
         })
@@ -398,6 +422,7 @@ export function createEngine(options: EngineOptions): Engine {
       }, graceMs)
       await Promise.all(all.map((it) => it.done))
       clearTimeout(timer)
+      if (leftBehind.size === 0) await Promise.all([...entries.values()].map(({ log }) => yieldTurn(log)))
       for (const { log } of entries.values()) {
         log.shutDown(
           new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
@@ -449,5 +474,15 @@ async function compileSchemas(agents: Iterable<Agent>): Promise<void> {
   for (const { tools } of agents)
     for (const it of tools.values()) await validatorFor(it.jsonSchema, `tool ${it.name}, input`)
 }
+
+/** How far the clock of the machine is from one that only counts. */
+const clockDrift = (): number => Date.now() - performance.now()
+
+const CLOCK_JUMP_MS = 5_000
+
+/** Claims of a turn without progress after which it may be what kills its process. */
+const SUSPICIOUS_CLAIMS = 2
+
+const isSuspect = ({ turn }: SessionState): boolean => turn !== undefined && turn.recoveries >= SUSPICIOUS_CLAIMS
 
 const needsWork = ({ turn }: SessionState): boolean => turn !== undefined && turn.paused === undefined

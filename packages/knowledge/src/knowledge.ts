@@ -1,19 +1,19 @@
 import { resolve } from 'node:path'
 import type { Embedder } from './embedder.ts'
 import { KnowledgeError } from './errors.ts'
-import { mustExist } from './indexing/files.ts'
+import { isGoneWithin, mustExist } from './indexing/files.ts'
 import type { IndexReport } from './indexing/indexing.ts'
-import type { DocumentInfo, Problem } from './indexing/reading.ts'
 import type { Watching } from './indexing/watch.ts'
 import type { IndexProgress } from './progress.ts'
+import type { DocumentInfo, Problem } from './search/reading.ts'
 import { type Reranker, type SearchOptions, type SearchResult, search } from './search/search.ts'
 import { DEFAULT_PASSAGES, type PassageOptions } from './text/passages.ts'
 import { startThread } from './thread/thread-client.ts'
 
 export interface KnowledgeOptions {
-  /** The file of the index; made when it is missing. */
+  /** The file of the index; created when it is missing. */
   readonly path: string
-  /** With one, similar meanings are found, too. Needs the optional dependency `sqlite-vec`. */
+  /** Finds similar meanings as well. Needs the optional dependency `sqlite-vec`. */
   readonly embedder?: Embedder
   readonly reranker?: Reranker
   /** How long a search waits for the embedder, and for the reranker. Default 3000. */
@@ -34,28 +34,33 @@ export interface IndexOptions {
 export interface Knowledge {
   /**
    * Indexes files and folders, and remembers them for `refresh`. Only what has changed is read again. Files that cannot be
-   * read are in the report. Rejects with a KnowledgeError: `not_found`, `cancelled`, `index_unusable`.
+   * read are in the report. What was added before and has been deleted since is taken out of the index.
+   *
+   * @throws KnowledgeError `not_found`, `cancelled`, `index_unusable`
    */
   add(paths: readonly string[], options?: IndexOptions): Promise<IndexReport>
   /** Indexes what has changed in everything that was added. */
   refresh(options?: IndexOptions): Promise<IndexReport>
-  /** Takes files or folders out again that were added; tells how many documents went. */
+  /** Takes files or folders that were added out of the index. Resolves to the number of documents removed. */
   remove(paths: readonly string[]): Promise<number>
-  /** Never rejects because a channel failed; `channels` tells. Rejects with the signal's reason, or a KnowledgeError:
-   * `options_invalid`, `index_unusable`. */
+  /**
+   * Finds passages. A channel that fails is reported in `channels`, and the others answer.
+   *
+   * @throws KnowledgeError `options_invalid`, `index_unusable`; the signal's reason
+   */
   search(question: string, options?: SearchOptions): Promise<SearchResult>
   documents(): Promise<readonly DocumentInfo[]>
   /** The files and folders that were added. */
   roots(): Promise<readonly string[]>
-  /** Files that were left out by the last run, with the reasons. */
+  /** Documents that the last run could not index, with the reasons. */
   problems(): Promise<readonly Problem[]>
-  /** Keeps the index up to date with its files. Reports each run, and what keeps it from running. */
+  /** Keeps the index up to date with its files. Reports each run, and what prevents one. */
   watch(onReport: (report: IndexReport | KnowledgeError) => void): Promise<Watching>
   close(): Promise<void>
 }
 
 /**
- * Opens a knowledge base. Several processes may use one file at the same time. The database is held by threads of its own.
+ * Opens a knowledge base. Several processes may use one file at the same time. Threads hold the database.
  *
  * @example
  * const knowledge = openKnowledge({ path: '.oxbow/knowledge.db' })
@@ -93,7 +98,8 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
       const cancel = (): void => indexer.cancel()
       stop.addEventListener('abort', cancel)
       try {
-        const job = { maxFileBytes, parseTimeoutMs, passages, embedder: embedder?.id }
+        const named = roots !== undefined
+        const job = { maxFileBytes, parseTimeoutMs, passages, embedder: embedder?.id, named }
         return await indexer.ask('index', { ...job, roots: roots ?? (await indexer.ask('roots')) })
       } finally {
         stop.removeEventListener('abort', cancel)
@@ -107,8 +113,12 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
   const knowledge: Knowledge = {
     async add(paths, indexOptions) {
       const roots = [...new Set(paths.map((it) => resolve(it)))]
-      for (const it of roots) await mustExist(it)
-      return index(roots, indexOptions)
+      const known = new Set(await knowledge.roots())
+      // A path that was added and is gone takes its documents with it.
+      for (const it of roots) if (!known.has(it)) await mustExist(it)
+      const gone: string[] = []
+      for (const it of known) if (!roots.includes(it) && (await isGoneWithin(it))) gone.push(it)
+      return index([...roots, ...gone], indexOptions)
     },
     refresh: (indexOptions) => index(undefined, indexOptions),
     async remove(paths) {
@@ -123,7 +133,7 @@ export function openKnowledge(options: KnowledgeOptions): Knowledge {
     roots: () => thread.ask('roots'),
     problems: () => thread.ask('problems'),
     async watch(onReport) {
-      // Who does not watch does not load what that takes.
+      // The library is loaded only to watch.
       const { watchRoots } = await import('./indexing/watch.ts')
       return watchRoots(await thread.ask('roots'), () => knowledge.refresh(), onReport, closing.signal)
     },

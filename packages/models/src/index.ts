@@ -18,6 +18,7 @@ export {
   type Models,
 } from './catalogue/models.ts'
 export type { Environment, ModelOptions } from './catalogue/open.ts'
+export { type OpenModelOptions, openModel } from './catalogue/open-model.ts'
 export { type Provider, providers } from './catalogue/providers.ts'
 export type { EmbedderChoice } from './catalogue/texts.ts'
 export { arkMultimodal } from './embeddings/ark-multimodal.ts'

@@ -45,7 +45,7 @@ describe('oxbow run', () => {
     [['run', '-p', 'x', '--fly'], /\(oxbow run --help shows/],
     [['sessions', 'list', '--fly'], /\(oxbow sessions list --help shows/],
     [['run', '-p', 'x', '--session', '../etc'], /session must be 1 to 64/],
-    [['run', '-p', 'x', '--model', 'nonsense:x'], /no provider "nonsense"/],
+    [['run', '-p', 'x', '--model', 'nonsense:x'], /Unknown provider "nonsense"/],
     [['run', '-p', 'x', '--model', 'openai:gpt-5'], /OPENAI_API_KEY/],
     [['fly'], /unknown command/],
     [['serve', '--port', 'x'], /server\.port/],

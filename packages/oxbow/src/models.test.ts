@@ -96,9 +96,12 @@ describe('oxbow models test', () => {
   test('exits with 2 when the key is missing, or the name is nobody’s', async () => {
     const { at, env } = await two()
     const missing = await at.run(['models', 'test'])
-    expect(missing).toMatchObject({ code: 2, stderr: expect.stringMatching(/needs a key\. Set TEAM_KEY/) })
+    expect(missing).toMatchObject({ code: 2, stderr: expect.stringMatching(/needs an API key\. Set TEAM_KEY/) })
     const unknown = await at.run(['models', 'test', 'spar'], { env })
-    expect(unknown).toMatchObject({ code: 2, stderr: expect.stringMatching(/no model "spar"; did you mean spare\?/) })
+    expect(unknown).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Unknown model "spar"; did you mean spare\?/),
+    })
   })
 
   test('goes through the proxy that the environment names, and says when that does not work', async () => {

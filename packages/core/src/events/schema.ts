@@ -496,13 +496,18 @@ const bodies = [
     })
     .describe('Nothing can be done until somebody brings an input.'),
   z
+    .object({ type: z.literal('turn.yielded'), turnId, worker: z.string(), epoch: z.number().int().positive() })
+    .describe(
+      'The worker stops in an orderly way and leaves the turn to another. It does not count as an interrupted attempt.',
+    ),
+  z
     .object({ type: z.literal('turn.released'), turnId, principal })
     .describe('A person lets a turn go on that was paused by hand, or parked after too many recoveries.'),
   z
     .object({
       type: z.literal('turn.finished'),
       turnId,
-      reason: z.enum(['completed', 'stopped', 'max_steps', 'length', 'refusal', 'filtered']),
+      reason: z.enum(['completed', 'stopped', 'repetition', 'max_steps', 'length', 'refusal', 'filtered']),
       output: z.unknown().optional().describe('The validated structured output, when one was asked for.'),
     })
     .describe('The turn ended with an answer.'),

@@ -6,6 +6,7 @@ import type { Event, InputBlock, Message, ResultBlock } from '../events/types.ts
 import { noUsage } from '../model.ts'
 import { approvedWith } from './approval-note.ts'
 import { type FamilyEvent, familyAfter, withFamily } from './evolve-children.ts'
+import { afterCall, afterStep, callDigest, noRepeats } from './repeats.ts'
 import {
   type ApprovalState,
   addUsage,
@@ -124,6 +125,7 @@ const TURN_EVENTS: ReadonlySet<string> = new Set(
     'reply.reviewed': 0,
     'turn.paused': 0,
     'turn.released': 0,
+    'turn.yielded': 0,
   } satisfies Record<TurnEvent['type'], 0>),
 )
 
@@ -152,7 +154,14 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return {
         ...state,
         messages,
-        turn: { ...rest, step: event.step, toolsOffered: event.toolsOffered, calls: [], steers: [] },
+        turn: {
+          ...rest,
+          step: event.step,
+          toolsOffered: event.toolsOffered,
+          calls: [],
+          steers: [],
+          repeats: afterStep(turn.repeats, turn.calls.length),
+        },
       }
     }
     case 'model.finished':
@@ -221,6 +230,9 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       )
       return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, turn, event) }
     }
+    case 'turn.yielded':
+      // An orderly stop is no attempt that failed.
+      return withTurn({ claim: { epoch: event.epoch }, recoveries: Math.max(0, turn.recoveries - 1) })
     case 'turn.released': {
       const { paused: _, pauseRequested: __, ...rest } = turn
       return { ...state, turn: { ...rest, recoveries: 0 } }
@@ -340,7 +352,8 @@ function callFinished(state: SessionState, turn: TurnState, event: Event<'call.f
   const messages = results.every((it) => it !== undefined)
     ? [...state.messages, { id: `${turn.turnId}.${turn.step}.results`, role: 'tool' as const, blocks: results }]
     : state.messages
-  return { ...state, messages, turn: { ...turn, calls, failures, recoveries: 0 } }
+  const repeats = afterCall(turn.repeats, callDigest(tool, finishing.arguments, event.content))
+  return { ...state, messages, turn: { ...turn, calls, failures, repeats, recoveries: 0 } }
 }
 
 function endTurn(state: SessionState, event: Event<'turn.finished' | 'turn.failed' | 'turn.cancelled'>): SessionState {
@@ -375,6 +388,7 @@ function activate(state: SessionState, { started, interrupt }: QueuedTurn): Sess
       toolsOffered: true,
       calls: [],
       failures: {},
+      repeats: noRepeats,
       steers: [],
       childCount: 0,
       below: nothingSpent,

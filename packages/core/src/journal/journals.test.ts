@@ -57,6 +57,7 @@ describe.each(fixtures)('%s', (name) => {
       'child.detached',
       'child.closed',
       'result.delivered',
+      'turn.yielded',
     ]
     expect(missing.filter((it) => !later.includes(it))).toEqual(['turn.released'])
   })

@@ -15,11 +15,12 @@ import type {
 } from '../events/types.ts'
 import { noUsage } from '../model.ts'
 import type { SessionStatus } from '../ports.ts'
+import type { Repeats } from './repeats.ts'
 import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 12
+export const STATE_VERSION = 13
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -88,6 +89,7 @@ export interface TurnState {
   readonly calls: readonly CallState[]
   /** Consecutive failures by tool. */
   readonly failures: Readonly<Record<string, number>>
+  readonly repeats: Repeats
   /** Steering inputs that wait for the next step. */
   readonly steers: readonly Message[]
   readonly interrupt?: { readonly reason: string }

@@ -17,7 +17,7 @@ import {
   type Principal,
   type SessionItem,
 } from '../events/types.ts'
-import { assertId, newId } from '../journal/ids.ts'
+import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
@@ -140,7 +140,20 @@ export function openSession(
       return value
     })
 
-  async function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+  function submit(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
+    const name = nameOfKey(key)
+    const accepting = accept(input, options)
+    const arriving = engine.arriving.get(name) ?? new Set()
+    engine.arriving.set(name, arriving.add(accepting))
+    const arrived = (): void => {
+      arriving.delete(accepting)
+      if (arriving.size === 0) engine.arriving.delete(name)
+    }
+    accepting.then(arrived, arrived)
+    return accepting
+  }
+
+  async function accept(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
     checkOption('the options of a turn', options, RUN)
     const blocks = toInput(input)
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
@@ -148,7 +161,7 @@ export function openSession(
     const turnOptions = toTurnOptions(options)
     let epoch: number | undefined
 
-    const accept = (draft: Draft): Submitted => {
+    const start = (draft: Draft): Submitted => {
       epoch = undefined
       const after = draft.state.seq
       const agent = engine.agent(draft.state.agent || agentName)
@@ -194,7 +207,7 @@ export function openSession(
     }
     await engine.announce()
     return withCurrentLog(async (log) => {
-      const submitted = await log.append(accept)
+      const submitted = await log.append(start)
       if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
       engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
       return submitted
@@ -259,6 +272,7 @@ export function openSession(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
     checkOption('interrupt()', options, STOP)
+    await Promise.allSettled(engine.arriving.get(nameOfKey(key)) ?? [])
     return appendAndWake((draft) => {
       const named = options.turnId ?? draft.state.turn?.turnId
       const known = named === undefined ? undefined : findTurn(draft.state, named)

@@ -1,14 +1,9 @@
 // From the raw text that a model wrote to arguments that may run: strict parse, safe coercion, validation.
 import { isDeepStrictEqual } from 'node:util'
+import { parseExact } from '../checks/exact-json.ts'
 import { isObject } from '../checks/fields.ts'
-import {
-  describeErrors,
-  isStandardSchema,
-  type JsonSchema,
-  type Schema,
-  type SchemaError,
-  validatorFor,
-} from '../checks/json-schema.ts'
+import { fitToSchema } from '../checks/fit.ts'
+import { isStandardSchema, type JsonSchema, type Schema } from '../checks/json-schema.ts'
 
 export type Arguments = Record<string, unknown>
 
@@ -47,16 +42,11 @@ function withoutMarkers(raw: string): string {
 
 /** Broken JSON is never repaired: what cannot be read as one object is refused, with the schema for the model to read. */
 export async function parseArguments(raw: string, tool: ParsedTool): Promise<ParsedArguments> {
-  const value = readObject(raw, tool.jsonSchema)
-  if (typeof value === 'string') return refuse(value, tool.jsonSchema)
-
-  const validate = await validatorFor(tool.jsonSchema, `tool ${tool.name}, input`)
-  if (!validate(value)) {
-    const errors = validate.errors ?? []
-    const before = describeErrors(validate)
-    for (const error of errors) coerce(value, error)
-    if (!validate(value)) return refuse(before, tool.jsonSchema)
-  }
+  const read = readObject(raw, tool.jsonSchema)
+  if (typeof read === 'string') return refuse(read, tool.jsonSchema)
+  const fitted = await fitToSchema(read, tool.jsonSchema, `tool ${tool.name}, input`)
+  if ('problem' in fitted) return refuse(fitted.problem, tool.jsonSchema)
+  const value = fitted.value as Arguments
   const given = structuredClone(value)
   // A copy: a tool that changes its input must not change what is stored.
   if (!isStandardSchema(tool.input)) return { ok: true, given, arguments: value, input: structuredClone(value) }
@@ -121,7 +111,7 @@ function readObject(raw: string, schema: JsonSchema): Arguments | string {
   }
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExact(text)
   } catch (error) {
     return `the arguments are not valid JSON (${(error as Error).message})`
   }
@@ -134,66 +124,3 @@ const refuse = (problem: string, schema: JsonSchema): ParsedArguments => ({
   problem,
   message: `Not run: ${problem}. Call again with arguments that fit this JSON Schema: ${JSON.stringify(schema)}`,
 })
-
-/**
- * Changes one value in place where the validator found another type, and only where nothing can be lost: "12" → 12,
- * "true" → true, 12 → "12", '{"a":1}' → {"a":1}, and a null for a property that may be left out.
- */
-function coerce(root: Arguments, { keyword, instancePath, params }: SchemaError): void {
-  if (keyword !== 'type') return
-  const path = instancePath
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const name = path.pop()
-  if (name === undefined || name === '__proto__') return
-  let parent: unknown = root
-  for (const part of path) parent = (parent as Record<string, unknown> | undefined)?.[part]
-  if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, name)) return
-  const holder = parent as Record<string, unknown>
-  const value = holder[name]
-  if (value === null && !Array.isArray(parent)) {
-    // Validation decides afterwards whether the property was required.
-    delete holder[name]
-    return
-  }
-  const types: unknown[] = Array.isArray(params.type) ? params.type : [params.type]
-  for (const type of types) {
-    const converted = convert(value, type)
-    if (converted !== undefined) {
-      holder[name] = converted
-      return
-    }
-  }
-}
-
-const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
-
-function convert(value: unknown, type: unknown): unknown {
-  if (type === 'string') return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined
-  if (typeof value !== 'string') return undefined
-  const text = value.trim()
-  switch (type) {
-    case 'integer':
-    case 'number': {
-      if (!NUMBER.test(text)) return undefined
-      const number = Number(text)
-      // 9007199254740993 would silently become another number.
-      const exact = Number.isInteger(number) ? Number.isSafeInteger(number) : Number.isFinite(number)
-      return exact ? number : undefined
-    }
-    case 'boolean':
-      return text === 'true' ? true : text === 'false' ? false : undefined
-    case 'object':
-    case 'array':
-      try {
-        const parsed: unknown = JSON.parse(text)
-        const isArray = Array.isArray(parsed)
-        return typeof parsed === 'object' && parsed !== null && isArray === (type === 'array') ? parsed : undefined
-      } catch {
-        return undefined
-      }
-    default:
-      return undefined
-  }
-}

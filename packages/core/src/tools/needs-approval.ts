@@ -57,6 +57,11 @@ export class NeedsApproval {
  */
 export function needsApproval(request: ApprovalRequest): NeedsApproval {
   checkFields(request, FIELDS, (what) => new OxbowError('approval_invalid', `needsApproval(): ${what}`))
+  if (request.arguments === undefined || request.reason === undefined)
+    throw new OxbowError(
+      'approval_invalid',
+      'needsApproval(): arguments and reason are required. The person decides on exactly these arguments.',
+    )
   return new NeedsApproval(request)
 }
 

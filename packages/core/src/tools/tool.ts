@@ -23,8 +23,7 @@ import {
   toJsonSchema,
 } from '../checks/json-schema.ts'
 import { OxbowError } from '../errors.ts'
-import { isInputBlock } from '../events/blocks.ts'
-import type { InputBlock, Principal } from '../events/types.ts'
+import type { Principal } from '../events/types.ts'
 import type { SlotAccess } from '../journal/slots.ts'
 import type { SessionKey } from '../ports.ts'
 import type { Children } from './child-sessions.ts'
@@ -371,19 +370,3 @@ function mayHave({ properties, additionalProperties, ...rest }: JsonSchema, name
 }
 
 export const onlyReads = (tool: Tool): boolean => tool.effects.every((it) => it === 'read')
-
-/** A tool's result as blocks for the model. */
-export function toBlocks(result: ToolResult): InputBlock[] {
-  if (result === undefined) return [{ type: 'text', text: 'Done.' }]
-  if (typeof result === 'string') return [{ type: 'text', text: result }]
-  if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result.map(cleanBlock)
-  return [{ type: 'text', text: JSON.stringify(result) ?? String(result) }]
-}
-
-/** The fields that a block has, and nothing else that a tool may have hung onto it. */
-function cleanBlock(block: InputBlock): InputBlock {
-  if (block.type === 'text') return { type: 'text', text: block.text }
-  const { mediaType, data, url, name } = block
-  const texts = Object.entries({ data, url, name }).filter(([, it]) => typeof it === 'string')
-  return { type: 'data', mediaType, ...Object.fromEntries(texts) }
-}

@@ -8,6 +8,7 @@ import { OxbowError } from '../errors.ts'
 import type { EventBody, FinishReason, InputBlock, Principal } from '../events/types.ts'
 import { approvalNote, approvedWith } from '../journal/approval-note.ts'
 import { callIds } from '../journal/ids.ts'
+import { callDigest } from '../journal/repeats.ts'
 import { reduceAll, type SlotChange, slotAccess } from '../journal/slots.ts'
 import { type ApprovalState, type CallState, failuresOf, type TurnState } from '../journal/state.ts'
 import { asksNobody, denyTexts, policyOf } from '../permissions/gate.ts'
@@ -99,6 +100,7 @@ async function performCall(run: TurnRun, call: CallState): Promise<void> {
       ...(approved ? [approvalNote(approved, tool?.secrets ?? [])] : []),
       ...shown.content,
       ...(givenUp ? [givenUpNotice(call.tool, failures)] : []),
+      ...(isRepeated(turn, call, shown.content) ? [REPEATED] : []),
     ]
     const changed = outcome.status === 'success' ? reduceAll(slots, beside.changes) : {}
     return [
@@ -130,6 +132,15 @@ interface StoredWithOutcome {
   readonly before: EventBody[]
   /** What the attempt that succeeded changed in the session's slots. */
   changes: readonly SlotChange[]
+}
+
+/** The same call gave the same result in the step before, and an earlier one: the third time, the model is told. */
+const isRepeated = ({ repeats }: TurnState, call: CallState, content: readonly InputBlock[]): boolean =>
+  repeats.staleSteps > 0 && repeats.seen.includes(callDigest(call.tool, call.arguments, [...content]))
+
+const REPEATED: InputBlock = {
+  type: 'text',
+  text: 'You have made this call before, with the same arguments and the same result. Do something else, or answer with what you have.',
 }
 
 const givenUpNotice = (tool: string, times: number): InputBlock => ({

@@ -4,6 +4,7 @@ import type { CompactionReason } from '../agents/compactor.ts'
 import type { TurnLimits } from '../agents/limits.ts'
 import type { Finding } from '../agents/reviewer.ts'
 import type { Event, EventBody, Failure } from '../events/types.ts'
+import { staleStepsNow } from '../journal/repeats.ts'
 import { awaitsApproval, type CallState, type TurnState } from '../journal/state.ts'
 import { overBudget } from './budget.ts'
 
@@ -12,7 +13,7 @@ export type PauseReason = Event<'turn.paused'>['reason']
 export type Ending =
   | {
       readonly type: 'turn.finished'
-      readonly reason: 'completed' | 'stopped' | 'max_steps' | 'length' | 'refusal' | 'filtered'
+      readonly reason: 'completed' | 'stopped' | 'repetition' | 'max_steps' | 'length' | 'refusal' | 'filtered'
     }
   | { readonly type: 'turn.failed'; readonly error: Failure }
   | { readonly type: 'turn.cancelled'; readonly reason: string }
@@ -41,6 +42,9 @@ export interface TurnChecks {
   readonly stop?: ((turn: TurnState) => boolean) | undefined
 }
 
+/** Steps in a row without anything new, after which the model is offered no more tools and has to answer. */
+export const MAX_STALE_STEPS = 4
+
 export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop }: TurnChecks = {}): Action {
   if (turn.interrupt !== undefined) return finish({ type: 'turn.cancelled', reason: turn.interrupt.reason })
   if (turn.paused?.reason === 'recovery_limit' || turn.recoveries > limits.maxRecoveries)
@@ -58,13 +62,14 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop 
     return finish({ type: 'turn.cancelled', reason: 'every call was refused' })
 
   const maxSteps = Math.min(turn.options.maxSteps ?? limits.maxSteps, limits.maxSteps)
+  const looping = staleStepsNow(turn.repeats, turn.calls.length) >= MAX_STALE_STEPS
   const { reply } = turn
   if (reply === undefined && turn.step > 0) {
     const reason = turn.compactedStep === turn.step ? undefined : due?.()
     if (reason !== undefined) return { type: 'compact', step: turn.step, reason }
     return { type: 'think', step: turn.step, toolsOffered: turn.toolsOffered, begun: true }
   }
-  const next = (toolsOffered = turn.step < maxSteps): Action => {
+  const next = (toolsOffered = turn.step < maxSteps && !looping): Action => {
     const spent = overBudget(turn, limits.budget)
     if (spent !== undefined) return finish({ type: 'turn.failed', error: spent })
     return { type: 'think', step: turn.step + 1, toolsOffered, begun: false }
@@ -100,7 +105,8 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop 
     const again = mayMend && overBudget(turn, limits.budget) === undefined
     return { type: 'review', step: turn.step, finding, again }
   }
-  if (!turn.toolsOffered) return finish({ type: 'turn.finished', reason: 'max_steps' })
+  if (!turn.toolsOffered)
+    return finish({ type: 'turn.finished', reason: turn.step > maxSteps ? 'max_steps' : 'repetition' })
   return finish({ type: 'turn.finished', reason: reply.finishReason === 'length' ? 'length' : 'completed' })
 }
 

@@ -259,10 +259,10 @@ describe('what must not hang, leak or run away', () => {
       description: 's',
       effects: ['read'],
       input: {},
-      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 120)),
+      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 1_500)),
     })
     const { session } = await bench([call('slow', {}), { text: 'ok' }], { tools: [slow] })
-    expect((await session.run('Go.', { idleTimeoutMs: 60 })).text).toBe('ok')
+    expect((await session.run('Go.', { idleTimeoutMs: 1_000 })).text).toBe('ok')
   })
 
   test('arguments of white space without end are read in linear time', async () => {
@@ -312,7 +312,7 @@ describe('what must not hang, leak or run away', () => {
     expect((await session.run('Go.')).text).toBe('ok')
     const results = resultsSent(server.requests[1]!)
     expect(results[2]).toBe('block')
-    expect(results[3]).toContain('not JSON')
+    expect(results[3]).toBe('10')
     expect(results[4]).toBe('null')
     assertWhole(await eventsOf(session))
   })

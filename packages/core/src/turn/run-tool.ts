@@ -5,7 +5,8 @@ import { describeErrors, isStandardSchema, validatorFor } from '../checks/json-s
 import { OxbowError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
 import { NeedsApproval } from '../tools/needs-approval.ts'
-import { onlyReads, type Tool, type ToolContext, toBlocks } from '../tools/tool.ts'
+import { toBlocks } from '../tools/result-blocks.ts'
+import { onlyReads, type Tool, type ToolContext } from '../tools/tool.ts'
 import { timerMs } from './turn-clocks.ts'
 import type { TurnRun } from './turn-run.ts'
 
@@ -88,13 +89,14 @@ export async function runTool(
 
 /** A result as the model sees it, if it is what the tool promises. */
 export async function succeed(tool: Tool, result: unknown): Promise<CallOutcome> {
+  if (result instanceof Error) return errorOf(result)
   const wrong = await outputFault(tool, result)
   if (wrong !== undefined)
     return errorOf(new Error(`${tool.name} gave a result that breaks its output schema: ${wrong}`))
   try {
     return { status: 'success', content: toBlocks(result) }
   } catch (error) {
-    return errorOf(new Error(`${tool.name} gave a result that is not JSON: ${(error as Error).message}`))
+    return errorOf(new Error(`${tool.name} gave a result that the model cannot be shown: ${(error as Error).message}`))
   }
 }
 

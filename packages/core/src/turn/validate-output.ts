@@ -1,7 +1,8 @@
 // The structured answer: accepted only when it satisfies the schema that the caller gave.
 
 import { reviewInput } from '../agents/reviewer.ts'
-import { describeErrors, validatorFor } from '../checks/json-schema.ts'
+import { parseExact } from '../checks/exact-json.ts'
+import { fitToSchema } from '../checks/fit.ts'
 import type { TurnRun } from './turn-run.ts'
 
 export async function checkOutput(run: TurnRun): Promise<void> {
@@ -30,7 +31,7 @@ async function validateOutput(
 ): Promise<{ value: unknown } | { message: string }> {
   let value: unknown
   try {
-    value = JSON.parse(unfenced(text))
+    value = parseExact(unfenced(text))
   } catch (error) {
     return {
       message:
@@ -38,18 +39,19 @@ async function validateOutput(
         `${AGAIN} It must fit this JSON Schema: ${JSON.stringify(schema)}`,
     }
   }
-  const validate = await validatorFor(schema, 'the requested output')
-  if (validate(value)) return { value }
+  const fitted = await fitToSchema(value, schema, 'the requested output')
+  if ('value' in fitted) return fitted
   return {
     message:
-      `Your answer does not fit the requested schema: ${describeErrors(validate)}. ` +
+      `Your answer does not fit the requested schema: ${fitted.problem}. ` +
       `${AGAIN} JSON Schema: ${JSON.stringify(schema)}`,
   }
 }
 
 /** Many models put their JSON into a Markdown fence. */
 function unfenced(text: string): string {
+  // `trim` also takes a byte order mark away.
   const trimmed = text.trim()
   const start = /^```(?:json)?[ \t]*\n/.exec(trimmed)?.[0]
-  return start !== undefined && trimmed.endsWith('```') ? trimmed.slice(start.length, -3) : text
+  return start !== undefined && trimmed.endsWith('```') ? trimmed.slice(start.length, -3) : trimmed
 }

@@ -9,8 +9,8 @@ import type { TurnRun } from './turn-run.ts'
 
 export interface Watch {
   readonly worker: string
-  /** When this process began to look. */
-  readonly startedAt: number
+  /** When this process began to look, or when the clock of the machine last jumped. */
+  startedAt: number
   alive(worker: string): Promise<boolean>
   /** The work on this session in this process. */
   run(log: SessionLog): TurnRun | undefined

@@ -7,12 +7,21 @@ import { type CommandView, ruleMeans, viewOf } from '../rules/meaning.ts'
 import { readRule } from '../rules/reading.ts'
 import type { CommandRule } from '../rules/rule.ts'
 import { suggestFrom } from '../rules/suggest.ts'
-import { harmlessSurroundings } from '../rules/surroundings.ts'
+import { harmlessSurroundings, writesFile } from '../rules/surroundings.ts'
 import { analyse, type Look, notUnderstood, type Walked } from '../walk/analyse.ts'
 import { FORK_BOMB } from '../walk/walk.ts'
-import type { AnalyseOptions, Analysis, CommandCheck, CommandOptions, Construct, Reason } from '../words/types.ts'
+import type {
+  AnalyseOptions,
+  Analysis,
+  CommandCheck,
+  CommandOptions,
+  Construct,
+  Reason,
+  SimpleCommand,
+} from '../words/types.ts'
 import { checkProgram, checkSurroundings, type SimpleOptions } from './check-simple.ts'
 import { disasterOf } from './disasters.ts'
+import { outrun } from './outrun.ts'
 import { notesOf } from './traps.ts'
 
 /** A command line that has been taken apart. What it holds of the file system must not outlive one check. */
@@ -71,6 +80,7 @@ export function checkLine(line: Line, options: CommandOptions): CommandCheck {
     home,
     searchPath: options.searchPath ?? process.env.PATH ?? '',
     allowEdits: options.allowEdits ?? false,
+    writes: simple.some(writesFile),
   }
 
   const reasons: Reason[] = unknown.map(reasonOf)
@@ -86,7 +96,8 @@ export function checkLine(line: Line, options: CommandOptions): CommandCheck {
       message: `A pattern lists the names in ${folder}, outside of the folders that may be used.`,
       text: text.slice(0, 80),
     })
-  let readOnly = true
+  let readOnly = !simpleOptions.writes
+  const covered: SimpleCommand[] = []
   try {
     for (const command of simple) {
       const around = checkSurroundings(command, simpleOptions)
@@ -94,11 +105,11 @@ export function checkLine(line: Line, options: CommandOptions): CommandCheck {
       const own = checkProgram(command, simpleOptions)
       if (own.length > 0) {
         readOnly = false
-        if (!rules.some((it) => ruleCovers(it, command))) reasons.push(...own)
+        if (rules.some((it) => ruleCovers(it, command))) covered.push(command)
+        else reasons.push(...own)
       }
-      if (options.allowEdits && around.length === 0 && !harmlessSurroundings(command))
-        readOnly &&= checkSurroundings(command, { ...simpleOptions, allowEdits: false }).length === 0
     }
+    reasons.push(...outrun(text, line.walked, covered, simpleOptions.writes))
   } catch (error) {
     reasons.push(reasonOf(notUnderstood(text, error as Error)))
   }

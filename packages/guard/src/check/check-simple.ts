@@ -19,6 +19,8 @@ export interface SimpleOptions extends AnalyseOptions {
   readonly searchPath: string
   /** Writing files inside the roots needs no question, as long as they are not dangerous. */
   readonly allowEdits: boolean
+  /** Some command of the line writes a file, such as one that says what a search leaves out. */
+  readonly writes: boolean
 }
 
 const BUILTINS = new Set(
@@ -132,7 +134,12 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   ]
   if (reasons.length > 0 || !(has(known.recursive) || has(known.follows)) || has('--files --type-list')) return reasons
   const everything = known.everything === undefined || has(known.everything) || includes(given)
-  const reach = { links: has(known.follows), hidden: everything, ignored: everything, ...narrowed(given) }
+  const reach = {
+    links: has(known.follows),
+    hidden: everything,
+    ignored: everything || options.writes,
+    ...narrowed(given),
+  }
   const places = files.length > 0 ? files.flatMap((it) => it.value ?? []) : ['.']
   for (const directory of directories) {
     for (const place of places) {

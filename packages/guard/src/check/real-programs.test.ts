@@ -220,3 +220,46 @@ test('names outside of the roots are not listed unasked', () => {
     expect([text, decide(text)]).toEqual([text, 'ask'])
   expect(decide('echo *')).toBe('allow')
 })
+
+describe.skipIf(bash === undefined)('a line is checked against what it writes itself', () => {
+  test('a pattern matches a file that the line has just made', () => {
+    write({ a: '', 'folder/b': '' })
+    const text = '> ./-delete; find folder ?delete'
+    expect(decide(text, { allowEdits: true })).toBe('ask')
+    run(text)
+    expect(existsSync(join(root, 'folder'))).toBe(false)
+  })
+
+  test.each([
+    "> ./--pre=sh; echo 'touch PWN' > z.sh; rg x *",
+    'for name in *; do cat "$name"; done > out',
+    'while true; do rg x * > ./--pre=sh; done',
+    "echo '!kept' > .ignore; rg x",
+    'ls > x; cat *.ts',
+  ])('%s', (text) => {
+    write({ 'kept/server.key': '', 'a.ts': '', '.git/HEAD': '', '.gitignore': 'kept\n' })
+    expect(decide(text, { allowEdits: true })).toBe('ask')
+  })
+
+  test('a rule allows what puts a link where the check has seen a file, or nothing', () => {
+    writeFileSync(join(outside, 'secret'), 'secret-outside')
+    write({ a: '' })
+    const text = 'ln -sf ../secret x && cat x'
+    expect(decide(text, { allow: ['ln *'] })).toBe('ask')
+    expect(decide('git checkout topic && cat a', { allow: ['git checkout *'] })).toBe('ask')
+    expect(run(text)).toContain('secret-outside')
+  })
+
+  test('what does not depend on it runs', () => {
+    write({ 'a.ts': 'a' })
+    for (const text of [
+      'cat *.ts > all.txt',
+      'echo x > out; cat out',
+      'ls > out && wc -l out',
+      'sort a.ts 2> /dev/null; ls *.ts',
+    ])
+      expect([text, decide(text, { allowEdits: true })]).toEqual([text, 'allow'])
+    expect(decide('npm test 2>&1 | tail -5', { allow: ['npm test'] })).toBe('allow')
+    expect(decide('git checkout topic && echo done', { allow: ['git checkout *'] })).toBe('allow')
+  })
+})

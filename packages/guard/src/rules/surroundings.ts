@@ -12,3 +12,15 @@ export const harmlessSurroundings = ({ assignments, redirections, words }: Simpl
     if (operator === '>&' || operator === '<&') return /^(\d{1,3}-?|-)$/.test(value)
     return value === '/dev/null'
   })
+
+/** Whether it opens a file for writing: any but the null device and the streams that it has. */
+export const writesFile = ({ redirections }: SimpleCommand): boolean =>
+  redirections.some(
+    ({ operator, targets }) =>
+      operator.includes('>') &&
+      !targets.every(
+        ({ value }) =>
+          value !== undefined &&
+          (/^\/dev\/(null|stdout|stderr|stdin)$/.test(value) || (operator === '>&' && /^(\d{1,3}-?|-)$/.test(value))),
+      ),
+  )

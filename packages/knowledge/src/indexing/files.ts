@@ -1,9 +1,9 @@
 // Which files belong to what was added.
 import { constants } from 'node:fs'
 import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
-import { basename, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
-import { isReadable } from '../parse/parse.ts'
+import { isReadable, readableTypes } from '../parse/parse.ts'
 
 export interface FoundFile {
   readonly root: string
@@ -21,18 +21,35 @@ export interface FileProblem {
   readonly message: string
 }
 
-/** Files and folders that are never looked at, and what lies below them. */
+/** A file in a folder that was added, which is not a document. */
+export interface SkippedFile {
+  readonly path: string
+  readonly reason: string
+}
+
+/** Files and folders that are ignored, with all that is below them. */
 export const isHidden = (name: string): boolean => name.startsWith('.') || name === 'node_modules'
 
-/** The readable files below a root, sorted; links are not followed, so that nothing outside comes in and no ring is walked. */
-export async function filesOf(root: string): Promise<{ files: FoundFile[]; problems: FileProblem[] }> {
+export interface Found {
+  readonly files: readonly FoundFile[]
+  readonly problems: readonly FileProblem[]
+  readonly skipped: readonly SkippedFile[]
+}
+
+/**
+ * The documents below a root, sorted. Links are not followed, so that nothing from outside comes in and no circle is walked.
+ *
+ * @example const { files, skipped } = await filesOf('/srv/docs')
+ */
+export async function filesOf(root: string): Promise<Found> {
   const problems: FileProblem[] = []
+  const skipped: SkippedFile[] = []
   const files: FoundFile[] = []
   const place = await stat(root).catch(() => undefined)
-  if (place === undefined) return { files, problems }
+  if (place === undefined) return { files, problems, skipped }
   const realRoot = await realpath(root)
   if (place.isFile())
-    return { files: [{ root, path: root, realPath: realRoot, name: citable(basename(root)) }], problems }
+    return { files: [{ root, path: root, realPath: realRoot, name: citable(basename(root)) }], problems, skipped }
   const found = (path: string): FoundFile => {
     const below = relative(root, path)
     return { root, path, realPath: join(realRoot, below), name: citable(below.split(sep).join('/')) }
@@ -44,16 +61,25 @@ export async function filesOf(root: string): Promise<{ files: FoundFile[]; probl
         const path = join(folder, entry.name)
         if (isHidden(entry.name)) continue
         if (entry.isDirectory()) folders.push(path)
-        else if (entry.isFile() && isReadable(path)) files.push(found(path))
+        else if (!entry.isFile()) skipped.push({ path, reason: entry.isSymbolicLink() ? 'is a link' : 'is not a file' })
+        else if (isReadable(path)) files.push(found(path))
+        else skipped.push({ path, reason: unsupported(path) })
       }
     } catch (error) {
       problems.push({ root, path: folder, code: 'unreadable', message: messageOf(error) })
     }
   }
-  return { files: files.sort((a, b) => (a.name < b.name ? -1 : 1)), problems }
+  return {
+    files: files.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    problems,
+    skipped: skipped.sort((a, b) => (a.path < b.path ? -1 : 1)),
+  }
 }
 
-/** Names stand in citations, which are one line between brackets. */
+const unsupported = (path: string): string =>
+  `type ${extname(path) || '(none)'} is not supported; supported: ${readableTypes.join(' ')}`
+
+/** Names are part of citations, which are one line between brackets. */
 const citable = (name: string): string => name.replace(/[[\]\p{Cc}\p{Zl}\p{Zp}]/gu, encodeURIComponent)
 
 export interface ReadFile {
@@ -105,6 +131,19 @@ export async function mustExist(path: string): Promise<void> {
     throw new KnowledgeError('not_found', `There is no file or folder ${path}.`, { cause })
   })
 }
+
+/** The path is deleted, while the folder that held it is there: a disk that is not mounted lacks both. */
+export const isGoneWithin = async (path: string): Promise<boolean> =>
+  !(await exists(path)) && (await exists(dirname(path)))
+
+/** Only what is certainly gone is gone; what a folder holds that may not be read is not. */
+export const isGone = (error: NodeJS.ErrnoException): boolean => error.code === 'ENOENT' || error.code === 'ENOTDIR'
+
+export const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    (error) => !isGone(error),
+  )
 
 /**
  * Looks at the names of all documents below these files and folders, without reading them. Throws a KnowledgeError:

@@ -69,7 +69,7 @@ describe('Y11: the index follows its files', () => {
       'broken.pdf': 'no pdf',
       'locked.pdf': pdf([['secret']], { encrypted: true }),
       'binary.txt': new Uint8Array([0, 1, 2]),
-      'latin.txt': new Uint8Array([0x66, 0xfc, 0x72]),
+      'japanese.txt': new Uint8Array([0x93, 0xfa, 0x96, 0x7b, 0x8c, 0xea]),
       'empty.md': '',
       'huge.txt': '',
     })
@@ -83,7 +83,7 @@ describe('Y11: the index follows its files', () => {
       'broken.pdf': 'corrupt',
       'locked.pdf': 'encrypted',
       'binary.txt': 'binary',
-      'latin.txt': 'encoding_unknown',
+      'japanese.txt': 'encoding_unknown',
       'empty.md': 'no_text',
       'huge.txt': 'too_large',
     })
@@ -112,6 +112,41 @@ describe('Y11: the index follows its files', () => {
     const { added, problems } = await knowledge.add([join(there.documents, 'one'), join(there.documents, 'two')])
     expect({ added, codes: problems.map((it) => it.code) }).toEqual({ added: 1, codes: ['duplicate_document'] })
     expect(problems[0]!.message).toContain(join(there.documents, 'one/guide.md'))
+  })
+
+  test('files that are not documents are named, each with the reason', async () => {
+    const there = place({ 'a.md': 'alpha', 'plan.docx': 'x', 'sub/run.py': 'x', LICENSE: 'x', '.git/config': 'x' })
+    symlinkSync(join(there.documents, 'a.md'), join(there.documents, 'b.md'))
+    const { added, problems, skipped } = await there.open().add([there.documents])
+    expect({ added, problems }).toEqual({ added: 1, problems: [] })
+    expect(skipped.map((it) => [it.path.slice(there.documents.length + 1), it.reason.split(';')[0]])).toEqual([
+      ['LICENSE', 'type (none) is not supported'],
+      ['b.md', 'is a link'],
+      ['plan.docx', 'type .docx is not supported'],
+      ['sub/run.py', 'type .py is not supported'],
+    ])
+  })
+
+  test('a folder that was deleted disappears from search with the next run, whichever path it is for', async () => {
+    const there = place({ 'one/a.md': 'alpha', 'two/b.md': 'beta', 'deep/er/c.md': 'gamma' })
+    const knowledge = there.open()
+    const [one, two, deeper] = ['one', 'two', 'deep/er'].map((it) => join(there.documents, it)) as [
+      string,
+      string,
+      string,
+    ]
+    await knowledge.add([one, two, deeper])
+    rmSync(one, { recursive: true })
+    expect(counts(await knowledge.add([two]))).toEqual({ ...none, removed: 1, unchanged: 1 })
+    expect((await knowledge.search('alpha')).hits).toEqual([])
+    rmSync(two, { recursive: true })
+    expect(counts(await knowledge.add([two]))).toEqual({ ...none, removed: 1 })
+    // Without the folder around it, as on a disk that is not mounted, it stays until somebody names it.
+    rmSync(join(there.documents, 'deep'), { recursive: true })
+    expect(counts(await knowledge.refresh())).toEqual(none)
+    expect((await knowledge.search('gamma')).hits).toHaveLength(1)
+    expect(counts(await knowledge.add([deeper]))).toEqual({ ...none, removed: 1 })
+    expect((await knowledge.search('gamma')).hits).toEqual([])
   })
 
   test('what was added can be taken out; what does not exist is refused', async () => {

@@ -1,7 +1,7 @@
 // Files → the index. Runs in a thread of its own. A document is replaced in one transaction, some dozens of documents together:
 // who searches meanwhile, or after a crash, sees each document as it was or as it is.
 import { hash } from 'node:crypto'
-import { lstat, stat } from 'node:fs/promises'
+import { lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Embed } from '../embedder.ts'
@@ -11,11 +11,23 @@ import type { IndexProgress } from '../progress.ts'
 import type { PassageOptions } from '../text/passages.ts'
 import { documentWriter } from './document-writer.ts'
 import { embedMissing, type VectorReport } from './embedding.ts'
-import { type FileProblem, type FoundFile, filesOf, readFound, tooLarge, unreadable } from './files.ts'
+import {
+  exists,
+  type FileProblem,
+  type FoundFile,
+  filesOf,
+  isGone,
+  readFound,
+  type SkippedFile,
+  tooLarge,
+  unreadable,
+} from './files.ts'
 import { INDEX_VERSION, transaction } from './store.ts'
 
 export interface IndexJob {
   readonly roots: readonly string[]
+  /** The caller named the roots: what is gone of them is gone for good, and not on a disk that is not mounted. */
+  readonly named: boolean
   readonly maxFileBytes: number
   readonly parseTimeoutMs: number
   readonly passages: Required<PassageOptions>
@@ -29,8 +41,10 @@ export interface IndexReport {
   readonly renamed: number
   readonly removed: number
   readonly unchanged: number
-  /** Files that were left out, each with the reason. */
+  /** Documents that could not be indexed, each with the reason. */
   readonly problems: readonly FileProblem[]
+  /** Files in the folders that are not documents, each with the reason; at most 1,000 of them. */
+  readonly skipped: readonly SkippedFile[]
   /** Absent without an embedder. */
   readonly vectors: VectorReport | undefined
 }
@@ -49,6 +63,7 @@ interface Known {
 
 /** Files that changed shortly before they were read may change again within the same tick of the file system's clock. */
 const CLOCK_TICK_MS = 2_000
+const MAX_SKIPPED = 1_000
 const BATCH_PASSAGES = 1_000
 const BATCH_MS = 1_000
 
@@ -69,16 +84,19 @@ export async function index(
   const find = (path: string) => byPath.get(path) as unknown as Known | undefined
 
   const files: FoundFile[] = []
+  const skipped: SkippedFile[] = []
   for (const root of job.roots) {
     const found = await filesOf(root)
     for (const it of found.files) files.push(it)
     for (const it of found.problems) problems.push(it)
-    if (found.files.length === 0 && !(await exists(dirname(root))))
+    for (const it of found.skipped) if (skipped.length < MAX_SKIPPED) skipped.push(it)
+    if (found.files.length === 0 && !job.named && !(await exists(dirname(root))))
       problems.push({
         root,
         path: root,
         code: 'not_found',
-        message: 'It is gone, with the folder around it. Its documents stay.',
+        message:
+          'The path is gone, and so is the folder that holds it. Its documents are kept. Add it again, or remove it.',
       })
   }
 
@@ -151,7 +169,7 @@ export async function index(
   batch.push(() => keepProblems(database, job.roots, problems))
   commit()
   const vectors = job.embedder === undefined ? undefined : await embedMissing(database, job.embedder, host)
-  return { ...counts, problems, vectors }
+  return { ...counts, problems, skipped, vectors }
 
   function unchanged(): void {
     counts.unchanged += 1
@@ -206,13 +224,13 @@ export async function index(
       counts.removed += 1
       return true
     }
-    const message = `Another document is called ${name}, too: ${holder.path}. Rename one, so that a citation means one of them.`
+    const message = `Two documents have the name ${name}: the other is ${holder.path}. Rename one of them.`
     problems.push({ root, path, code: 'duplicate_document', message })
     return false
   }
 }
 
-/** Takes files and folders out of the index that were added; tells how many documents went. */
+/** Takes files and folders that were added out of the index. Returns the number of documents removed. */
 export function forget(database: DatabaseSync, roots: readonly string[]): number {
   const writer = documentWriter(database)
   return transaction(database, () => {
@@ -229,16 +247,7 @@ export function forget(database: DatabaseSync, roots: readonly string[]): number
   })
 }
 
-/** Only what is certainly gone is gone; what a folder holds that may not be read is not. */
-const isGone = (error: NodeJS.ErrnoException): boolean => error.code === 'ENOENT' || error.code === 'ENOTDIR'
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    (error) => !isGone(error),
-  )
-
-/** A link in the place of a file is none. */
+/** A link in the place of a file is not a file. */
 const isStillFile = (path: string): Promise<boolean> =>
   lstat(path).then(
     (it) => it.isFile(),

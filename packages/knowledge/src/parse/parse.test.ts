@@ -58,10 +58,41 @@ describe('PDF', () => {
   })
 })
 
+const bytesOf = (hex: string): Buffer => Buffer.from(hex.replaceAll(' ', ''), 'hex')
+
 describe('text', () => {
   test('in UTF-8 or UTF-16, with or without a mark at its start', async () => {
     expect((await parse('a.txt', '\ufeffüber 数据')).text).toBe('über 数据')
     expect((await parse('a.txt', new Uint8Array(Buffer.from('\ufeffüber', 'utf16le')))).text).toBe('über')
+  })
+
+  test.each([
+    ['GBK', 'a.md', bytesOf('b6 a9 b5 a5 d2 d1 be ad b7 a2 bb f5 a1 a3'), '订单已经发货。'],
+    ['GBK with Latin letters', 'a.txt', bytesOf('4f 52 44 2d 37 20 d2 d1 b7 a2 bb f5'), 'ORD-7 已发货'],
+    [
+      'Latin-1',
+      'a.txt',
+      Buffer.from('Für Größe und Maß: 20 °C, à propos café', 'latin1'),
+      'Für Größe und Maß: 20 °C, à propos café',
+    ],
+    ['windows-1252', 'a.csv', bytesOf('70 72 69 63 65 2c 20 80 20 39 0a 93 61 94 2c 31'), 'price, € 9\n“a”,1'],
+  ])('in %s', async (_, name, bytes, expected) => {
+    expect((await parse(name, new Uint8Array(bytes))).text).toBe(expected)
+  })
+
+  test.each([
+    ['<meta charset="Shift_JIS">', '93 fa 96 7b'],
+    ['<meta http-equiv="Content-Type" content="text/html; charset=shift_jis">', '93 fa 96 7b'],
+    ['<?xml version="1.0" encoding="EUC-JP"?>', 'c6 fc cb dc'],
+    ['<meta charset=big5>', 'a4 e9 a5 bb'],
+  ])('of HTML in the encoding that it declares: %s', async (declaration, hex) => {
+    const page = Buffer.concat([Buffer.from(`${declaration}<p>`), bytesOf(hex), Buffer.from('</p>')])
+    expect((await parse('a.html', new Uint8Array(page))).text.trim()).toBe('日本')
+  })
+
+  test('of HTML that is not in the encoding it declares is refused', async () => {
+    const page = Buffer.concat([Buffer.from('<meta charset="euc-jp"><p>'), bytesOf('ff ff')])
+    expect(await failure('a.html', new Uint8Array(page))).toBe('encoding_unknown')
   })
 
   test('rows keep their first line as the header', async () => {
@@ -72,7 +103,9 @@ describe('text', () => {
   })
 
   test('other encodings, other types and no text at all are refused by name', async () => {
-    expect(await failure('a.txt', new Uint8Array([0x66, 0xfc, 0x72]))).toBe('encoding_unknown')
+    // Shift_JIS, KOI8-R, and bytes at random.
+    expect(await failure('a.txt', bytesOf('93 fa 96 7b 8c ea 82 cc 83 65 83 4c 83 58 83 67'))).toBe('encoding_unknown')
+    expect(await failure('a.txt', bytesOf('81 fe 03 ff 9d 41 90'))).toBe('encoding_unknown')
     expect(await failure('a.md', new Uint8Array([1, 0, 2, 0, 3]))).toBe('binary')
     expect(await failure('a.exe', 'text')).toBe('unsupported_type')
     expect(await failure('a.md', ' \n\n ')).toBe('no_text')

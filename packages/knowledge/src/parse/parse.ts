@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { KnowledgeError } from '../errors.ts'
 import type { ParsedDocument } from '../text/document.ts'
+import { decode } from './charset.ts'
 import { parseRows, parseText } from './text.ts'
 
 type Format = 'markdown' | 'text' | 'rows' | 'html' | 'pdf'
@@ -21,46 +22,41 @@ const formats: Readonly<Record<string, Format>> = {
   '.pdf': 'pdf',
 }
 
+/** The endings of the files that are read. */
+export const readableTypes: readonly string[] = Object.keys(formats)
+
 export const isReadable = (path: string): boolean => extname(path).toLowerCase() in formats
 
 /**
- * Reads the structure of a file's content; its name says the format.
- * Throws a KnowledgeError: `unsupported_type`, `binary`, `encoding_unknown`, `encrypted`, `corrupt`, `no_text`.
+ * Reads the structure of a file's content. The ending of its name decides the format.
+ *
+ * @throws KnowledgeError `unsupported_type`, `binary`, `encoding_unknown`, `encrypted`, `corrupt`, `no_text`
+ * @example await parseDocument('guide.md', await readFile('guide.md'))
  */
 export async function parseDocument(path: string, bytes: Uint8Array): Promise<ParsedDocument> {
   const document = await parseFormat(path, bytes)
   if (document.blocks.length > 0) return document
   const hint = extname(path).toLowerCase() === '.pdf' ? ' If it is scanned, run text recognition over it first.' : ''
-  throw new KnowledgeError('no_text', `There is no text in it.${hint}`)
+  throw new KnowledgeError('no_text', `It contains no text.${hint}`)
 }
 
 /** Parsers are loaded when the first file needs them. */
 async function parseFormat(path: string, bytes: Uint8Array): Promise<ParsedDocument> {
   switch (formats[extname(path).toLowerCase()]) {
     case 'markdown':
-      return (await import('./markdown.ts')).parseMarkdown(decode(bytes))
+      return (await import('./markdown.ts')).parseMarkdown(decode(bytes, { declares: false }))
     case 'text':
-      return parseText(decode(bytes))
+      return parseText(decode(bytes, { declares: false }))
     case 'rows':
-      return parseRows(decode(bytes))
+      return parseRows(decode(bytes, { declares: false }))
     case 'html':
-      return (await import('./html.ts')).parseHtml(decode(bytes))
+      return (await import('./html.ts')).parseHtml(decode(bytes, { declares: true }))
     case 'pdf':
       return (await import('./pdf.ts')).parsePdf(bytes)
     default:
-      throw new KnowledgeError('unsupported_type', `Only these are read: ${Object.keys(formats).join(' ')}`)
-  }
-}
-
-function decode(bytes: Uint8Array): string {
-  const [first, second] = bytes
-  const wide =
-    first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined
-  if (wide === undefined && bytes.subarray(0, 8_192).includes(0))
-    throw new KnowledgeError('binary', 'It is not a text, whatever its name says.')
-  try {
-    return new TextDecoder(wide ?? 'utf-8', { fatal: true }).decode(bytes)
-  } catch (error) {
-    throw new KnowledgeError('encoding_unknown', 'It is neither UTF-8 nor UTF-16. Save it as UTF-8.', { cause: error })
+      throw new KnowledgeError(
+        'unsupported_type',
+        `Unsupported type ${extname(path) || '(none)'}. Supported: ${readableTypes.join(' ')}.`,
+      )
   }
 }

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { Embedder } from '../embedder.ts'
 import { letterEmbedder, names, place } from '../helpers.fixture.ts'
-import { reader } from '../indexing/reading.ts'
 import type { KnowledgeOptions } from '../knowledge.ts'
+import { reader } from './reading.ts'
 import type { SearchOptions } from './search.ts'
 
 const files = {
@@ -111,11 +111,50 @@ describe('B6: numbers and codes are found exactly', () => {
     }
   })
 
+  test('a code that many documents mention is a word like others: the document that answers is found', async () => {
+    const notes = Object.fromEntries(
+      Array.from({ length: 12 }, (_, n) => [`n${n}.md`, `Note ${n}: the attachment is in base64, the sum in sha256.`]),
+    )
+    const answer = 'Encoding an avatar: read the file, then call the encoder. The avatar becomes a line of base64.'
+    const { search } = await knowing({}, { ...notes, 'avatar.md': answer })
+    for (const question of ['how do I encode an avatar as base64', 'encode an avatar']) {
+      const { hits } = await search(question)
+      expect(hits[0]!.document).toBe('avatar.md')
+    }
+    const { hits } = await search('base64')
+    expect(hits.every((it) => it.exact)).toBe(true)
+  })
+
   test('a number that is nowhere is told as such: the exact channel answers with nothing', async () => {
     const { search } = await knowing({}, orders)
     const { hits, channels } = await search('ORD-2024-99999')
     expect(channels[0]).toEqual({ channel: 'exact', status: 'answered', hits: 0 })
     expect(hits.some((it) => it.exact)).toBe(false)
+  })
+})
+
+describe('Y11: a word that no document has', () => {
+  test.each([
+    ['delivry', 'lamps.md'],
+    ['carirers', 'desks.md'],
+    ['lanps', 'lamps.md'],
+  ])('is searched for as the nearest one, and that is told: %s', async (word, document) => {
+    const { search } = await knowing()
+    const { hits, channels } = await search(word)
+    expect(names(hits)).toContain(document)
+    expect(reasonOf({ channels }, 'keyword')).toBe(`no document has "${word}"; similar words were searched`)
+  })
+
+  test.each(['zebra', 'ORD-2024-99999', 'xyz'])('finds nothing when nothing is near to it: %s', async (word) => {
+    const { search } = await knowing()
+    const { hits, channels } = await search(word)
+    expect(hits).toEqual([])
+    expect(reasonOf({ channels }, 'keyword')).toBeUndefined()
+  })
+
+  test('leaves a word that is known as it is', async () => {
+    const { search } = await knowing({}, { 'a.md': 'The cart is here.', 'b.md': 'The card is here.' })
+    expect(names((await search('card')).hits)).toEqual(['b.md'])
   })
 })
 
@@ -169,13 +208,20 @@ describe('Y11: each channel fails alone', () => {
     // A connection that may load no extensions, as on a platform that has none.
     const database = new DatabaseSync(there.index)
     const vector = { embedder: 'letters', vector: new Float32Array(32).fill(1) }
-    const answers = await reader(database).channels({ any: ['lamps'], exact: [], vector, limit: 5, filter: {} })
+    const answers = await reader(database).channels({
+      any: ['lamps'],
+      exact: [],
+      words: [],
+      vector,
+      limit: 5,
+      filter: {},
+    })
     database.close()
     expect(names(answers.keyword!.passages)).toEqual(['lamps.md'])
     expect(answers.vector).toEqual({
       passages: [],
       failed: true,
-      reason: expect.stringContaining('sqlite-vec is not there'),
+      reason: expect.stringContaining('sqlite-vec is missing'),
     })
   })
 

@@ -1,16 +1,16 @@
-// One question to all channels, and their answers as one list. A channel that fails leaves the others to answer.
+// One question to all channels, and their answers as one list. When a channel fails, the others still answer.
 
 import { type Embedder, vectorsProblem } from '../embedder.ts'
 import { KnowledgeError, messageOf } from '../errors.ts'
-import type { ChannelAnswer, Filter, StoredPassage } from '../indexing/reading.ts'
 import { queryOf } from '../text/analyser.ts'
 import type { ThreadClient } from '../thread/thread-client.ts'
 import { fuse } from './fusion.ts'
+import type { ChannelAnswer, Filter, StoredPassage } from './reading.ts'
 
-/** Judges how well texts answer a question, better and slower than any index can. Those of `@oxbow/models` are such. */
+/** Judges how well texts answer a question, better and slower than any index can; `@oxbow/models` has some. */
 export interface Reranker {
   readonly id: string
-  /** A score for each text, in any order; `index` is the text's place, and a larger score is better. */
+  /** A score for each text, in any order: `index` is the place of the text, and a higher score is better. */
   rerank(
     query: string,
     texts: readonly string[],
@@ -30,18 +30,18 @@ export interface Hit extends Omit<StoredPassage, 'key' | 'score'> {
   readonly id: string
   /** From reciprocal rank fusion; comparable within one result only. */
   readonly score: number
-  /** It contains a number or a code of the question as it was asked. */
+  /** It contains a number or a code of the question, as it was asked. Those that few documents have come first. */
   readonly exact: boolean
   /** The score of each channel that found it: BM25, the cosine, the reranker's own. */
   readonly scores: { readonly keyword?: number; readonly vector?: number; readonly rerank?: number }
 }
 
-/** `off`: there was nothing to ask it, or it is not configured. */
+/** `off`: there was nothing to ask, or the channel is not configured. */
 export interface ChannelReport {
   readonly channel: 'exact' | 'keyword' | 'vector' | 'rerank'
   readonly status: 'answered' | 'failed' | 'off'
   readonly hits: number
-  /** Why it failed or is off, or what its answer lacks. */
+  /** Why it failed or is off, or what is missing in its answer. */
   readonly reason?: string
 }
 
@@ -59,10 +59,17 @@ export interface Channels {
 }
 
 const MAX_HITS = 400
-/** How many each channel contributes, and how many the reranker sees. */
+/** How many passages each channel contributes, and how many the reranker gets. */
 const CANDIDATES = 100
 const RERANKED = 30
 
+/**
+ * Asks all channels.
+ *
+ * @param question at most 4,000 characters of it are used
+ * @throws KnowledgeError `options_invalid`, `index_unusable`; the signal's reason
+ * @example await search(channels, 'How do I rotate a key?', { k: 5 })
+ */
 export async function search(
   channels: Channels,
   question: string,
@@ -71,15 +78,15 @@ export async function search(
   signal?.throwIfAborted()
   if (!(Number.isInteger(k) && k >= 1 && k <= MAX_HITS))
     throw new KnowledgeError('options_invalid', `k is a whole number from 1 to ${MAX_HITS}; got ${k}.`)
-  const { any, exact } = queryOf(question)
+  const { any, exact, words } = queryOf(question)
   const embedded = await until(signal, embed(channels, question, signal))
   const vector = 'vector' in embedded ? embedded : undefined
-  const query = { exact, any, vector, limit: Math.max(CANDIDATES, k), filter }
+  const query = { exact, any, words, vector, limit: Math.max(CANDIDATES, k), filter }
   const found = await until(signal, channels.thread.ask('channels', query))
   const answers = [found.exact, found.keyword, found.vector].map((it) => it?.passages ?? [])
   const reports = [
-    reportOf('exact', found.exact, { off: 'nothing in the question is a number or a code' }),
-    reportOf('keyword', found.keyword, { off: 'nothing in the question is a word' }),
+    reportOf('exact', found.exact, { off: 'the question has neither a number nor a code' }),
+    reportOf('keyword', found.keyword, { off: 'the question has no words' }),
     reportOf('vector', found.vector, 'vector' in embedded ? {} : embedded),
   ]
 
@@ -88,16 +95,23 @@ export async function search(
   const [exactScores, keywordScores, vectorScores] = answers.map(
     (list) => new Map(list.map((it) => [idOf(it), it.score])),
   )
-  const hits = fuse(answers.map((list) => list.map(idOf))).map(({ id, score }): Hit => {
+  const rare = new Set(found.rare?.map(idOf))
+  const [exactIds, keywordIds, vectorIds] = answers.map((list) => list.map(idOf)) as [string[], string[], string[]]
+  const place = new Map(keywordIds.map((id, at) => [id, at]))
+  const placeOf = (id: string): number => (rare.has(id) ? -1 : (place.get(id) ?? keywordIds.length))
+  // What has a common code is in the order of all the words of the question: the code alone says little.
+  const codeIds = exactIds.toSorted((a, b) => placeOf(a) - placeOf(b))
+  const hits = fuse([codeIds, keywordIds, vectorIds]).map(({ id, score }): Hit => {
     const { key: _, ...passage } = passages.get(id)!
     const keyword = keywordScores!.get(id)
     const vector = vectorScores!.get(id)
     const scores = { ...(keyword === undefined ? {} : { keyword }), ...(vector === undefined ? {} : { vector }) }
     return { ...passage, id, score, exact: exactScores!.has(id), scores }
   })
-  // A number is meant exactly: what contains it comes first, whatever is near to it otherwise.
-  const ordered = [...hits.filter((it) => it.exact), ...hits.filter((it) => !it.exact)]
-  const { hits: judged, report } = await until(signal, reranked(channels, question, ordered, signal))
+  // A number is meant exactly: what contains it comes first, however near other passages are. A code that many documents
+  // have (sha256, python3) is a word like others: it only adds to the score.
+  const ordered = [...hits.filter((it) => rare.has(it.id)), ...hits.filter((it) => !rare.has(it.id))]
+  const { hits: judged, report } = await until(signal, reranked(channels, question, ordered, rare, signal))
   return { hits: judged.slice(0, k), channels: [...reports, report] }
 }
 
@@ -143,6 +157,7 @@ async function reranked(
   { reranker, timeoutMs }: Channels,
   question: string,
   hits: readonly Hit[],
+  rare: ReadonlySet<string>,
   signal: AbortSignal | undefined,
 ): Promise<{ hits: readonly Hit[]; report: ChannelReport }> {
   const off =
@@ -154,10 +169,10 @@ async function reranked(
     const { results } = await inTime(timeoutMs, signal, (it) => reranker!.rerank(question, texts, { signal: it }))
     const scores = new Map(results.map((it) => [it.index, it.score]))
     if (!first.every((_, n) => Number.isFinite(scores.get(n))))
-      throw new Error(`the reranker gave ${scores.size} scores for ${first.length} texts, or one that is no number`)
+      throw new Error(`the reranker gave ${scores.size} scores for ${first.length} texts, or one that is not a number`)
     const judged = first
       .map((it, n) => ({ ...it, scores: { ...it.scores, rerank: scores.get(n)! } }))
-      .sort((a, b) => Number(b.exact) - Number(a.exact) || b.scores.rerank - a.scores.rerank)
+      .sort((a, b) => Number(rare.has(b.id)) - Number(rare.has(a.id)) || b.scores.rerank - a.scores.rerank)
     return {
       hits: [...judged, ...hits.slice(RERANKED)],
       report: { channel: 'rerank', status: 'answered', hits: first.length },
@@ -167,7 +182,7 @@ async function reranked(
   }
 }
 
-/** Ends after the time even when the work does not listen to its signal. */
+/** Rejects after the time, also when the work ignores its signal. */
 function inTime<T>(
   timeoutMs: number,
   signal: AbortSignal | undefined,

@@ -1,4 +1,5 @@
 // Text → terms, the same for what is indexed and what is asked. FTS5 stems the terms (Porter) and folds accents.
+import { telling } from './stop-words.ts'
 import { UNSPACED } from './tokens.ts'
 
 const MAX_TERM = 64
@@ -6,6 +7,7 @@ const MAX_TERM = 64
 const MAX_QUERY_LENGTH = 4_000
 const MAX_QUERY_TERMS = 128
 
+const unspaced = new RegExp(`[${UNSPACED}]`, 'v')
 const letter = String.raw`[[\p{L}\p{N}\p{M}]--[${UNSPACED}]]`
 // Runs of scripts that write words without spaces; words and identifiers with the signs that join their parts.
 const runs = new RegExp(
@@ -14,8 +16,8 @@ const runs = new RegExp(
 )
 
 /**
- * What FTS5 is given in place of a text (of a passage: a regular expression's stack is not made for whole books): its terms with spaces between them, each no longer than 64 characters, of letters,
- * digits, `.`, `+` and `#` only.
+ * What FTS5 indexes in place of a text: its terms with spaces between them, each of at most 64 letters, digits, `.`, `+` and
+ * `#`. Meant for passages: the stack of a regular expression does not hold whole books.
  */
 export const termsOf = (text: string): string => [...indexed(text)].join(' ')
 
@@ -23,7 +25,7 @@ function* indexed(text: string): Generator<string> {
   for (const { whole, parts } of wordsOf(text)) {
     yield* whole
     yield* parts
-    // KX-90-22871 is found as KX9022871, too. Not the other way round: who asks for 3.12.1 does not mean 3.1.21.
+    // KX-90-22871 is found as KX9022871, too, but not the other way round: 3.12.1 does not mean 3.1.21.
     for (const it of whole) if (it.includes('.') && it.length > 7) yield it.replaceAll('.', '')
   }
 }
@@ -40,12 +42,15 @@ function* wordsOf(text: string): Generator<Word> {
 }
 
 export interface Query {
-  /** All terms, each once. */
+  /** All terms that say what is asked, each once. */
   readonly any: readonly string[]
-  /** Those that are numbers and codes, which are only ever meant exactly. */
+  /** Those that are numbers and codes. */
   readonly exact: readonly string[]
+  /** Those that are plain words, and may be misspelt. */
+  readonly words: readonly string[]
 }
 
+/** @example queryOf('where is ORD-2024-00183?').exact // ['ord2024.00183'] */
 export function queryOf(text: string): Query {
   const terms = new Set<string>()
   const codes = new Set<string>()
@@ -53,16 +58,17 @@ export function queryOf(text: string): Query {
     text.slice(0, MAX_QUERY_LENGTH).normalize('NFKC').slice(0, MAX_QUERY_LENGTH),
   )) {
     for (const it of [...whole, ...parts]) if (terms.size < MAX_QUERY_TERMS) terms.add(it)
-    // The parts of an order number are those of its neighbours, too.
+    // Order numbers that follow each other share parts.
     for (const it of whole.length > 0 ? whole : parts) if (terms.has(it) && isCode(it)) codes.add(it)
   }
-  return { any: [...terms], exact: [...codes] }
+  const any = telling([...terms])
+  return { any, exact: [...codes], words: any.filter((it) => /^\p{Ll}{4,}$/u.test(it) && !unspaced.test(it)) }
 }
 
-/** A question is data: each term is quoted, so that nothing in it is understood as syntax. */
+/** A question is data: each term is quoted, so that nothing in it is syntax. */
 export const matchAny = (terms: readonly string[]): string => terms.map((it) => `"${it}"`).join(' OR ')
 
-/** An order number, an error code, a date: with digits, and too long to be met by chance. */
+/** An order number, an error code, a date: it has digits, and is too long to occur by chance. */
 const isCode = (term: string): boolean =>
   /^\d{5,}$/.test(term) || (/\d/.test(term) && /[a-z.]/.test(term) && term.length > 4)
 

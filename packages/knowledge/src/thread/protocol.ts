@@ -2,8 +2,8 @@
 import type { Embed } from '../embedder.ts'
 import type { KnowledgeErrorCode } from '../errors.ts'
 import type { IndexJob, IndexReport } from '../indexing/indexing.ts'
-import type { ChannelAnswers, ChannelsQuery, DocumentInfo, Problem } from '../indexing/reading.ts'
 import type { IndexProgress } from '../progress.ts'
+import type { ChannelAnswers, ChannelsQuery, DocumentInfo, Problem } from '../search/reading.ts'
 
 /** What a thread can be asked for. */
 export interface Requests {

@@ -1,8 +1,8 @@
 // The thread that holds the database. Indexing and searching have one each: SQLite calls block.
 import type { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
-import { reader } from '../indexing/reading.ts'
 import { indexError, openStore } from '../indexing/store.ts'
+import { reader } from '../search/reading.ts'
 import type { FromThread, Requests, ToThread } from './protocol.ts'
 
 const { path } = workerData as { path: string }

@@ -1,5 +1,5 @@
 // Asks again, and asks others, as long as nothing of an answer has been shown.
-import { type Model, type ModelCallOptions, ModelError } from '@oxbow/core'
+import { type Model, type ModelCallOptions, ModelError, OxbowError } from '@oxbow/core'
 import { checkNumbers, WEIGHT } from '../check-numbers.ts'
 import { checkRetry, type RetryOptions, retrying } from './retry.ts'
 
@@ -20,13 +20,22 @@ export interface FallbackOptions {
  * the time that the provider asks for or else a random, growing one; then each of `fallbacks` is asked. Once a part of the
  * answer has been shown nothing is asked again. The reply's `source` names a model that stood in.
  *
- * @throws OxbowError `model_config` for a number that cannot be meant
+ * @throws OxbowError `model_config` for a fallback that is not one, or a number out of range
  * @example
  * const model = withFallbacks(guard(openai), { fallbacks: [{ model: guard(claude), weight: 2 }, { model: guard(qwen) }] })
  */
 export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: FallbackOptions = {}): Model {
   checkRetry('withFallbacks', retry)
-  for (const { model: spare, weight } of fallbacks) checkNumbers(`fallback ${spare.id}`, { weight: [weight, WEIGHT] })
+  for (const fallback of fallbacks) {
+    if (typeof fallback?.model?.generate !== 'function') {
+      const got = JSON.stringify(fallback)
+      throw new OxbowError(
+        'model_config',
+        `withFallbacks(): fallbacks must be a list like [{ model }], each a Model: got ${got}.`,
+      )
+    }
+    checkNumbers(`fallback ${fallback.model.id}`, { weight: [fallback.weight, WEIGHT] })
+  }
   return {
     id: model.id,
     get contextWindow() {

@@ -56,12 +56,12 @@ export function modelProblems({ models = {}, aliases = {}, default: standard }: 
     if (known.includes(name)) return
     const close = nearest(name, known)
     problems.push(
-      `${key}: there is no model ${JSON.stringify(name)}` +
+      `${key}: unknown model ${JSON.stringify(name)}` +
         `${close === undefined ? '' : `; did you mean ${JSON.stringify(close)}?`} Configured: ${names.join(', ') || 'none'}`,
     )
   }
   for (const [alias, name] of Object.entries(aliases)) {
-    if (names.includes(alias)) problems.push(`models.aliases.${alias}: there is a model of this name; give it another`)
+    if (names.includes(alias)) problems.push(`models.aliases.${alias}: a model has this name; choose another`)
     missing(`models.aliases.${alias}`, name, names)
   }
   for (const [name, definition] of Object.entries(models)) {
@@ -71,16 +71,21 @@ export function modelProblems({ models = {}, aliases = {}, default: standard }: 
       problems.push(`models.${name}: ${(error as Error).message}`)
     }
     problems.push(...numberProblems(numbersOf(definition)).map((it) => `models.${name}.${it}`))
-    for (const { model, weight } of definition.fallbacks ?? []) {
+    for (const fallback of definition.fallbacks ?? []) {
+      if (typeof fallback?.model !== 'string') {
+        problems.push(
+          `models.${name}.fallbacks: must be a list like [{ "model": "NAME" }]: got ${JSON.stringify(fallback)}`,
+        )
+        continue
+      }
+      const { model, weight } = fallback
       problems.push(...numberProblems({ weight: [weight, WEIGHT] }).map((it) => `models.${name}.fallbacks: ${it}`))
       missing(`models.${name}.fallbacks`, model, [...names, ...Object.keys(aliases)])
-      if (target(model) === name) problems.push(`models.${name}.fallbacks: a model cannot stand in for itself`)
+      if (target(model) === name) problems.push(`models.${name}.fallbacks: a model cannot be its own fallback`)
     }
   }
   const candidates = answering({ models, aliases })
   if (standard === undefined && candidates.length > 1 && !Object.hasOwn(aliases, 'default'))
-    problems.push(
-      `models.aliases.default: missing; say which of ${candidates.join(', ')} is used where nothing else is said`,
-    )
+    problems.push(`models.aliases.default: required: name the default model, one of ${candidates.join(', ')}`)
   return problems
 }

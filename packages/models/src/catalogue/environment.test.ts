@@ -48,10 +48,16 @@ describe('which model', () => {
 describe('what is wrong is told together with what to set', () => {
   test('an unknown provider', () => {
     expect(() => resolveModel('acme:x', {})).toThrow(
-      configError(/no provider "acme".*openai, anthropic, dashscope.*VLLM_BASE_URL/),
+      configError(
+        /Unknown provider "acme"\. Use provider:model, for example openai:gpt-5\. Providers: openai, anthropic, dashscope.*VLLM_BASE_URL/,
+      ),
     )
-    expect(() => resolveModel('constructor', {})).toThrow(configError(/no provider/))
-    expect(() => modelFromEnvironment({ OXBOW_MODEL: 'gpt-5' })).toThrow(configError(/provider:model \(OXBOW_MODEL/))
+    expect(() => resolveModel('constructor', {})).toThrow(
+      configError(/^Unknown model "constructor"\. Use provider:model/),
+    )
+    expect(() => modelFromEnvironment({ OXBOW_MODEL: 'gpt-5' })).toThrow(
+      configError(/^Unknown model "gpt-5"\. Use provider:model, for example openai:gpt-5\. Providers: openai, /),
+    )
   })
 
   test('a missing key', () => {
@@ -81,7 +87,7 @@ describe('what is wrong is told together with what to set', () => {
   })
 
   test('a missing model', () => {
-    expect(() => resolveModel('ollama', {})).toThrow(configError(/a model of ollama must be named.*provider:model/))
+    expect(() => resolveModel('ollama', {})).toThrow(configError(/ollama has no default model\. Use ollama:MODEL\./))
   })
 
   test('a base URL that is none', () => {

@@ -6,9 +6,10 @@ import {
   keyOf,
   type ModelOptions,
   OFFLINE,
-  openModel,
+  openDriver,
   type Place,
   placeOf,
+  USAGE,
 } from './open.ts'
 import { providers } from './providers.ts'
 
@@ -24,7 +25,7 @@ import { providers } from './providers.ts'
  * const model = modelFromEnvironment(process.env)
  */
 export const modelFromEnvironment = (environment: Environment, options: ModelOptions = {}): Model =>
-  openModel(placeFromEnvironment(environment), environment, options)
+  openDriver(placeFromEnvironment(environment), environment, options)
 
 /**
  * The model of a name like `deepseek:deepseek-chat`. Only the first colon divides, so `ollama:qwen3:8b` works.
@@ -34,7 +35,7 @@ export const modelFromEnvironment = (environment: Environment, options: ModelOpt
  * const model = resolveModel('openai:gpt-5', process.env)
  */
 export const resolveModel = (name: string, environment: Environment, options: ModelOptions = {}): Model =>
-  openModel(placeOfName(name, environment), environment, options)
+  openDriver(placeOfName(name, environment), environment, options)
 
 export function placeFromEnvironment(environment: Environment): Place {
   if (environment.OXBOW_MODEL) return placeOfName(environment.OXBOW_MODEL, environment)
@@ -51,8 +52,9 @@ export function placeOfName(name: string, environment: Environment): Place {
     return placeOf({ provider, model: rest.join(':'), baseUrl }, environment)
   } catch (error) {
     const { message } = error as Error
-    throw configError(
-      `The model ${JSON.stringify(name)}: ${message} Write it as provider:model (OXBOW_MODEL, --model).`,
-    )
+    // A name like "gpt-5" is a model whose provider is missing.
+    throw rest.length === 0 && message.startsWith('Unknown provider')
+      ? configError(`Unknown model ${JSON.stringify(name)}. ${USAGE}`)
+      : configError(`Model ${JSON.stringify(name)}: ${message}`)
   }
 }

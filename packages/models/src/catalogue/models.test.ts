@@ -129,33 +129,33 @@ describe('what is wrong is told at the start, with its key', () => {
     [
       'a spare that is not there',
       { models: { main: local({ fallbacks: [{ model: 'spar' }] }), spare: local() }, default: 'main' },
-      /^models\.main\.fallbacks: there is no model "spar"; did you mean "spare"\?/,
+      /^models\.main\.fallbacks: unknown model "spar"; did you mean "spare"\?/,
     ],
     [
       'a spare of itself',
       { models: { main: local({ fallbacks: [{ model: 'main' }] }) } },
-      /a model cannot stand in for itself/,
+      /a model cannot be its own fallback/,
     ],
     [
       'a spare of itself through an alias',
       { models: { a: local({ fallbacks: [{ model: 'fast' }] }), b: local() }, aliases: { default: 'a', fast: 'a' } },
-      /^models\.a\.fallbacks: a model cannot stand in for itself/,
+      /^models\.a\.fallbacks: a model cannot be its own fallback/,
     ],
     [
       'an alias to nothing',
       { models: { main: local() }, aliases: { fast: 'man' } },
-      /^models\.aliases\.fast: there is no model "man"; did you mean "main"\?/,
+      /^models\.aliases\.fast: unknown model "man"; did you mean "main"\?/,
     ],
     [
       'an alias like a model',
       { models: two, aliases: { default: 'main', spare: 'main' } },
-      /models\.aliases\.spare: there is a model/,
+      /models\.aliases\.spare: a model has this name; choose another/,
     ],
-    ['no default', { models: two }, /models\.aliases\.default: missing; say which of main, spare/],
+    ['no default', { models: two }, /models\.aliases\.default: required: name the default model, one of main, spare/],
     [
       'a provider that is not there',
       { models: { main: { provider: 'opnai' } } },
-      /^models\.main: there is no provider "opnai"; did you mean openai\?/,
+      /^models\.main: Unknown provider "opnai"; did you mean openai\?/,
     ],
     [
       'two limits for one address',
@@ -187,7 +187,7 @@ describe('what is wrong is told at the start, with its key', () => {
       },
       default: 'main',
     })
-    expect(() => models.get('main')).toThrow(configError(/openai:gpt-5-mini needs a key\. Set SPARE_KEY\./))
+    expect(() => models.get('main')).toThrow(configError(/openai:gpt-5-mini needs an API key\. Set SPARE_KEY\./))
     expect(models.list()).toMatchObject([
       { name: 'main', aliases: ['default'], fallbacks: [{ model: 'spare', weight: 1 }] },
       { name: 'spare', aliases: [], key: { variable: 'SPARE_KEY', present: false } },
@@ -196,8 +196,8 @@ describe('what is wrong is told at the start, with its key', () => {
 
   test('a name that nobody knows', () => {
     const models = createModels({ models: { main: local() } })
-    expect(() => models.get('mian')).toThrow(configError(/no model "mian"; did you mean main\?/))
-    expect(() => models.get('constructor')).toThrow(configError(/no model "constructor"/))
+    expect(() => models.get('mian')).toThrow(configError(/Unknown model "mian"; did you mean main\?/))
+    expect(() => models.get('constructor')).toThrow(configError(/Unknown model "constructor"/))
   })
 })
 

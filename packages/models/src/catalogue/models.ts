@@ -14,7 +14,7 @@ import { proxyFor } from '../probe/proxy.ts'
 import type { Reranker } from '../rerank/jina-rerank.ts'
 import { answering, type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
 import { placeFromEnvironment, placeOfName } from './environment.ts'
-import { configError, type Environment, keyOf, openModel, type Place, placeOf } from './open.ts'
+import { configError, type Environment, isProvider, keyOf, openDriver, type Place, placeOf, USAGE } from './open.ts'
 import { providers } from './providers.ts'
 import { type EmbedderChoice, openEmbedder, openReranker } from './texts.ts'
 
@@ -119,7 +119,7 @@ export function createModels(
   /** The driver, and what goes with each request. */
   function drive({ place, definition }: Entry, fetch?: typeof globalThis.fetch): Model {
     const { headers, options, timeouts } = definition
-    return openModel(place, environment, {
+    return openDriver(place, environment, {
       ...(headers !== undefined && { headers }),
       ...(options !== undefined && { options }),
       ...(timeouts !== undefined && { timeouts }),
@@ -153,7 +153,7 @@ export function createModels(
   function byName(name: string): Entry {
     const found = entries.get(ownOf(aliases, name) ?? name)
     if (found !== undefined) return found
-    if (name !== 'offline' && !name.includes(':') && !Object.hasOwn(providers, name)) throw unknown(name)
+    if (name !== 'offline' && !name.includes(':') && !isProvider(name)) throw unknown(name)
     return placed(placeOfName(name, environment))
   }
 
@@ -167,9 +167,8 @@ export function createModels(
     const known = [...Object.keys(models), ...Object.keys(aliases)]
     const close = nearest(name, [...known, ...Object.keys(providers)])
     return configError(
-      `There is no model ${JSON.stringify(name)}${close === undefined ? '' : `; did you mean ${close}?`} ` +
-        `${known.length === 0 ? '' : `Configured: ${known.join(', ')}. `}Others are named as provider:model ` +
-        `(OXBOW_MODEL, --model); the providers are ${Object.keys(providers).join(', ')}, and offline.`,
+      `Unknown model ${JSON.stringify(name)}${close === undefined ? '.' : `; did you mean ${close}?`} ` +
+        `${known.length === 0 ? '' : `Configured: ${known.join(', ')}. `}${USAGE}`,
     )
   }
 

@@ -42,22 +42,24 @@ export const OFFLINE: Place = {
   keyVariables: [],
 }
 
-/** @throws OxbowError `model_config` for a provider that nobody knows, or one of which no model is named */
+/** Other names of providers. */
+const ALIASES: Readonly<Record<string, string>> = { gemini: 'google' }
+
+export const isProvider = (name: string): boolean => Object.hasOwn(ALIASES, name) || Object.hasOwn(providers, name)
+
+/** @throws OxbowError `model_config` for an unknown provider, or one without a default when no model is named */
 export function placeOf(choice: PlaceChoice, environment: Environment): Place {
-  const { provider } = choice
+  const provider = Object.hasOwn(ALIASES, choice.provider) ? ALIASES[choice.provider]! : choice.provider
   if (provider === 'offline') return OFFLINE
   const row = Object.hasOwn(providers, provider) ? providers[provider] : undefined
   if (row === undefined) {
-    const names = Object.keys(providers)
-    const close = nearest(provider, names)
+    const close = nearest(provider, Object.keys(providers))
     throw configError(
-      `there is no provider ${JSON.stringify(provider)}${close === undefined ? '.' : `; did you mean ${close}?`} ` +
-        `There are: ${names.join(', ')}, offline. Other servers that speak OpenAI's chat completions work as vllm with ` +
-        'their address (VLLM_BASE_URL).',
+      `Unknown provider ${JSON.stringify(provider)}${close === undefined ? '.' : `; did you mean ${close}?`} ${USAGE}`,
     )
   }
   const model = choice.model || row.defaultModel
-  if (model === undefined) throw configError(`a model of ${provider} must be named.`)
+  if (model === undefined) throw configError(`${provider} has no default model. Use ${provider}:MODEL.`)
   return {
     id: `${provider}:${model}`,
     provider,
@@ -69,7 +71,7 @@ export function placeOf(choice: PlaceChoice, environment: Environment): Place {
 }
 
 /** @throws OxbowError `model_config` for a missing key, or an address, key or header that cannot be right */
-export function openModel(place: Place, environment: Environment, options: ModelOptions = {}): Model {
+export function openDriver(place: Place, environment: Environment, options: ModelOptions = {}): Model {
   const { id, provider, model, row, baseUrl } = place
   if (row === undefined) return offline()
   const settings = { ...connectionOf(place, environment), ...options }
@@ -96,7 +98,7 @@ export function connectionOf(place: Place, environment: Environment) {
   const { id, provider, model, row, baseUrl, keyVariables } = place
   const key = keyOf(keyVariables, environment)
   if (key === undefined && keyVariables.length > 0)
-    throw configError(`${id} needs a key. Set ${keyVariables.join(' or ')}.`)
+    throw configError(`${id} needs an API key. Set ${keyVariables.join(' or ')}.`)
   const missing = [...baseUrl.matchAll(gap)].map(([, name]) => name)
   if (missing.length > 0)
     throw configError(`${id} needs its address. Set ${missing.join(' and ')}, or ${addressVariable(provider)}.`)
@@ -131,5 +133,10 @@ export function keyOf(
   }
   return undefined
 }
+
+/** How models are named, for error messages. */
+export const USAGE =
+  `Use provider:model, for example openai:gpt-5. Providers: ${Object.keys(providers).join(', ')}, offline. ` +
+  "Other servers that speak OpenAI's chat completions work as vllm:MODEL with VLLM_BASE_URL."
 
 export const configError = (message: string): OxbowError => new OxbowError('model_config', message)

@@ -7,6 +7,9 @@ import { evaluate, type IndexProgress, type Knowledge, openKnowledge, parseLabel
 import { EXIT } from '../exit-codes.ts'
 import { inLine, printable } from '../transcript.ts'
 
+/** Files that are named; a folder of pictures has thousands. */
+const MAX_SKIPPED = 20
+
 interface KnowledgeCommand {
   readonly index: string
   readonly json?: boolean
@@ -29,6 +32,10 @@ export async function add(paths: readonly string[], options: KnowledgeCommand): 
         )
       }
       for (const it of report.problems) console.error(`left out: ${inLine(`${it.path}: ${it.message}`)}`)
+      for (const it of report.skipped.slice(0, MAX_SKIPPED))
+        console.error(`not read: ${inLine(`${it.path}: ${it.reason}`)}`)
+      const more = report.skipped.length - MAX_SKIPPED
+      if (more > 0) console.error(`not read: ${more} more files. --json lists them.`)
       if (report.problems.length > 0) process.exitCode = EXIT.failed
     })
   } catch (error) {
@@ -90,6 +97,8 @@ export function search(question: string, options: KnowledgeCommand & { readonly 
     }
     for (const it of result.channels)
       if (it.status === 'failed') console.error(`${it.channel} did not answer: ${printable(it.reason ?? '')}`)
+      else if (it.status === 'answered' && it.reason !== undefined)
+        console.error(`${it.channel}: ${printable(it.reason)}`)
   })
 }
 

@@ -112,7 +112,7 @@ baseUrl = "http://gpu:8000/v1"`
     [
       'a mistyped provider',
       '[models.main]\nprovider = "opnai"',
-      /^models\.main: there is no provider "opnai"; did you mean openai\?/,
+      /^models\.main: Unknown provider "opnai"; did you mean openai\?/,
     ],
     [
       'a time that is none',
@@ -122,18 +122,18 @@ baseUrl = "http://gpu:8000/v1"`
     [
       'a spare that is not there',
       `${main}fallbacks = ["mian"]`,
-      /^models\.main\.fallbacks: there is no model "mian"; did you mean "main"\?/,
+      /^models\.main\.fallbacks: unknown model "mian"; did you mean "main"\?/,
     ],
     [
       'a weight of nothing',
       `${main}fallbacks = [{ model = "main", weight = 0 }]`,
       /^models\.main\.fallbacks\.0.*: got .*; allowed: a list of names/,
     ],
-    ['a spare of itself', `${main}fallbacks = ["main"]`, /a model cannot stand in for itself/],
+    ['a spare of itself', `${main}fallbacks = ["main"]`, /a model cannot be its own fallback/],
     [
       'an alias to nothing',
       `${main}[models.aliases]\nfast = "mian"`,
-      /^models\.aliases\.fast: there is no model "mian"; did you mean "main"\?/,
+      /^models\.aliases\.fast: unknown model "mian"; did you mean "main"\?/,
     ],
     [
       'a value where a table belongs',

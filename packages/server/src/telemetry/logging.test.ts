@@ -73,7 +73,7 @@ test('an error is logged with its code, details, stack and cause, but without th
     type: 'ModelError',
     code: 'stream_cut',
     stack: expect.stringContaining('at '),
-    cause: { message: 'terminated' },
+    cause: { message: 'aborted' },
   })
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
 })

@@ -1,8 +1,9 @@
 // Questions to the index, as SQL.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type KnowledgeErrorCode, messageOf } from '../errors.ts'
+import { bytesOf } from '../indexing/embedding.ts'
 import { matchAny } from '../text/analyser.ts'
-import { bytesOf } from './embedding.ts'
+import { similarTerms } from './similar.ts'
 
 export interface Filter {
   /** Only documents with these names. */
@@ -15,6 +16,8 @@ export interface ChannelsQuery {
   /** Terms; none asks nothing. */
   readonly exact: readonly string[]
   readonly any: readonly string[]
+  /** Those of `any` that may be misspelt. */
+  readonly words: readonly string[]
   readonly vector: { readonly embedder: string; readonly vector: Float32Array } | undefined
   readonly limit: number
   readonly filter: Filter
@@ -23,6 +26,8 @@ export interface ChannelsQuery {
 /** Absent where nothing was asked. */
 export interface ChannelAnswers {
   readonly exact?: ChannelAnswer
+  /** Those of `exact` that contain a number or code which few documents have. */
+  readonly rare?: readonly StoredPassage[]
   readonly keyword?: ChannelAnswer
   readonly vector?: ChannelAnswer
 }
@@ -64,25 +69,44 @@ export interface Problem {
 
 /** Passages of an index that is searched fast with any terms. */
 const FAST_ENOUGH = 5_000
-/** What a heading says counts more than what stands below it. */
+/** A term in a heading counts more than one in the text below. */
 const HEADING_WEIGHT = 1.5
+/** A number that more documents have does not tell one from another. */
+const RARE_DOCUMENTS = 3
 
 const columns = `d.name AS document, p.key, d.path, d.title, p.headings, p.text, p.start, p."end", p.page`
 
 export function reader(database: DatabaseSync) {
   const ask = (sql: string, ...values: SQLInputValue[]) => database.prepare(sql).all(...values)
 
-  /**
-   * Without the terms that every fourth passage has, such as "the": they say next to nothing and cost the most. Small indexes
-   * keep them.
-   */
-  function telling(terms: readonly string[]): readonly string[] {
+  /** Without the terms that every fourth passage has: they say next to nothing and cost the most. Small indexes keep them. */
+  function uncommon(terms: readonly string[]): readonly string[] {
     const [{ size }] = ask('SELECT coalesce(sum(passages), 0) AS size FROM documents') as [{ size: number }]
     if (size < FAST_ENOUGH) return terms
     const many = Math.ceil(size / 4)
     const count = database.prepare('SELECT count(*) AS count FROM (SELECT 1 FROM terms WHERE terms MATCH ? LIMIT ?)')
     const rare = terms.filter((it) => (count.get(matchAny([it]), many) as { count: number }).count < many)
     return rare.length > 0 ? rare : terms
+  }
+
+  /** The terms that a few documents have. Each is counted up to the limit only. */
+  function rareOf(terms: readonly string[]): readonly string[] {
+    const count = database.prepare(`SELECT count(*) AS count FROM (SELECT DISTINCT p.document FROM terms
+      JOIN passages p ON p.id = terms.rowid WHERE terms MATCH ? LIMIT ?)`)
+    return terms.filter(
+      (it) => (count.get(matchAny([it]), RARE_DOCUMENTS + 1) as { count: number }).count <= RARE_DOCUMENTS,
+    )
+  }
+
+  /** Words that no document has are replaced by the nearest ones that some have. */
+  function keyword(query: ChannelsQuery): ChannelAnswer {
+    const { any, words } = query
+    const similar = similarTerms(database, words)
+    const asked = uncommon([...any.filter((it) => !similar.has(it)), ...[...similar.values()].flat()])
+    const answer = byWords(asked.length > 0 ? asked : any, query)
+    if (similar.size === 0) return answer
+    const named = [...similar.keys()].map((it) => JSON.stringify(it)).join(', ')
+    return { ...answer, reason: `no document has ${named}; similar words were searched` }
   }
 
   function byWords(terms: readonly string[], { limit, filter }: ChannelsQuery): ChannelAnswer {
@@ -99,8 +123,8 @@ export function reader(database: DatabaseSync) {
   function byVector({ embedder, vector }: NonNullable<ChannelsQuery['vector']>, query: ChannelsQuery): ChannelAnswer {
     const { condition, values } = conditionOf(query.filter)
     const distance = 'vec_distance_cosine(v.vector, ?) AS distance'
-    // Without a filter the vectors are read in the order in which they lie (`+` keeps SQLite from its index, which is three times
-    // slower here); some may belong to no passage any more.
+    // Without a filter the vectors are read in the order of the table (`+` keeps SQLite from its index, which is three times
+    // slower here). Some may no longer belong to a passage.
     const found =
       condition === ''
         ? `SELECT p.id, near.distance FROM (
@@ -116,7 +140,7 @@ export function reader(database: DatabaseSync) {
   }
 
   let counted = { version: -1, embedder: '', missing: 0 }
-  /** Counted again only when somebody has written. */
+  /** Counted again only after a write. */
   function withoutVector(embedder: string): number {
     const [{ version }] = ask('PRAGMA data_version').map((it) => ({ version: it.data_version as number })) as [
       { version: number },
@@ -137,9 +161,11 @@ export function reader(database: DatabaseSync) {
       const extension = vector === undefined ? undefined : await extensionProblem(database)
       database.exec('BEGIN')
       try {
+        const rare = exact.length === 0 ? [] : rareOf(exact)
         return {
           ...(exact.length === 0 ? {} : { exact: guarded(() => byWords(exact, query)) }),
-          ...(any.length === 0 ? {} : { keyword: guarded(() => byWords(telling(any), query)) }),
+          ...(rare.length === 0 ? {} : { rare: guarded(() => byWords(rare, query)).passages }),
+          ...(any.length === 0 ? {} : { keyword: guarded(() => keyword(query)) }),
           ...(vector === undefined
             ? {}
             : { vector: extension === undefined ? guarded(() => byVector(vector, query)) : failure(extension) }),
@@ -200,7 +226,7 @@ const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 const extended = new WeakSet<DatabaseSync>()
 
-/** The extension is an optional dependency: there is none for some platforms. */
+/** The extension is an optional dependency: some platforms have none. */
 async function extensionProblem(database: DatabaseSync): Promise<string | undefined> {
   if (extended.has(database)) return undefined
   try {
@@ -209,6 +235,6 @@ async function extensionProblem(database: DatabaseSync): Promise<string | undefi
     extended.add(database)
     return undefined
   } catch (error) {
-    return `the SQLite extension sqlite-vec is not there: ${messageOf(error)}`
+    return `the SQLite extension sqlite-vec is missing: ${messageOf(error)}`
   }
 }
