@@ -406,7 +406,9 @@ export function createEngine(options: EngineOptions): Engine {
     recover,
     async start() {
       await announce()
-      await Promise.all([compileSchemas(known.values()), recover()])
+      // A store with damage still serves the sessions that are whole.
+      const checked = backend.check().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
+      await Promise.all([compileSchemas(known.values()), recover(), checked])
       sweep = setInterval(() => {
         recover().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
       }, SWEEP_MS)
