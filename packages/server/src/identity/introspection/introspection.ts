@@ -1,6 +1,7 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
-import { isSamePerson, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { isSamePerson } from '@oxbow/core/internal'
 import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
 import type { IntrospectionConfig } from '../../config/identity-config.ts'
 import {
@@ -88,7 +89,10 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
           'The request brings more than one session: two headers, two cookies of one name, or both kinds. Send one.',
         )
       if (headers === undefined)
-        return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
+        return refused(
+          'credentials_missing',
+          'Credentials are required. Sign in at the host system and send the credentials of that session.',
+        )
       const name = naming(headers)
       const hit = cache.get(name)
       const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
