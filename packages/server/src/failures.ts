@@ -42,9 +42,8 @@ const INTERNAL: readonly [RunErrorCode, number, string] = [
 /** Of the command line, or before the service listens. */
 const NO_REQUEST = INTERNAL
 
-/** To whoever reads a stream and has lost the right to. */
-export const WITHDRAWN =
-  'You may not read this any more. Sign in again; what is stored can be read from where the stream ended.'
+/** For a reader of a stream who has lost access to it. */
+export const WITHDRAWN = 'You no longer have access to this. Sign in again, and reconnect from the last id to read on.'
 
 /** What callers are shown for each code. The compiler asks for a row when a code is added. */
 const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
@@ -78,7 +77,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   shutting_down: [
     'INTERRUPTED_ERROR',
     503,
-    'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
+    'The service is stopping. The turn is kept and resumed when the service is back; send the same request again to read it.',
   ],
   turn_conflict: { refused: 409 },
   unknown_agent: INTERNAL,
@@ -115,7 +114,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   recovery_limit: [
     'INTERNAL_ERROR',
     503,
-    'The turn was set aside after it had been broken off too often. It goes on when it is released: ' +
+    'The turn was parked after too many interruptions. Release it to resume it: ' +
       'POST /api/sessions/{sessionId}/release, or "oxbow sessions release".',
   ],
   state_timeout: TIMEOUT,
@@ -144,7 +143,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
 
   // Models
   auth: MODEL_FAILED,
-  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. What had been said is kept.'],
+  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. What was written is kept.'],
   context_overflow: TOO_LONG,
   first_byte_timeout: TIMEOUT,
   idle_timeout: TIMEOUT,
@@ -225,7 +224,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   paused: [
     'INTERRUPTED_ERROR',
     409,
-    'The turn was paused by hand. It goes on when it is released (POST /api/sessions/{sessionId}/release); the same request takes it up again.',
+    'The turn was paused. Release it to resume it (POST /api/sessions/{sessionId}/release), then send the same request again.',
   ],
 }
 
@@ -250,7 +249,7 @@ export const failureOfStop = (reason: string): ShownFailure =>
     ? {
         ...failureOf('cancelled'),
         message:
-          'The turn was stopped because everybody who waited for it had left (server.onDisconnect). What had been said is kept; ' +
+          'The turn was stopped because its last reader disconnected (server.onDisconnect). What was written is kept; ' +
           'send the message again with a new id.',
       }
     : failureOf('cancelled')

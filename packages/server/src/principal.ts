@@ -39,13 +39,13 @@ export function callerOf(c: AppContext, named: Named = {}): Caller {
     throw new HttpError(
       403,
       'tenant_mismatch',
-      'The tenant is not yours. Leave it out: it is known from your credentials.',
+      'tenant does not match your credentials. Leave it out: your credentials determine it.',
     )
   if (!mayActFor(caller, owner))
     throw new HttpError(
       403,
       'user_mismatch',
-      'The userId is not yours. Leave it out: it is known from your credentials.',
+      'userId does not match your credentials. Leave it out: your credentials determine it.',
     )
   return { owner, principal: caller }
 }

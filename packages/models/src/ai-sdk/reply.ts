@@ -213,9 +213,10 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const reasoningTokens = count(output?.reasoning)
   const outputTokens = count(output?.total) || count(output?.text) + reasoningTokens
   // The total has the cached tokens inside. A package that subtracts them may come out below nothing.
-  const inputTokens = count(input?.noCache) || Math.max(0, total - cacheReadTokens - cacheWriteTokens)
+  const cached = cacheReadTokens + cacheWriteTokens
+  const inputTokens = count(input?.noCache) || Math.max(0, total - cached)
   if (inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens === 0) return undefined
-  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: false }
+  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: cached > total }
 }
 
 /** The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the provider's. */

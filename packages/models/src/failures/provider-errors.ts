@@ -87,7 +87,7 @@ export function redirectError(context: ErrorContext, status: number, location: s
       : `to ${clip(context.scrub(to.endsWith(context.path) ? to.slice(0, to.length - context.path.length) : to), 300)}`
   return new ModelError(
     'invalid_request',
-    `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
+    `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Redirects are not followed. Set the base URL to the right address.`,
     { status, details: { at: 'address' } },
   )
 }

@@ -34,7 +34,7 @@ export function chatRequestWriter(model: string, quirks: Quirks, id: string): (r
     const system = systemText(request, quirks)
     if (system !== '') parts.push(wireJson({ role: 'system', content: system }))
     const { messages } = repairHistory(request.messages, quirks)
-    for (const message of messages) {
+    for (const message of withFilesLast(messages)) {
       const text = textOf(message)
       if (text !== '') parts.push(text)
     }
@@ -134,6 +134,21 @@ function wireCall(block: CallBlock, quirks: Quirks): object {
   const { tool, callId } = block
   const args = wireArguments(block.arguments)
   return { id: wireCallId(callId, quirks), type: 'function', function: { name: wireToolName(tool), arguments: args } }
+}
+
+/** The results of one answer stand together: files follow them as a user message, so results in several messages become one. */
+function withFilesLast(messages: readonly Message[]): readonly Message[] {
+  const hasFile = ({ role, blocks }: Message) =>
+    role === 'tool' && blocks.some((it) => it.type === 'result' && it.content.some((part) => part.type === 'data'))
+  const isSplit = messages.some((it, at) => hasFile(it) && messages[at + 1]?.role === 'tool')
+  if (!isSplit) return messages
+  const together: Message[] = []
+  for (const message of messages) {
+    const before = together.at(-1)
+    if (message.role !== 'tool' || before?.role !== 'tool') together.push(message)
+    else together[together.length - 1] = { ...before, blocks: [...before.blocks, ...message.blocks] }
+  }
+  return together
 }
 
 function toolMessages(message: Message, quirks: Quirks): object[] {

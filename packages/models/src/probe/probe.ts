@@ -86,7 +86,7 @@ function usageCheck({ usage }: ModelReply): ProbeCheck {
     return {
       name: 'usage',
       result: 'warning',
-      detail: 'not told by the provider: tokens are estimated, and so are limits',
+      detail: 'not reported by the provider: tokens and limits are estimated',
     }
   const input = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens
   const price = usage.cost === undefined ? 'price not known (set price)' : `$${usage.cost.toPrecision(2)}`
@@ -112,7 +112,7 @@ async function toolCheck(ask: Ask): Promise<ProbeCheck> {
   if (call?.type !== 'call')
     return { name, result: 'warning', detail: 'it answered without calling the tool that it was asked to call' }
   if (!isObject(call.arguments))
-    return { name, result: 'warning', detail: `its arguments are no JSON object: ${call.arguments.slice(0, 80)}` }
+    return { name, result: 'warning', detail: `its arguments are not a JSON object: ${call.arguments.slice(0, 80)}` }
   const blocks = reply.blocks.map((it) =>
     it.type === 'call' ? { ...it, callId: it === call ? 'call-1' : 'call-2' } : it,
   )

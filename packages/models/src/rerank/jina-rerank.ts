@@ -72,7 +72,7 @@ export function jinaRerank(options: RerankOptions): RerankModel {
 function check(query: string, documents: readonly string[], topN: number, maxDocuments: number): void {
   if (query.trim() === '') throw new ModelError('invalid_request', 'The query is empty. Ask for something.')
   if (!Number.isInteger(topN) || (topN < 1 && documents.length > 0)) {
-    throw new ModelError('invalid_request', `topN is ${topN}. It must be a whole number from 1 on.`)
+    throw new ModelError('invalid_request', `topN must be a whole number of at least 1: got ${topN}.`)
   }
   if (documents.length > maxDocuments) {
     const message = `${documents.length} documents are more than ${maxDocuments}. Retrieve fewer, or raise maxDocuments.`
@@ -97,7 +97,7 @@ function resultsOf(context: ErrorContext, answer: object, documents: number, cou
       throw wrong(`a result for the document ${JSON.stringify(index)} of ${documents}`)
     }
     if (seen.size === seen.add(index).size) throw wrong(`two results for the document ${index}`)
-    if (typeof score !== 'number' || !Number.isFinite(score)) throw wrong('a score that is no number')
+    if (typeof score !== 'number' || !Number.isFinite(score)) throw wrong('a score that is not a number')
     return { index: index as number, score }
   })
   return ranked.sort((a, b) => b.score - a.score)

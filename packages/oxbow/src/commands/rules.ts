@@ -29,8 +29,8 @@ export function removeRule(id: string, options: RulesCommand): Promise<void> {
     if (removed === undefined)
       throw new OxbowError(
         'unknown_rule',
-        `There is no rule ${JSON.stringify(id)}; see: ${commandLine('rules list', options)}`,
+        `Unknown rule ${JSON.stringify(id)}. Run: ${commandLine('rules list', options)}`,
       )
-    console.log(printable(`Taken back: ${removed.rule} (${removed.scope})`))
+    console.log(printable(`Removed: ${removed.rule} (${removed.scope})`))
   })
 }

@@ -16,13 +16,13 @@ export async function listSessions(
     throw new OxbowError('config_invalid', `--limit must be a whole number above 0; got ${options.limit}`)
   const config = await configOf(options)
   if (!hasStore(config)) {
-    if (!options.json) console.log(`There are no sessions yet: there is no store at ${printable(config.store.path)}.`)
+    if (!options.json) console.log(`No sessions yet: no store at ${printable(config.store.path)}.`)
     return
   }
   await withBackend(options, async ({ journal }) => {
     const found = await journal.list({ ...(options.all ? {} : { user: options.user }), limit })
     if (options.json) for (const it of found) console.log(JSON.stringify(it))
-    else if (found.length === 0) console.log('There are no sessions yet. Start one with: oxbow chat')
+    else if (found.length === 0) console.log('No sessions yet. Start one with: oxbow chat')
     else
       for (const { key, status, title, updatedAt, head } of found)
         console.log(
@@ -59,7 +59,7 @@ export function exportSession(session: string, options: SessionsCommand): Promis
   })
 }
 
-/** Makes the conversation that the model sees shorter; a dry run tells what would go, and asks no model. */
+/** Makes the conversation that the model sees shorter; a dry run shows what would be removed and calls no model. */
 export async function compactSession(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
@@ -80,10 +80,10 @@ export async function compactSession(session: string, options: SessionsCommand &
 }
 
 const TIERS: Readonly<Record<CompactedBody['tier'], string>> = {
-  none: 'nothing can go',
+  none: 'nothing can be removed',
   references: 'long results and arguments become references',
-  summary: 'a summary takes the place of the older messages',
-  excerpt: 'the older messages are left out, without a summary',
+  summary: 'a summary replaces the older messages',
+  excerpt: 'the older messages are dropped without a summary',
 }
 
 function compactionInWords(it: CompactedBody, dryRun: boolean): string[] {
@@ -91,14 +91,17 @@ function compactionInWords(it: CompactedBody, dryRun: boolean): string[] {
   return [
     `${dryRun ? 'Would be compacted' : it.tier === 'none' ? 'Not compacted' : 'Compacted'}: ${TIERS[it.tier]}`,
     `messages  ${it.messagesBefore} → ${it.messagesAfter}`,
-    `tokens    ${it.tokensBefore} → ${it.tokensAfter}${dryRun ? ' (with a summary of the longest length)' : ''}`,
+    `tokens    ${it.tokensBefore} → ${it.tokensAfter}${dryRun ? ' (with a summary of maximum length)' : ''}`,
     `of them   ${parts.join(', ')}`,
     ...(it.failure === undefined ? [] : [`no summary: ${it.failure.message}`]),
   ]
 }
 
 const unknownSession = ({ user, session }: SessionKey): OxbowError =>
-  new OxbowError('unknown_session', `${user} has no session ${JSON.stringify(session)}; see: oxbow sessions list`)
+  new OxbowError(
+    'unknown_session',
+    `No session ${JSON.stringify(session)} for user ${JSON.stringify(user)}. Run \`oxbow sessions list\`.`,
+  )
 
 export async function* storedEvents({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
   let after = 0

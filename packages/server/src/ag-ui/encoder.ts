@@ -21,7 +21,7 @@ import {
   type UnknownCall,
 } from '../failures.ts'
 import type { Progress } from '../stream/progress.ts'
-import { type AgUiFrame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
+import { type AgUiFrame, frameWriter, PROTOCOL_VERSION, type Strict } from './frames.ts'
 import { hintsOf } from './hints.ts'
 import { interruptOf } from './interrupts.ts'
 import { type StepEncoder, stepEncoder } from './step.ts'
@@ -57,6 +57,8 @@ export function runEncoder(run: {
   readonly runId: string
   /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
   readonly known?: ReadonlySet<string> | undefined
+  /** For clients that need the exact form of an older service. */
+  readonly strict?: Strict | undefined
   /** Told when a reader had missed fragments and was given them in one piece. */
   readonly onRepair: () => void
   /** Logs a failure that has no reference yet, and returns one. */
@@ -64,7 +66,7 @@ export function runEncoder(run: {
 }): RunEncoder {
   const { threadId, runId, known, onRepair, report } = run
   let turnId = ''
-  const out = frameWriter()
+  const out = frameWriter(run.strict)
   const hints = hintsOf()
   /** What this turn's calls are called on the wire. */
   const wireIds = new Map<string, string>()

@@ -25,6 +25,8 @@ export interface RunCommand {
   readonly results: ReadonlyMap<string, { readonly content: string; readonly failed: boolean }>
   /** Calls that the client knew when the last message was written. */
   readonly callsBefore: ReadonlySet<string>
+  /** The request as it came, as far as it is part of the protocol. */
+  readonly input: object
   /** Not part of the protocol; only looked at to refuse somebody else's name. */
   readonly named: Named
 }
@@ -48,7 +50,8 @@ export const runAgentInput = (maxMessageLength: number) =>
       messages: z.array(z.looseObject({ id: nonBlank, role: nonBlank, content: z.unknown().optional() })),
       resume: z.array(resumeEntry).max(100).nullish(),
     })
-    .transform(({ threadId, runId, messages, resume, userId, tenant }, context): RunCommand => {
+    .transform(({ userId, tenant, ...input }, context): RunCommand => {
+      const { threadId, runId, messages, resume } = input
       const at = messages.length - 1
       // A client that kept no history has only its answers.
       const { role, content } = messages[at] ?? {}
@@ -81,6 +84,7 @@ export const runAgentInput = (maxMessageLength: number) =>
         resume: resume ?? [],
         results,
         callsBefore,
+        input,
         named,
       }
     })

@@ -22,7 +22,13 @@ export function chatStreamRoute(
     id: 'chatStream',
     summary: 'Runs a turn and streams it as AG-UI events. The same runId again takes the stream up again.',
     headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
-    query: userQuery.extend({ after: z.string().optional().describe('The same as Last-Event-ID.') }),
+    query: userQuery.extend({
+      after: z.string().optional().describe('The same as Last-Event-ID.'),
+      strict: z
+        .stringbool('must be true or false')
+        .default(false)
+        .describe('`data:` lines only, the ids of the run in every event, `input` in RUN_STARTED, results as JSON.'),
+    }),
     body: runAgentInput(limits.maxMessageLength),
     answers: {
       200: { description: 'AG-UI events, as server-sent events.', contentType: 'text/event-stream' },
@@ -40,7 +46,8 @@ export function chatStreamRoute(
       const early = text === undefined && resume.length === 0 ? await plan() : undefined
       const release = slots.take(principal, session.key, turnId)
       let works = turnId
-      const run = { threadId, runId, known: new Set(results.keys()) }
+      const strict = query.strict ? { threadId, runId, input: command.input } : undefined
+      const run = { threadId, runId, known: new Set(results.keys()), strict }
       const answer = await streamTurn(deps, c, run, principal, async () => {
         const { begin, ...planned } = early ?? (await plan())
         works = planned.turnId

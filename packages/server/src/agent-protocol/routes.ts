@@ -111,7 +111,7 @@ function eventsRoute(deps: AgentProtocol): Route {
     async handle({ params: { taskId }, query }, c) {
       const { engine, config } = deps
       if (!config.streaming)
-        throw new HttpError(404, 'streaming_disabled', 'Streams are switched off here. Use GET /tasks/{taskId}/wait.')
+        throw new HttpError(404, 'streaming_disabled', 'Streaming is disabled. Use GET /tasks/{taskId}/wait.')
       const caller = callerOf(c)
       const task = await existingProtocolTask(engine, caller.owner, taskId)
       const given = lastEventId(c, query.from_seq, 'from_seq')
@@ -160,9 +160,14 @@ function resumeRoute(deps: AgentProtocol): Route {
     async handle({ params: { taskId }, body }, c) {
       const caller = callerOf(c)
       const task = await existingProtocolTask(engine, caller.owner, taskId)
-      if (!config.hitl) throw new HttpError(409, 'hitl_disabled', 'Tasks of this service do not wait for decisions.')
+      if (!config.hitl)
+        throw new HttpError(
+          409,
+          'hitl_disabled',
+          'Approvals are disabled for tasks of this service (agentProtocol.hitl).',
+        )
       if (task.result.approvals.length === 0 || isCancelling(task))
-        throw new HttpError(409, 'task_not_waiting', 'The task does not wait for a decision.')
+        throw new HttpError(409, 'task_not_waiting', 'The task is not waiting for a decision.')
       const decisions = body.decisions.map(({ toolCallId, tool_call_id, approved, reason }) => ({
         approvalId: approvalOf(task, (toolCallId ?? tool_call_id)!),
         decision: {
@@ -180,7 +185,7 @@ function resumeRoute(deps: AgentProtocol): Route {
             ? undefined
             : {
                 code: 'agent_changed',
-                message: `The task was begun by ${task.started.agent.name}, not ${chosen.agent.name}.`,
+                message: `The task was started by the agent ${task.started.agent.name}, not ${chosen.agent.name}.`,
               }
       if (failure !== undefined) {
         await task.session.fail(task.turnId, failure)

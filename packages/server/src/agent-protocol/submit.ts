@@ -42,16 +42,16 @@ export function submitTaskRoute(deps: Submitting): Route {
       const caller = callerOf(c)
       const known = await protocolTask(engine, caller.owner, body.task_id)
       if (known !== undefined && /^(finished|failed|cancelled)$/.test(known.result.status))
-        throw new HttpError(
-          409,
-          'task_finished',
-          `Task ${JSON.stringify(body.task_id)} has ended. Take another task_id.`,
-        )
+        throw new HttpError(409, 'task_finished', `Task ${JSON.stringify(body.task_id)} has ended. Use a new task_id.`)
       if (known === undefined) {
         const session = engine.session({ ...caller.owner, session: sessionIdOf(body.task_id) })
         const { seq } = await session.state()
         if (seq > 0)
-          throw new HttpError(409, 'task_id_taken', `${JSON.stringify(body.task_id)} is a session that is no task.`)
+          throw new HttpError(
+            409,
+            'task_id_taken',
+            `${JSON.stringify(body.task_id)} is already used by a session that is not a task. Use a new task_id.`,
+          )
         const release = slots.take(caller.principal, session.key, session.key.session)
         await submit(deps, body, caller).catch(async (error: unknown) => {
           release?.()

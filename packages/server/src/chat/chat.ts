@@ -82,8 +82,8 @@ export function chatRoute(
         throw new HttpError(
           409,
           'session_waiting',
-          `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
-            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it.`,
+          `This session is waiting for ${WAITS_FOR[state.turn.paused.reason]} (turn ${state.turn.turnId}). ` +
+            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it, before you send another message.`,
         )
       const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
@@ -125,10 +125,17 @@ export function chatRoute(
   })
 }
 
-/** How a turn that waits can go on. */
+const WAITS_FOR: Readonly<Record<PauseReason, string>> = {
+  external: 'the result of an external call',
+  approval: 'an approval',
+  manual: 'its release, because it was paused',
+  recovery_limit: 'its release, because it was interrupted too often',
+}
+
+/** How a waiting turn can be resumed. */
 export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
-  external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
-  approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
+  external: 'Send the result (POST /api/sessions/{sessionId}/calls/{callId})',
+  approval: 'Decide on it (POST /api/approvals/{approvalId})',
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',
-  recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
+  recovery_limit: 'Release it (POST /api/sessions/{sessionId}/release)',
 }

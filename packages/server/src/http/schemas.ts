@@ -2,7 +2,7 @@
 import { nearest } from '@oxbow/core'
 import { z } from 'zod'
 
-const ID_RULE = 'use 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'
+const ID_RULE = 'must have 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'
 
 export const id = z
   .string()
@@ -22,7 +22,7 @@ export const messageText = (maxLength: number) =>
     .refine((text) => text.trim() !== '', 'must not be blank')
 
 /**
- * An object that takes these fields and no other: a misspelt one is refused, never left out. The message names what was meant.
+ * An object with these fields and no others. An unknown field is rejected; the message lists the allowed ones.
  *
  * @example only({ limit: wholeNumber(1, 200).default(50) })
  */
@@ -35,7 +35,8 @@ export function only<S extends z.core.$ZodShape>(shape: S): z.ZodObject<S, z.cor
         const meant = nearest(it, known)
         return `${JSON.stringify(it.slice(0, 60))}${meant === undefined ? '' : ` (did you mean ${JSON.stringify(meant)}?)`}`
       })
-      return `there is no ${unknown.join(', ')}; ${known.length === 0 ? 'nothing is taken here' : `taken are ${known.join(', ')}`}`
+      const fields = unknown.length === 1 ? 'field' : 'fields'
+      return `Unknown ${fields} ${unknown.join(', ')}. Allowed: ${known.length === 0 ? 'none' : known.join(', ')}`
     },
   })
 }

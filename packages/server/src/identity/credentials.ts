@@ -24,7 +24,7 @@ export function tokenOf(credentials: Credentials, also?: string): string | Refus
   if (bearers.length + others.length === 0)
     return refused(
       'credentials_missing',
-      `Say who you are: send "Authorization: Bearer …"${also === undefined ? '' : ' or "X-API-Key: …"'}.`,
+      `Credentials are required. Send "Authorization: Bearer …"${also === undefined ? '' : ' or "X-API-Key: …"'}.`,
     )
   if (token === undefined || token === '' || token.length > MAX_LENGTH) return invalid()
   return token

@@ -16,7 +16,7 @@ export function requestGuard(identity: Identity, limits: RateLimits): Guard {
 
   function limit(name: string): void {
     const wait = requests?.take(name) ?? 0
-    if (wait > 0) throw tooMany(wait, 'You have sent too many requests.')
+    if (wait > 0) throw tooMany(wait, 'You sent too many requests.')
   }
 
   async function authenticate(c: AppContext, access: Route['access']): Promise<Accepted> {
@@ -30,7 +30,7 @@ export function requestGuard(identity: Identity, limits: RateLimits): Guard {
     if (access !== 'optional' || result.code !== 'credentials_missing') c.set('refusal', result.code)
     if (result.status === 401 && result.code !== 'credentials_missing') {
       const wait = failures.take(address)
-      if (wait > 0) throw tooMany(wait, 'Too many wrong credentials have come from your address.')
+      if (wait > 0) throw tooMany(wait, 'Too many invalid credentials came from your address.')
     }
     throw refusal(result)
   }
@@ -57,7 +57,7 @@ export function requestGuard(identity: Identity, limits: RateLimits): Guard {
     if (access === 'optional') return
     limit(nameOfPerson(principal))
     if (access === 'admin' && !grants(principal.permissions ?? [], ADMIN))
-      throw new HttpError(403, 'forbidden', `This needs the permission ${ADMIN}.`)
+      throw new HttpError(403, 'forbidden', `This requires the permission ${ADMIN}.`)
   }
 
   return {

@@ -34,7 +34,7 @@ export async function orUnavailable<T>(what: string, onProblem: OnProblem, work:
   } catch (cause) {
     if (!(cause instanceof HostUnavailable)) throw cause
     onProblem({ message: `${what}: ${cause.message}`, cause })
-    throw new OxbowError('identity_unavailable', 'It cannot be checked at the moment who may do this.', {
+    throw new OxbowError('identity_unavailable', 'Permissions cannot be checked right now. Try again in a moment.', {
       retryable: true,
       cause,
     })

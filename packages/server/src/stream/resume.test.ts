@@ -357,7 +357,7 @@ describe('a service that stops', () => {
     expect(end).toMatchObject({
       type: 'RUN_ERROR',
       code: 'INTERRUPTED_ERROR',
-      message: expect.stringContaining('continues'),
+      message: expect.stringContaining('resumed'),
     })
     await closing
 

@@ -2,6 +2,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
+import type { Strict } from '../ag-ui/frames.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
@@ -51,6 +52,8 @@ export interface Run {
   readonly runId: string
   /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
   readonly known?: ReadonlySet<string>
+  /** No ids of events, no comments: for clients that need the exact form of an older service. */
+  readonly strict?: Strict | undefined
 }
 
 export async function streamTurn(
@@ -62,7 +65,7 @@ export async function streamTurn(
   locate: () => Promise<Located>,
 ): Promise<Response> {
   c.env.outgoing.once('close', deps.streamSlots.take(principal))
-  const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
+  const sse = deps.streams.open(c.env.outgoing, streamHeaders(c), { comments: run.strict === undefined })
   let turnId = run.runId
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
@@ -169,7 +172,8 @@ async function follow(reader: Following, after: number): Promise<boolean> {
 
 let unshared = 0
 /** What a reader knows already is its own affair. */
-const sharing = ({ known }: Run): number => (known === undefined || known.size === 0 ? 0 : ++unshared)
+const sharing = ({ known, strict }: Run): number =>
+  strict === undefined && (known === undefined || known.size === 0) ? 0 : ++unshared
 
 /** Tells the encoder of one reader what the reader has. */
 async function catchUp(

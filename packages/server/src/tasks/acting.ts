@@ -70,7 +70,7 @@ export function pauseTaskRoute(engine: Engine): Route {
         ...(body.reason !== undefined && { reason: body.reason }),
       })
       if (hit === undefined)
-        throw new HttpError(409, 'task_not_running', 'The task has ended, or others of its session come first.')
+        throw new HttpError(409, 'task_not_running', 'The task has ended, or another turn of its session runs first.')
       return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
     },
   })
@@ -130,7 +130,7 @@ async function release({ session, turnId, state }: TaskPlace, principal: Princip
       409,
       'task_not_paused',
       turn?.paused?.reason === 'approval'
-        ? 'The task waits for approvals: say in `decisions` what becomes of each call.'
+        ? 'The task is waiting for approvals. Decide on each call in `decisions`.'
         : 'The task was not paused.',
     )
   await session.release({ principal })
@@ -145,6 +145,10 @@ export function approvalOf({ state, turnId }: TaskPlace, callId: string): string
   const call = state.turn?.turnId === turnId ? state.turn.calls.find((it) => it.callId === callId) : undefined
   const { approval } = call ?? {}
   if (approval === undefined || approval.resolved !== undefined || call?.finished !== undefined)
-    throw new HttpError(409, 'call_not_waiting', `Call ${JSON.stringify(callId)} of this task waits for no decision.`)
+    throw new HttpError(
+      409,
+      'call_not_waiting',
+      `Call ${JSON.stringify(callId)} of this task is not waiting for a decision.`,
+    )
   return approval.requested.approvalId
 }

@@ -63,7 +63,11 @@ export function createTaskRoute(
       const state = await session.state()
       const agent = engine.agents.get(state.agent || session.agent)!
       if (named !== undefined && named !== agent.name)
-        throw new HttpError(409, 'agent_fixed', `Session ${sessionId} is one of ${agent.name}; leave \`agent\` out.`)
+        throw new HttpError(
+          409,
+          'agent_fixed',
+          `Session ${sessionId} belongs to the agent ${agent.name}: got ${named}. Leave \`agent\` out.`,
+        )
       const { maxSteps } = agent.limits
       if (body.maxSteps !== undefined && body.maxSteps > maxSteps)
         throw new HttpError(
@@ -112,7 +116,7 @@ function agentNamed(engine: Engine, name: string | undefined): { agent?: string 
   throw new HttpError(
     400,
     'unknown_agent',
-    `There is no agent ${JSON.stringify(name)}; there is ${[...engine.agents.keys()].join(', ')}.`,
+    `Unknown agent ${JSON.stringify(name)}. Available: ${[...engine.agents.keys()].join(', ')}.`,
   )
 }
 
@@ -124,7 +128,7 @@ function others(agent: Agent, tools: readonly string[] | undefined): string[] {
     throw new HttpError(
       400,
       'unknown_tool',
-      `${agent.name} has no tool ${unknown.join(', ')}; it has ${[...agent.tools.keys()].join(', ')}.`,
+      `Unknown tool ${unknown.join(', ')} of ${agent.name}. Available: ${[...agent.tools.keys()].join(', ')}.`,
     )
   return [...agent.tools.keys()].filter((it) => !tools.includes(it) && it !== 'read_artifact')
 }

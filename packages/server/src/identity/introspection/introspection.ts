@@ -88,7 +88,10 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
           'The request brings more than one session: two headers, two cookies of one name, or both kinds. Send one.',
         )
       if (headers === undefined)
-        return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
+        return refused(
+          'credentials_missing',
+          'Credentials are required. Sign in at the host system and send the credentials of that session.',
+        )
       const name = naming(headers)
       const hit = cache.get(name)
       const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined

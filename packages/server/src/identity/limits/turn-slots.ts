@@ -30,7 +30,7 @@ export function turnSlots(max: number, running: () => readonly RunningTurn[]): T
       const theirs = running().filter((it) => nameOfPerson(it.principal) === who)
       const all = new Set([...turns.keys(), ...theirs.map((it) => turnName(it.key, it.turnId))])
       if (!all.has(turn) && all.size >= max)
-        throw new HttpError(429, 'too_many_turns', `You have ${max} turns running already. Wait until one has ended.`, {
+        throw new HttpError(429, 'too_many_turns', `You already have ${max} turns running. Wait until one ends.`, {
           'retry-after': '5',
         })
       held.set(who, turns)
