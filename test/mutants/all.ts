@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, syml
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { MUTANTS } from './mutants.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -34,7 +35,7 @@ for (const { rule, file, find, replace, tests } of chosen) {
   )
   writeFileSync(path, source)
   // A run without tests, or that cannot load them, proves nothing.
-  const caught = status !== 0 && /Tests .*\d+ failed/.test(stdout.replaceAll(/\u001b\[\d+m/g, ''))
+  const caught = status !== 0 && /Tests .*\d+ failed/.test(stripVTControlCharacters(stdout))
   if (!caught) survivors.push(rule)
   console.log(`${caught ? '✓' : '✗'} ${rule}`)
 }

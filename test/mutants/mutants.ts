@@ -157,7 +157,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${core}/turn/may-run.ts`,
     find: 'edited === undefined && digestOf(tool.name, requested.arguments) !== requested.digest',
     replace: 'false',
-    tests: [`${core}/approvals`],
+    tests: [`${core}/approvals/exact.test.ts`],
   },
   {
     rule: 'an approved call is authorised again when it runs',
@@ -200,7 +200,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${core}/authority.ts`,
     find: 'one.user === other.user && tenantOf(one) === tenantOf(other)',
     replace: 'one.user === other.user',
-    tests: [`${core}/approvals`, `${server}/identity`],
+    tests: [`${core}/approvals/exact.test.ts`],
   },
   {
     rule: 'an administrator stays in their tenant',
