@@ -4,7 +4,6 @@ import {
   type ApprovalDecision,
   type Event,
   findTurn,
-  mayActFor,
   mayDecide,
   OxbowError,
   openApprovals,
@@ -13,6 +12,7 @@ import {
   type SessionState,
   turnEvents,
 } from '@oxbow/core'
+import { mayActFor } from '@oxbow/core/internal'
 import { type FoundApproval, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
 import { idOf } from '../http/ids.ts'
