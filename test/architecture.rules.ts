@@ -35,6 +35,7 @@ export const roomsOfCore = [
   'session',
   'engine.ts',
   'index.ts',
+  'internal.ts',
 ]
 
 const roomOfCore = (room: string): string =>
@@ -57,7 +58,7 @@ const rules: ICruiseOptions = {
           path: '^packages/([^/]+)/src/',
           pathNot: [
             '^packages/$1/',
-            '^packages/[^/]+/src/(index|response/index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|compaction/index)\\.ts$',
+            '^packages/[^/]+/src/(index|internal|response/index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|compaction/index)\\.ts$',
           ],
         },
       },

@@ -78,7 +78,8 @@ test('@oxbow/core brings at most 6 packages and 10 MB, and runs with them', { ti
   expect(bytes).toBeLessThan(10 * MEGABYTE)
   // JSON Schema is checked by what the package contains; what is optional says what to install.
   const script = `
-    import { rowFilter, validatorFor } from '@oxbow/core'
+    import { rowFilter } from '@oxbow/core'
+    import { validatorFor } from '@oxbow/core/internal'
     const validate = await validatorFor({ type: 'object', required: ['id'] }, 'test')
     const missing = await rowFilter({ principal: { user: 'ann' } }, { owner: 'by' }).catch((it) => it.code + ': ' + it.message)
     console.log(JSON.stringify([validate({ id: 1 }), validate({}), missing]))`

@@ -1,5 +1,6 @@
 // What an end user is told when something failed. The full error is in the log, under the reference.
-import { type ErrorCode, isErrorCode, OxbowError, type TurnResult } from '@oxbow/core'
+import { type ErrorCode, OxbowError, type TurnResult } from '@oxbow/core'
+import { isErrorCode } from '@oxbow/core/internal'
 
 export type RunErrorCode = 'TIMEOUT_ERROR' | 'INTERRUPTED_ERROR' | 'INVALID_INPUT_ERROR' | 'INTERNAL_ERROR'
 

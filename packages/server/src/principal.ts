@@ -1,5 +1,6 @@
 // The one place where a request becomes somebody: whose sessions it is about, and who acts.
-import { DEFAULT_TENANT, mayActFor, mayActIn, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { DEFAULT_TENANT, mayActFor, mayActIn } from '@oxbow/core/internal'
 import { HttpError } from './http/errors.ts'
 import type { AppContext } from './http/route.ts'
 import { given } from './http/schemas.ts'

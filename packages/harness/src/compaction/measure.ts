@@ -1,5 +1,6 @@
 // How long a conversation is: what the provider has counted, and estimates for the rest.
-import { type CompactionRequest, type Conversation, estimateMessageTokens, type Message } from '@oxbow/core'
+import type { CompactionRequest, Conversation, Message } from '@oxbow/core'
+import { estimateMessageTokens } from '@oxbow/core/internal'
 import { fixedTokens } from './options.ts'
 
 const sum = (messages: readonly Message[]): number =>

@@ -1,5 +1,6 @@
 // What is left of messages that the model sees no more: notes of a summary, and what the user has said, word for word.
-import { type Block, bounded, estimateTokens, type InputBlock, type Message } from '@oxbow/core'
+import { type Block, estimateTokens, type InputBlock, type Message } from '@oxbow/core'
+import { bounded } from '@oxbow/core/internal'
 import { cutMiddle, readAgain } from './shorten.ts'
 
 export const KINDS = ['goal', 'constraint', 'decision', 'fact', 'open'] as const

@@ -1,6 +1,5 @@
 // The notes of a summary, written by a model and believed only as far as they can be checked.
 import {
-  bounded,
   type CompactionRequest,
   estimateTokens,
   type Failure,
@@ -10,6 +9,7 @@ import {
   OxbowError,
   type Usage,
 } from '@oxbow/core'
+import { bounded } from '@oxbow/core/internal'
 import { type Additions, KINDS, lineOf, type Memory, type NoteKind } from './memory.ts'
 import { cutMiddle, shorten } from './shorten.ts'
 

@@ -1,5 +1,6 @@
 // A knowledge base as a capability: a tool that finds passages, and a check of what the answer cites.
-import { bounded, type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
+import { type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
+import { bounded } from '@oxbow/core/internal'
 import type { Hit, SearchResult } from '@oxbow/knowledge'
 import { citationsReviewer } from './citations.ts'
 import { visible } from './visible.ts'

@@ -1,15 +1,6 @@
 // Tools with which an agent looks into what was said before: in this session, or in others of the same user.
-import {
-  bounded,
-  type Event,
-  type InputBlock,
-  type Journal,
-  type Said,
-  type SessionKey,
-  saidIn,
-  searchSessions,
-  tool,
-} from '@oxbow/core'
+import { type Event, type InputBlock, type Journal, type SessionKey, searchSessions, tool } from '@oxbow/core'
+import { bounded, type Said, saidIn } from '@oxbow/core/internal'
 
 const PAGE = 8_000
 

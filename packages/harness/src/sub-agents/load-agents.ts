@@ -9,12 +9,11 @@ import {
   agent,
   type Capability,
   type Middleware,
-  MODES,
   type Model,
-  nearest,
   OxbowError,
   type Tool,
 } from '@oxbow/core'
+import { MODES, nearest } from '@oxbow/core/internal'
 import type { SubAgent } from './sub-agent.ts'
 
 export interface LoadAgentsOptions {

@@ -4,15 +4,8 @@ import type {
   LanguageModelV4FinishReason as SdkFinishReason,
   LanguageModelV4Usage as SdkUsage,
 } from '@ai-sdk/provider'
-import {
-  type Block,
-  clippedName,
-  tokenCount as count,
-  type ModelDelta,
-  type ModelRequest,
-  mayBeTokens,
-  type Usage,
-} from '@oxbow/core'
+import type { Block, ModelDelta, ModelRequest, Usage } from '@oxbow/core'
+import { clippedName, tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
 import { endedBy, endReasonOf } from '../wire/end-reason.ts'

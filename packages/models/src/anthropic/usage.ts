@@ -1,4 +1,5 @@
-import { tokenCount as count, mayBeTokens, type Usage } from '@oxbow/core'
+import type { Usage } from '@oxbow/core'
+import { tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 
 export type Figures = Readonly<Record<string, unknown>>
 

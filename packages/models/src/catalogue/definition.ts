@@ -1,5 +1,6 @@
 // A configuration of models, and what can be wrong with it before any of them is opened.
-import { nearest } from '@oxbow/core'
+
+import { nearest } from '@oxbow/core/internal'
 import { factNumbers, type Price } from '../accounting/prices.ts'
 import type { QueueOptions } from '../around/queue.ts'
 import { COUNT, DURATION, type Numbers, numberProblems, WEIGHT } from '../check-numbers.ts'

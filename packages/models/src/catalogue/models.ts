@@ -1,7 +1,7 @@
 // The models of a service: named ones from its configuration, others by provider and name; each with its protection.
 import { isDeepStrictEqual } from 'node:util'
 import type { FailedAttempt, Model } from '@oxbow/core'
-import { nearest } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import { type Price, type PricedModel, withFacts } from '../accounting/prices.ts'
 import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'

@@ -1,5 +1,6 @@
 // From a provider and a name to a driver: where it is asked, and with which key.
-import { type Model, nearest, OxbowError } from '@oxbow/core'
+import { type Model, OxbowError } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import { sdkModel } from '../ai-sdk/ai-sdk.ts'
 import { needPackage } from '../ai-sdk/load.ts'
 import { anthropic } from '../anthropic/anthropic.ts'

@@ -1,5 +1,6 @@
 // From the frames of a chat-completions stream to deltas and one reply.
-import { type Block, clippedName, type DataBlock, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import type { Block, DataBlock, ModelDelta, ModelRequest } from '@oxbow/core'
+import { clippedName } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'

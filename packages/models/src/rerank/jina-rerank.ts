@@ -1,5 +1,6 @@
 // Passages in the order in which they answer a question, by the format that Jina, Cohere, SiliconFlow and vLLM speak.
-import { estimateTokens, ModelError, noUsage, tokenCount, type Usage } from '@oxbow/core'
+import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
+import { tokenCount } from '@oxbow/core/internal'
 import { checkRetry, type RetryOptions, retrying } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
 import { bodyError, type ErrorContext } from '../failures/provider-errors.ts'

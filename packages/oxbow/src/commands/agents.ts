@@ -1,6 +1,7 @@
 // `oxbow agents`: which agents there are, and what each is made of.
 import { memory } from '@oxbow/backends'
-import { type Agent, nearest, OxbowError } from '@oxbow/core'
+import { type Agent, OxbowError } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import { createLogger, createMetrics, loggingMiddleware } from '@oxbow/server'
 import { type Inspected, type InspectedTool, inspect } from '../inspect.ts'
 import { atTerminal, configOf, openRuntime, type RuntimeOptions } from '../runtime.ts'

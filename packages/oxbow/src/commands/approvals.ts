@@ -1,5 +1,6 @@
 // What waits for a person, for who has no terminal to be asked at.
-import { emptyState, evolve, type SessionState } from '@oxbow/core'
+import type { SessionState } from '@oxbow/core'
+import { emptyState, evolve } from '@oxbow/core/internal'
 import { publicApprovalId } from '@oxbow/server'
 import { type RuntimeOptions, withBackend } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable } from '../transcript.ts'

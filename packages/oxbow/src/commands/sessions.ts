@@ -1,4 +1,5 @@
-import { type Backend, type CompactedBody, type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import type { CompactedBody } from '@oxbow/core/internal'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions, withBackend } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 

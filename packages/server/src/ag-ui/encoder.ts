@@ -3,7 +3,6 @@
 import {
   addUsage,
   type Event,
-  errorFrom,
   isEvent,
   OxbowError,
   type SessionItem,
@@ -12,6 +11,7 @@ import {
   tokensOf,
   type Usage,
 } from '@oxbow/core'
+import { errorFrom } from '@oxbow/core/internal'
 import {
   failureOf,
   failureOfResult,

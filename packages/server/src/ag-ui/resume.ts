@@ -4,7 +4,6 @@ import {
   type ApprovalDecision,
   type Event,
   findTurn,
-  mayActFor,
   mayDecide,
   OxbowError,
   openApprovals,
@@ -13,6 +12,7 @@ import {
   type SessionState,
   turnEvents,
 } from '@oxbow/core'
+import { mayActFor } from '@oxbow/core/internal'
 import { type FoundApproval, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
 import { idOf } from '../http/ids.ts'
@@ -153,7 +153,7 @@ async function continued(
         await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })
       for (const callId of externals) {
         const { content, failed } = resultFor(callId, command)!
-        await session.resolve(callId, { status: failed ? 'error' : 'success', content: content || ' ' }, { principal })
+        await session.resolve(callId, { status: failed ? 'error' : 'success', content }, { principal })
       }
       for (const it of answers) await give(it, (id, decision) => session.decide(id, decision, { principal }))
       const from = endOfRun(events, questions) ?? state.seq

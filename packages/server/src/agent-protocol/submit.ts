@@ -1,5 +1,6 @@
 // POST /tasks: a client that names its task itself can send it again as often as it likes.
-import { type Agent, type Engine, matchesWildcard, OxbowError, type Principal, type RunOptions } from '@oxbow/core'
+import { type Agent, type Engine, OxbowError, type Principal, type RunOptions } from '@oxbow/core'
+import { matchesWildcard } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { toId } from '../http/ids.ts'

@@ -1,6 +1,7 @@
 // The id of an approval for clients: it says where the approval is, so that no index has to be kept. It proves nothing; who
 // asks is checked against what stands there.
-import { isId, type SessionKey } from '@oxbow/core'
+import type { SessionKey } from '@oxbow/core'
+import { isId } from '@oxbow/core/internal'
 
 export interface ApprovalPlace {
   readonly key: SessionKey

@@ -1,6 +1,6 @@
 // The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
 
-import { nearest } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import type { SettingKind } from './settings/kinds.ts'
 import { SETTINGS } from './settings/schema.ts'
 import { literalKeys } from './tables.ts'

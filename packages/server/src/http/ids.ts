@@ -1,6 +1,6 @@
 // Texts from outside as ids of sessions, turns and users.
 import { hash } from 'node:crypto'
-import { isId } from '@oxbow/core'
+import { isId } from '@oxbow/core/internal'
 
 const HASHED = /^id-[0-9a-f]{40}$/
 

@@ -1,5 +1,6 @@
 // Shapes that several routes share.
-import { nearest } from '@oxbow/core'
+
+import { nearest } from '@oxbow/core/internal'
 import { z } from 'zod'
 
 const ID_RULE = 'must have 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'

@@ -1,5 +1,6 @@
 // Reading a principal out of a JSON document of somebody else's making.
-import { DEFAULT_TENANT } from '@oxbow/core'
+
+import { DEFAULT_TENANT } from '@oxbow/core/internal'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
 import { idOf } from '../http/ids.ts'
 import type { KnownPrincipal } from './contract.ts'

@@ -1,6 +1,6 @@
 // What every request passes before its route is asked: who is it, may they come here, and not too often.
 import { isIPv6 } from 'node:net'
-import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core'
+import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core/internal'
 import type { RateLimits } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { AppContext, Guard, Route } from '../http/route.ts'

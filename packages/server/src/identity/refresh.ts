@@ -1,5 +1,6 @@
 // Who somebody is now, asked of an endpoint that this service may use by itself.
-import { DEFAULT_TENANT, isSamePerson, OxbowError, type Principal } from '@oxbow/core'
+import { OxbowError, type Principal } from '@oxbow/core'
+import { DEFAULT_TENANT, isSamePerson } from '@oxbow/core/internal'
 import type { RefreshConfig } from '../config/identity-config.ts'
 import type { OnProblem } from './contract.ts'
 import { HostUnavailable, host } from './host.ts'

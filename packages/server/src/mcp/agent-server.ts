@@ -10,7 +10,8 @@ import {
   ResourceTemplate,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Engine, findTurn, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
+import { type Engine, findTurn, isEvent, type SessionItem, type TurnResult } from '@oxbow/core'
+import { isId } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { WAY_OUT } from '../chat/chat.ts'
 import { sessionForRetry } from '../chat/session-for-retry.ts'

@@ -1,5 +1,6 @@
 // GET routes of sessions: the list, the conversation, the journal.
-import { type Block, type Engine, type Message, openApprovals, type SessionState, statusOf } from '@oxbow/core'
+import { type Block, type Engine, type Message, openApprovals, type SessionState } from '@oxbow/core'
+import { statusOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
 import { approvalView, approvalViewOf } from '../approvals/view.ts'

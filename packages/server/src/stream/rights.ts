@@ -1,5 +1,6 @@
 // Whether those who read streams may still read them. A request is checked when it comes; a stream may last for hours.
-import { mayActFor, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { mayActFor } from '@oxbow/core/internal'
 import { WITHDRAWN } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
 import type { Identity } from '../identity/contract.ts'

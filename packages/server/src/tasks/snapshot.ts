@@ -1,5 +1,6 @@
 // What a task has come to, for whoever asks without a stream.
-import { dwellTimes, type Event, type SessionKey, type Task, type TurnResult, taskOf, turnResult } from '@oxbow/core'
+import { type Event, type SessionKey, type Task, type TurnResult, turnResult } from '@oxbow/core'
+import { dwellTimes, taskOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
 import { failureOfResult, unknownCalls } from '../failures.ts'

@@ -3,7 +3,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Attributes, Span } from '@opentelemetry/api'
-import { type Middleware, optionalPackage, type TurnContext } from '@oxbow/core'
+import type { Middleware, TurnContext } from '@oxbow/core'
+import { optionalPackage } from '@oxbow/core/internal'
 
 export interface TracingConfig {
   /** The base address of a collector that speaks OTLP over HTTP, such as http://127.0.0.1:4318. */

@@ -1,5 +1,6 @@
 // Every setting: its key, what it allows, what it is for. Variables, errors and documentation come from here.
-import { MODES } from '@oxbow/core'
+
+import { MODES } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
 import { type About, boolean, choice, duration, integer, list, type SettingKind, textSetting, url } from './kinds.ts'

@@ -1,6 +1,7 @@
 // API keys from the configuration and from a file that may change while the service runs.
 import { readFile, stat } from 'node:fs/promises'
-import { isSamePerson, OxbowError, type Principal } from '@oxbow/core'
+import { OxbowError, type Principal } from '@oxbow/core'
+import { isSamePerson } from '@oxbow/core/internal'
 import type { ApiKeysConfig } from '../../config/identity-config.ts'
 import { type Authentication, type Identity, type OnProblem, refused } from '../contract.ts'
 import { invalid, tokenOf } from '../credentials.ts'

@@ -1,6 +1,7 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
-import { isSamePerson, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { isSamePerson } from '@oxbow/core/internal'
 import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
 import type { IntrospectionConfig } from '../../config/identity-config.ts'
 import {
