@@ -5,48 +5,22 @@ import type { CompactedBody } from '../agents/compactor.ts'
 import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
-import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
+import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
-import { errorFrom, OxbowError } from '../errors.ts'
-import {
-  type Delegation,
-  type Event,
-  type EventBody,
-  type Failure,
-  isEvent,
-  type Principal,
-  type SessionItem,
-} from '../events/types.ts'
-import type { Follower } from '../journal/follower.ts'
+import { OxbowError } from '../errors.ts'
+import type { Delegation, Event, EventBody, Failure, Principal, SessionItem } from '../events/types.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
-import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
+import { type TurnResult, turnResult } from '../journal/turn-result.ts'
 import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, type RunOptions, toBlocks, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
-import { textStream } from './text-stream.ts'
-
-export interface Submitted {
-  /** The turn that will answer: for a steering input, the one that runs. */
-  readonly turnId: string
-  readonly accepted: 'started' | 'queued' | 'steered' | 'duplicate'
-  /** Events after this sequence number tell what becomes of it. */
-  readonly after: number
-}
-
-export interface TurnStream extends AsyncIterable<SessionItem> {
-  readonly session: SessionKey
-  readonly turnId: string
-  /** Resolves like `run`. */
-  readonly result: Promise<TurnResult>
-  /** Only the text of the answers, each part once. Rejects if the turn cannot be read; how it ended is in `result`. */
-  readonly textStream: AsyncIterable<string>
-}
+import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 export interface Session {
   readonly key: SessionKey
@@ -119,9 +93,6 @@ export interface Session {
   events(after?: number): Promise<Event[]>
   state(): Promise<SessionState>
 }
-
-/** Where to look for what becomes of a turn. */
-type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
 
 /** `delegation`: the session is a child's, and its turns come from a parent. */
 export function openSession(
@@ -231,67 +202,6 @@ export function openSession(
     }
   }
 
-  /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  function itemsOf(place: Promise<Place>, fragments: boolean): AsyncIterableIterator<SessionItem> {
-    let reader: Follower | undefined
-    let opening: Promise<Follower> | undefined
-    const open = async (): Promise<Follower> => {
-      const { turnId, after } = await place
-      reader = await engine.using(key, (log) =>
-        log.follow(after, {
-          fragments,
-          turnId,
-          isLast: (event) =>
-            isEnd(event) || (event.type === 'turn.paused' && log.state.turn?.paused?.seq === event.seq),
-        }),
-      )
-      return reader
-    }
-    return {
-      [Symbol.asyncIterator]() {
-        return this
-      },
-      // The follower's own promise, because a generator around it would cost a turn of the microtask queue for each fragment.
-      next() {
-        if (reader !== undefined) return reader.next()
-        opening ??= open()
-        return opening.then((it) => it.next())
-      },
-      async return() {
-        await opening?.then(
-          (it) => it.return?.(),
-          () => {},
-        )
-        return { done: true, value: undefined }
-      },
-    }
-  }
-
-  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
-    const { turnId, accepted } = await submitting
-    // Who only steered a turn of somebody else may leave, but not stop it.
-    const signal = accepted === 'steered' ? undefined : options.signal
-    const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
-    const events: Event[] = []
-    try {
-      for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
-    } finally {
-      stop()
-    }
-    const result = turnResult(turnId, events)
-    if (result.status === 'failed') {
-      const { reference } = result.error!
-      throw errorFrom(result.error!, { turnId, reference })
-    }
-    const { output } = options
-    if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
-    // The stored output is JSON; the caller's own schema may turn it into something richer.
-    const parsed = await output['~standard'].validate(result.output)
-    if (parsed.issues === undefined) return { ...result, output: parsed.value }
-    const why = parsed.issues.map((it) => it.message).join('; ')
-    throw new OxbowError('output_invalid', `The answer fits the JSON Schema, but not the schema's own checks: ${why}`)
-  }
-
   async function interrupt(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
@@ -319,18 +229,7 @@ export function openSession(
       throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
     })
 
-  function streamOf(turnId: string, place: Promise<Place>, options: RunOptions): TurnStream {
-    const result = resultOf(place, options)
-    // Who only reads the items learns of the failure there.
-    result.catch(() => {})
-    return {
-      session: key,
-      turnId,
-      result,
-      textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(place, true)) },
-      [Symbol.asyncIterator]: () => itemsOf(place, true),
-    }
-  }
+  const { resultOf, streamOf } = turnReader(engine, key, interrupt)
 
   const decisions = approvalDecisions(engine, key, {
     withCurrentLog,
@@ -459,13 +358,4 @@ const opened = (key: SessionKey, agent: Agent, delegation: Delegation | undefine
 function parentOf({ ancestors, callId }: Delegation): { session: string; turnId: string; callId: string } {
   const { session, turnId } = ancestors.at(-1)!
   return { session, turnId, callId }
-}
-
-/** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
-function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
-  if (signal === undefined) return () => {}
-  const listener = (): void => void react()
-  if (signal.aborted) listener()
-  else signal.addEventListener('abort', listener, { once: true })
-  return () => signal.removeEventListener('abort', listener)
 }
