@@ -11,7 +11,7 @@ export interface MemoryNote {
   readonly id: string
   readonly kind: NoteKind
   readonly text: string
-  /** A file, an address, the id of a call: where it stands. */
+  /** The source: a file, an address, the id of a call. */
   readonly where?: string
 }
 
@@ -33,7 +33,7 @@ export interface Additions {
   readonly done: readonly string[]
 }
 
-/** Facts and constraints are never ended by a model: they only go, the oldest first, when there is no room. */
+/** A model cannot end facts and constraints: they leave only for lack of room, the oldest first. */
 const ENDABLE: ReadonlySet<NoteKind> = new Set(['goal', 'decision', 'open'])
 const LEAVING: readonly NoteKind[] = ['fact', 'decision', 'open', 'goal', 'constraint']
 
@@ -82,7 +82,7 @@ export const notesText = (notes: readonly MemoryNote[]): string =>
   }).join('\n')
 
 /**
- * The message that stands for all before it. Its first block holds the notes, as data: they may come from results. Every
+ * The message that replaces all before it. Its first block holds the notes, as data: they may come from results. Every
  * other block is the user's own.
  */
 export function headMessage(id: string, { notes, covered, lost }: Memory, said: readonly InputBlock[]): Message {
