@@ -1,23 +1,11 @@
 // /healthz: the process answers. /readyz: whether it can serve, and by name what is missing.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
+import type { Capability, Dependency } from './dependency.ts'
 import { type Route, route } from './http/route.ts'
 import { isStranger } from './principal.ts'
 
 export type Phase = 'starting' | 'ready' | 'stopping'
-
-interface Capability {
-  readonly ok: boolean
-  readonly detail: string
-}
-
-/** Something outside this process that agents need, such as an MCP server. */
-export interface Dependency extends Capability {
-  /** For example `mcp:tickets`. */
-  readonly name: string
-  /** The service is not ready without it. */
-  readonly required: boolean
-}
 
 const CHECK_MS = 2_000
 

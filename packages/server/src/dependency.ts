@@ -1,0 +1,12 @@
+export interface Capability {
+  readonly ok: boolean
+  readonly detail: string
+}
+
+/** Something outside this process that agents need, such as an MCP server. */
+export interface Dependency extends Capability {
+  /** For example `mcp:tickets`. */
+  readonly name: string
+  /** The service is not ready without it. */
+  readonly required: boolean
+}
