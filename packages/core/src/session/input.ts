@@ -52,7 +52,7 @@ export interface RunOptions {
  * @throws OxbowError `invalid_option` for what is neither text nor blocks, `empty_input` for nothing but white space
  */
 export function toInput(input: Input): InputBlock[] {
-  const blocks = toBlocks(input)
+  const blocks = inputBlocks(input)
   if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return blocks
   throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
 }
@@ -62,7 +62,7 @@ export function toInput(input: Input): InputBlock[] {
  *
  * @throws OxbowError `invalid_option` for what is neither text nor blocks
  */
-export function toBlocks(input: Input): InputBlock[] {
+export function inputBlocks(input: Input): InputBlock[] {
   const blocks: readonly InputBlock[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
   if (!Array.isArray(blocks))
     throw new OxbowError('invalid_option', `The input must be a text or a list of blocks: got ${typeof input}.`)

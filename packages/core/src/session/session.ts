@@ -18,7 +18,7 @@ import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
-import { type Input, type RunOptions, toBlocks, toInput, toTurnOptions } from './input.ts'
+import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
 import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
@@ -266,7 +266,7 @@ export function openSession(
       checkOption('resolve()', result, RESULT)
       checkOption('resolve()', options, BY)
       const { status = 'success', content } = result
-      const blocks = toBlocks(content)
+      const blocks = inputBlocks(content)
       const principal = self(options.principal)
       return appendAndWake((draft): Submitted => {
         const { turn, seq } = draft.state
