@@ -2,11 +2,24 @@ import { defineConfig } from 'vitest/config'
 
 const source = ['oxbow-source']
 
+/** Suites that kill processes, run for a fixed time or install packages: `npm run test:long`. */
+const long = [
+  'test/{clients,crash,fuzz,mcp,remote}/**/*.test.ts',
+  'test/{docs,docs-site,isolation,packages,processes,storm,waiting}.test.ts',
+  'examples/**/tutorial.test.ts',
+  'packages/backends/src/**/workers.test.ts',
+  'packages/harness/src/compaction/compaction.property.test.ts',
+  'packages/knowledge/src/**/{store,quality,hostile}.test.ts',
+  'packages/models/src/*/recordings.test.ts',
+  'packages/server/src/ag-ui/fuzz.test.ts',
+  'packages/server/src/stream/slow-readers.test.ts',
+]
+const everywhere = ['**/node_modules/**', '**/dist/**']
+
 export default defineConfig({
   resolve: { conditions: source },
   ssr: { resolve: { conditions: source, externalConditions: source } },
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     // Children and worker threads of a test run from source, as the test does.
     execArgv: ['--conditions=oxbow-source'],
     setupFiles: ['test/setup.ts'],
@@ -14,5 +27,18 @@ export default defineConfig({
     hookTimeout: 20_000,
     pool: 'forks',
     maxWorkers: 2,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'short',
+          include: ['packages/*/src/**/*.test.ts', 'test/*.test.ts', 'examples/**/*.test.ts'],
+          exclude: [...everywhere, ...long],
+          // Files share two processes: loading the packages for each file costs more than most files' tests.
+          isolate: false,
+        },
+      },
+      { extends: true, test: { name: 'long', include: long, exclude: everywhere } },
+    ],
   },
 })

@@ -2,14 +2,8 @@
 // half or three quarters of its length. Marks are planted in what the user says, in answers and in results.
 
 import { memory } from '@oxbow/backends'
-import {
-  type CompactedAgent,
-  type Conversation,
-  estimateMessageTokens,
-  type Message,
-  type Model,
-  noUsage,
-} from '@oxbow/core'
+import { type CompactedAgent, type Conversation, type Message, type Model, noUsage } from '@oxbow/core'
+import { estimateMessageTokens } from '@oxbow/core/internal'
 import { compaction } from '@oxbow/harness/compaction'
 
 const TURNS = 60

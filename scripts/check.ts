@@ -1,56 +1,101 @@
-// `npm test`: everything that must hold, one stage after the other, and one line of figures at the end.
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+// `npm test`, `npm run test:quick` and `npm run test:long`: one stage after the other, and one line of figures at the end.
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { stageRunner } from './stages.ts'
 
-const scratch = mkdtempSync(join(tmpdir(), 'oxbow-check-'))
-const report = join(scratch, 'vitest.json')
-
-/** Each stage counts as one test, except the test run, which counts its own. */
-const stages: readonly { name: string; command: readonly string[] }[] = [
-  { name: 'format and lint (biome)', command: ['biome', 'ci', '--colors=off', '--error-on-warnings', '.'] },
-  { name: 'lint (oxlint)', command: ['oxlint', '--deny-warnings'] },
-  { name: 'types', command: ['tsc', '-p', '.'] },
-  { name: 'unused files, exports and dependencies (knip)', command: ['knip'] },
-  { name: 'generated files are up to date', command: ['node', '-C', 'oxbow-source', 'scripts/generate.ts', '--check'] },
-  { name: 'build', command: ['tsc', '-b', 'tsconfig.build.json'] },
-]
-
-const run = (command: readonly string[]): boolean => {
-  const { status } = spawnSync('npx', ['--no-install', ...command], { stdio: 'inherit' })
-  return status === 0
+interface Stage {
+  readonly name: string
+  readonly command: readonly string[]
 }
 
+const root = fileURLToPath(new URL('..', import.meta.url))
+const bin = (name: string): string => join(root, 'node_modules/.bin', name)
+const script = (name: string, ...args: string[]): string[] => [
+  process.execPath,
+  '--conditions=oxbow-source',
+  join(root, 'scripts', name),
+  ...args,
+]
+
+const STATIC: readonly Stage[] = [
+  { name: 'format and lint (biome)', command: [bin('biome'), 'ci', '--colors=off', '--error-on-warnings', '.'] },
+  { name: 'lint (oxlint)', command: [bin('oxlint'), '--deny-warnings'] },
+  { name: 'types', command: [bin('tsc'), '-p', '.'] },
+  { name: 'types of the page of an example', command: [bin('tsc'), '-p', 'examples/use-chat'] },
+]
+const WHOLE: readonly Stage[] = [
+  { name: 'unused files, exports and dependencies (knip)', command: [bin('knip')] },
+  { name: 'generated files are up to date', command: script('generate.ts', '--check') },
+  { name: 'build', command: script('build.ts') },
+]
+
+/** Packages and folders whose tests start no process and no service. */
+const QUICK = [
+  'packages/core/src/{checks,events,permissions,rows,tools}/',
+  'packages/guard/src/',
+  'packages/harness/src/compaction/',
+  'packages/knowledge/src/text/',
+  'packages/models/src/{accounting,catalogue,history}/',
+  'packages/oxbow/src/usage.test.ts',
+  'packages/server/src/config/',
+]
+const filters = QUICK.flatMap((it) => {
+  const [, before, names, after] = /^(.*)\{(.*)\}(.*)$/.exec(it) ?? []
+  return names === undefined ? [it] : names.split(',').map((name) => `${before}${name}${after}`)
+})
+
+const MODES = {
+  all: { stages: [...STATIC, ...WHOLE], tests: ['--project', 'short'] },
+  quick: { stages: STATIC, tests: ['--project', 'short', ...filters] },
+  long: { stages: [], tests: ['--project', 'long'] },
+} as const satisfies Record<string, { stages: readonly Stage[]; tests: readonly string[] }>
+
+const mode = process.argv[2] ?? 'all'
+if (!Object.hasOwn(MODES, mode)) {
+  console.error(`Unknown check "${mode}". Use one of: ${Object.keys(MODES).join(', ')}.`)
+  process.exit(2)
+}
+const { stages, tests } = MODES[mode as keyof typeof MODES]
+
+process.chdir(root)
+const runner = stageRunner()
+const report = join(runner.scratch, 'vitest.json')
+const broken: string[] = []
+// Each stage counts as one test, except the test run, which counts its own.
 let passed = 0
 let failed = 0
 let skipped = 0
-const broken: string[] = []
-for (const { name, command } of stages) {
+
+async function timed(name: string, command: readonly string[]): Promise<boolean> {
   const startedAt = performance.now()
-  const ok = run(command)
+  const ok = await runner.run(command)
   console.log(`${ok ? '✓' : '✗'} ${name} (${((performance.now() - startedAt) / 1_000).toFixed(1)} s)`)
-  if (ok) passed += 1
-  else {
-    failed += 1
-    broken.push(name)
-  }
+  if (!ok) broken.push(name)
+  return ok
 }
 
-const tested = run(['vitest', 'run', '--reporter=default', '--reporter=json', `--outputFile=${report}`])
-try {
+for (const { name, command } of stages) {
+  if (await timed(name, command)) passed += 1
+  else failed += 1
+}
+const reporters = ['--reporter=default', '--reporter=json', `--outputFile=${report}`]
+const tested = await timed('tests', [bin('vitest'), 'run', ...tests, ...reporters])
+if (existsSync(report)) {
   const figures = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>
   passed += figures.numPassedTests ?? 0
   failed += figures.numFailedTests ?? 0
   skipped += (figures.numPendingTests ?? 0) + (figures.numTodoTests ?? 0)
   // A file that cannot be loaded, or an error outside of a test, fails the run without failing a test.
   if (!tested && (figures.numFailedTests ?? 0) === 0) failed += 1
-} catch {
-  failed += 1
-  broken.push('the test run wrote no report')
-}
-rmSync(scratch, { recursive: true })
+} else failed += 1
 
-if (broken.length > 0) console.log(`Failed stages: ${broken.join(', ')}`)
+const left = runner.close()
+if (left.length > 0) {
+  failed += 1
+  broken.push('processes were left running')
+  console.log(`Left running, and killed now:\n  ${left.join('\n  ')}`)
+}
+if (broken.length > 0) console.log(`Failed: ${broken.join(', ')}`)
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
-process.exitCode = failed > 0 ? 1 : 0
+process.exit(failed > 0 ? 1 : 0)

@@ -15,6 +15,32 @@ const arrows: Record<string, string[]> = {
 
 export const packages = Object.keys(arrows)
 
+/** The rooms of core, low to high: a file imports from its own room and from those below it. */
+export const roomsOfCore = [
+  'errors.ts',
+  'checks',
+  'events',
+  'authority.ts',
+  'ports.ts',
+  'model.ts',
+  'journal',
+  'tools',
+  'permissions',
+  'rows',
+  'agents',
+  'engine-internals.ts',
+  'children',
+  'approvals',
+  'turn',
+  'session',
+  'engine.ts',
+  'index.ts',
+  'internal.ts',
+]
+
+const roomOfCore = (room: string): string =>
+  `^packages/core/src/${room.replaceAll('.', String.raw`\.`)}${room.endsWith('.ts') ? '$' : '/'}`
+
 const test = String.raw`\.(test|fixture)\.ts$`
 
 const rules: ICruiseOptions = {
@@ -32,7 +58,7 @@ const rules: ICruiseOptions = {
           path: '^packages/([^/]+)/src/',
           pathNot: [
             '^packages/$1/',
-            '^packages/[^/]+/src/(index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|compaction/index)\\.ts$',
+            '^packages/[^/]+/src/(index|internal|response/index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|compaction/index)\\.ts$',
           ],
         },
       },
@@ -42,6 +68,14 @@ const rules: ICruiseOptions = {
           severity: 'error',
           from: { path: `^packages/${from}/src/`, pathNot: test },
           to: { path: '^packages/', pathNot: [from, ...to].map((it) => `^packages/${it}/`) },
+        }),
+      ),
+      ...roomsOfCore.slice(0, -1).map(
+        (room, rank): IForbiddenRuleType => ({
+          name: `core-imports-downwards-from-${room}`,
+          severity: 'error',
+          from: { path: roomOfCore(room), pathNot: test },
+          to: { path: roomsOfCore.slice(rank + 1).map(roomOfCore) },
         }),
       ),
       {

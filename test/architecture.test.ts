@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { cruise, type ICruiseResult } from 'dependency-cruiser'
 import { describe, expect, test } from 'vitest'
-import rules, { packages } from './architecture.rules.ts'
+import rules, { packages, roomsOfCore } from './architecture.rules.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -12,8 +12,8 @@ const read = async (): Promise<ICruiseResult> => {
   return output as ICruiseResult
 }
 
-describe('Y17: the borders between packages', () => {
-  test('no import crosses one in the wrong direction, and the modules of every package have been read', async () => {
+describe('the borders between packages', () => {
+  test('Y17: no import crosses one in the wrong direction, and the modules of every package have been read', async () => {
     const { modules, summary } = await read()
     expect(summary.violations.map((it) => `${it.rule.name}: ${it.from} → ${it.to}`)).toEqual([])
     for (const name of packages) {
@@ -24,12 +24,21 @@ describe('Y17: the borders between packages', () => {
     expect(arrows.length).toBeGreaterThan(100)
   })
 
-  test('every package has its rule', () => {
+  test('Y17: every module of core is in a room, and imports go from a room to those below it', async () => {
+    const { modules, summary } = await read()
+    expect(summary.violations.filter((it) => it.rule.name.startsWith('core-imports-downwards'))).toEqual([])
+    const core = modules.filter((it) => /^packages\/core\/src\/.*(?<!\.(test|fixture))\.ts$/.test(it.source))
+    expect(core.length).toBeGreaterThan(60)
+    const rooms = new Set(core.map((it) => it.source.split('/')[3]!))
+    expect([...rooms].toSorted()).toEqual(roomsOfCore.toSorted())
+  })
+
+  test('Y17: every package has its rule', () => {
     const present = readdirSync(`${root}packages`).filter((it) => existsSync(`${root}packages/${it}/package.json`))
     expect(packages.toSorted()).toEqual(present.toSorted())
   })
 
-  test('importing core loads neither zod nor ajv', () => {
+  test('Y17: importing core loads neither zod nor ajv', () => {
     const script = `
       const loaded = []
       require('node:module').registerHooks({ resolve: (name, context, next) => { loaded.push(name); return next(name, context) } })

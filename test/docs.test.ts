@@ -36,6 +36,7 @@ function samplesOf(page: string): Sample[] {
 
 const pages = [
   'README.md',
+  'README.zh-CN.md',
   ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((it) => it.endsWith('.md') && !/^(decisions|reference\/api)\/|^reference\/http-api\.md$/.test(it))
     .map((it) => `docs/${it}`),
@@ -93,6 +94,16 @@ describe('TypeScript', () => {
     writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify(config))
     const compiler = join(root, 'node_modules/typescript/bin/tsc')
     expect(await run(process.execPath, [compiler, '-p', directory], directory)).toBe('')
+  })
+
+  test('the sample of both READMEs is the file that `npm run example:area` runs', () => {
+    const example = readFileSync(join(root, 'examples/area/main.ts'), 'utf8')
+    const readmes = inLanguage('ts').filter(({ name }) => name.startsWith('README'))
+    expect(readmes.map(({ code }) => code)).toEqual([example, example])
+    const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    expect(scripts['example:area']).toContain('examples/area/main.ts')
   })
 
   test('there are samples', () => {

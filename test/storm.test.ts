@@ -1,7 +1,7 @@
 // A provider that fails in every way at random, a spare one, and users of a third who must not notice.
 import { memory } from '@oxbow/backends'
 import { agent, createEngine, type Event } from '@oxbow/core'
-import { type BreakerState, guard, openaiChat, requestQueue, withFallbacks } from '@oxbow/models'
+import { type BreakerState, guardModel, openaiChat, requestQueue, withFallbacks } from '@oxbow/models'
 import { gate, type Reply, scriptedModel } from '@oxbow/testing'
 import { expect, onTestFinished, test } from 'vitest'
 
@@ -53,12 +53,12 @@ test('50 sessions in a storm: none stuck, none answered twice, the breaker opens
   const states: BreakerState[] = []
   const at = (provider: string, { url }: { url: string }, timeouts = {}) =>
     openaiChat({ provider, model: 'm', baseUrl: url, timeouts })
-  const wildGuarded = guard(at('wild', wild, { firstByteMs: 200, idleMs: 200 }), {
+  const wildGuarded = guardModel(at('wild', wild, { firstByteMs: 200, idleMs: 200 }), {
     queue: requestQueue({ concurrency: 20 }),
     breaker: { openMs: 100 },
     onBreaker: (_, state) => states.push(state),
   })
-  const spareGuarded = guard(at('spare', spare), { queue: requestQueue({ concurrency: 20 }) })
+  const spareGuarded = guardModel(at('spare', spare), { queue: requestQueue({ concurrency: 20 }) })
   const stormy = agent({
     name: 'stormy',
     model: withFallbacks(wildGuarded, { fallbacks: [{ model: spareGuarded }], retry: { baseMs: 5 } }),
@@ -130,7 +130,7 @@ test('while a provider is silent for everybody, the sessions of another are answ
   const dead = await scriptedModel({ scripts: { '*': { always: { beforeHeaders: held, text: 'late' } } } })
   const calm = await scriptedModel({ scripts: { '*': { always: { text: 'at once' } } } })
   const at = (provider: string, { url }: { url: string }) =>
-    guard(openaiChat({ provider, model: 'm', baseUrl: url }), { queue: requestQueue({ concurrency: 10 }) })
+    guardModel(openaiChat({ provider, model: 'm', baseUrl: url }), { queue: requestQueue({ concurrency: 10 }) })
   const backend = memory()
   const engine = createEngine({
     backend,

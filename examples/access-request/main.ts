@@ -4,7 +4,8 @@ import { modelFromEnvironment, resolveModel } from 'oxbow'
 import { accessService } from './service.ts'
 
 process.env.OXBOW_CONFIG ??= join(import.meta.dirname, 'oxbow.toml')
-const { OXBOW_MODEL, TICKETS_URL = 'http://127.0.0.1:8090', TICKETS_TOKEN = 'between-services' } = process.env
+const { OXBOW_MODEL, TICKETS_PORT = '8090', TICKETS_TOKEN = 'between-services' } = process.env
+const { TICKETS_URL = `http://127.0.0.1:${TICKETS_PORT}` } = process.env
 
 try {
   const model = OXBOW_MODEL === undefined ? modelFromEnvironment(process.env) : resolveModel(OXBOW_MODEL, process.env)

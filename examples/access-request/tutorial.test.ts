@@ -22,7 +22,6 @@ test('H13: the tutorial can be followed word by word', { timeout: 120_000 }, asy
     PATH: process.env.PATH ?? '',
     HOME: folder,
     TICKETS_PORT: String(ticketsPort),
-    TICKETS_URL: `http://127.0.0.1:${ticketsPort}`,
     TICKETS_STORE: join(folder, 'tickets.db'),
     OXBOW_SERVER_PORT: String(port),
     OXBOW_STORE_PATH: join(folder, 'access.db'),

@@ -13,7 +13,7 @@ import { placeOf } from '../src/sqlite/file/place.ts'
 import { connect } from '../src/sqlite/file/schema.ts'
 import { sqliteJournal } from '../src/sqlite/reading/journal.ts'
 import type { Write } from '../src/sqlite/writer/protocol.ts'
-import { openStore } from '../src/sqlite/writer/store.ts'
+import { openWriterStore } from '../src/sqlite/writer/store.ts'
 import { startWriter, type Writer } from '../src/sqlite/writer/writer.ts'
 
 const durationMs = 3_000
@@ -21,7 +21,7 @@ const durationMs = 3_000
 /** What the thread does, done on the main thread: the same grouping, the same transactions. */
 function inlineWriter(path: string): Writer {
   const db = connect(path)
-  const store = openStore(db)
+  const store = openWriterStore(db)
   let queued: { write: Write; resolve(answer: number): void; reject(error: unknown): void }[] = []
   function flush(): void {
     const batch = queued

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { bench, call } from './core.fixture.ts'
-import { externalTool, mayActFor, type Principal } from './index.ts'
+import { externalTool, type Principal } from './index.ts'
+import { mayActFor } from './internal.ts'
 
 const owner = { tenant: 'acme', user: 'ann' }
 const admin = (tenant: string, ...permissions: string[]): Principal => ({ tenant, user: 'root', permissions })

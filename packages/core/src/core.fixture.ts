@@ -36,7 +36,7 @@ type Replies = readonly Reply[] | ((request: ScriptedRequest) => Reply | undefin
 export async function bench(
   replies: Replies,
   definition: Partial<AgentDefinition> = {},
-  options: { backend?: Backend; currentPrincipal?: EngineOptions['currentPrincipal'] } = {},
+  options: { backend?: Backend } & Pick<EngineOptions, 'currentPrincipal' | 'principalMaxAgeMs'> = {},
 ): Promise<Bench> {
   const server = await scriptedModel({ scripts: { helper: replies } })
   const helper = agent({
@@ -49,12 +49,13 @@ export async function bench(
   const errors: unknown[] = []
   const engines: Engine[] = []
   const start = (): Engine => {
-    const { currentPrincipal } = options
+    const { currentPrincipal, principalMaxAgeMs } = options
     const engine = createEngine({
       backend,
       agents: [helper],
       onError: (error) => errors.push(error),
       ...(currentPrincipal && { currentPrincipal }),
+      ...(principalMaxAgeMs !== undefined && { principalMaxAgeMs }),
     })
     engines.push(engine)
     return engine

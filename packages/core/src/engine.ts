@@ -26,11 +26,14 @@ export interface EngineOptions {
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Asked when a turn goes on that has waited (for its place, a person or a result), and when an approval is
-   * used, also about who approved: who is this principal now? Undefined: they may not act any more, and their turn fails
-   * with `principal_revoked`. Default: as they were when the turn began. When it rejects with a retryable OxbowError the turn waits and asks again.
+   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
+   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
+   * Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the principal is the
+   * same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
+  /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
+  readonly principalMaxAgeMs?: number
   /** Called at named places of the engine; used to kill the process there in tests. */
   readonly faultPoint?: FaultPoint
   /** Sessions without readers or work that stay in memory. Default 1,000. */
@@ -255,6 +258,7 @@ export function createEngine(options: EngineOptions): Engine {
             void work.finally(() => leftBehind.delete(work))
           },
           currentPrincipal: options.currentPrincipal ?? (async (principal) => principal),
+          principalMaxAgeMs: options.principalMaxAgeMs ?? 5_000,
         })
       } catch (error) {
         if (error instanceof ClaimLost) return

@@ -3,7 +3,6 @@ export type { Agent, AgentParts, Part } from './agents/agent-type.ts'
 export type { Capability } from './agents/capability.ts'
 export type {
   CompactedAgent,
-  CompactedBody,
   Compaction,
   CompactionReason,
   CompactionRequest,
@@ -13,83 +12,51 @@ export type {
 } from './agents/compactor.ts'
 export { type AgentLimits, type Budget, DEFAULT_LIMITS } from './agents/limits.ts'
 export type { ActingContext, CallOutcome, Middleware, ModelCallContext, TurnContext } from './agents/middleware.ts'
-export { type OpenModel, openModelsWith } from './agents/named-models.ts'
-export { bounded, type PromptContext, type PromptSection } from './agents/prompt.ts'
+export type { PromptContext, PromptSection } from './agents/prompt.ts'
 export type { Finding, Reviewed, Reviewer } from './agents/reviewer.ts'
 export type { FinishedStep, StopWhen } from './agents/stop-when.ts'
 export type { NamedDecision } from './approvals/decide-approvals.ts'
 export type { ApprovalDecision } from './approvals/decision.ts'
-export {
-  ADMIN,
-  ADMIN_OF_TENANTS,
-  DEFAULT_TENANT,
-  grants,
-  isSamePerson,
-  mayActFor,
-  mayActIn,
-  mayDecide,
-  mayShareRules,
-  type Person,
-} from './authority.ts'
-export { isObject } from './checks/fields.ts'
-export {
-  type JsonSchema,
-  type Schema,
-  type SchemaError,
-  type SchemaInput,
-  type SchemaOutput,
-  type Validator,
-  validatorFor,
+export { mayDecide } from './authority.ts'
+export type {
+  JsonSchema,
+  Schema,
+  SchemaError,
+  SchemaInput,
+  SchemaOutput,
 } from './checks/json-schema.ts'
-export { nearest } from './checks/nearest.ts'
-export { optionalPackage } from './checks/optional-package.ts'
-export { matchesWildcard } from './checks/wildcard.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
-export { CODES, type ErrorCode, errorFrom, isErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
-export { shownText, textOf } from './events/blocks.ts'
-export { estimateMessageTokens, estimateTokens } from './events/estimate.ts'
+export { CODES, type ErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
+export { textOf } from './events/blocks.ts'
+export { estimateTokens } from './events/estimate.ts'
 export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
 export type { StateLimits } from './journal/deadlines.ts'
-export { evolve } from './journal/evolve.ts'
-export { assertId, isId, nameOfKey, userId } from './journal/ids.ts'
+export { userId } from './journal/ids.ts'
 export type { FaultPoint } from './journal/session-log.ts'
 export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './journal/slots.ts'
 export {
   addUsage,
-  callOfApproval,
-  emptyState,
   findTurn,
   openApprovals,
   type SessionState,
-  statusOf,
   type TurnState,
   tokensOf,
 } from './journal/state.ts'
-export {
-  type DwellTimes,
-  dwellTimes,
-  isOver,
-  newTask,
-  TASK_STATES,
-  type Task,
-  type TaskState,
-  taskAfter,
-  taskOf,
+export type {
+  Task,
+  TaskState,
 } from './journal/task.ts'
 export { turnEvents } from './journal/turn-events.ts'
 export {
   isEnd,
   type MadeCall,
-  newResult,
   type PendingApproval,
   type PendingCall,
-  resultAfter,
   type TurnResult,
   turnResult,
 } from './journal/turn-result.ts'
 export {
-  clippedName,
   type FailedAttempt,
   type Model,
   type ModelCallOptions,
@@ -97,31 +64,26 @@ export {
   ModelError,
   type ModelReply,
   type ModelRequest,
-  mayBeTokens,
   noUsage,
-  soundUsage,
   type ToolSpec,
-  tokenCount,
 } from './model.ts'
-export { authorise, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
 export { type RememberedRule, type RememberedRulesStore, rememberedRules } from './permissions/remembered.ts'
 export type * from './ports.ts'
 export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedDepartments } from './rows/row-filter.ts'
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export { fileBlock } from './session/files.ts'
 export type { Input, RunOptions } from './session/input.ts'
-export type { Session, Submitted, TurnStream } from './session/session.ts'
+export type { Session } from './session/session.ts'
 export {
-  type Said,
   type SessionHit,
   type SessionHits,
   type SessionSearch,
-  saidIn,
   searchSessions,
 } from './session/session-search.ts'
+export type { Submitted, TurnStream } from './session/turn-stream.ts'
 export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './tools/child-sessions.ts'
 export { EFFECTS, type Effect } from './tools/effect.ts'
-export { MODES, type Mode } from './tools/mode.ts'
+export type { Mode } from './tools/mode.ts'
 export { type ApprovalRequest, needsApproval, type ToolDecision } from './tools/needs-approval.ts'
 export { resultsOf, type TypedCall } from './tools/results.ts'
 export {

@@ -1,4 +1,4 @@
-// What one analysis may cost. A command that costs more is not understood, and somebody is asked.
+// What one analysis may cost. A command that costs more is not understood, and the gate asks.
 
 /** The units in which work is counted, each with the most that one analysis may spend of it. */
 const LIMITS = {
@@ -36,7 +36,7 @@ const MESSAGES: Readonly<Record<Cost | 'time', string>> = {
 /** Thrown by `spend`. The analysis ends there and reports its message. */
 export class TooMuch extends Error {}
 
-export interface Budget {
+export interface WorkBudget {
   /**
    * Counts work before it is done.
    *
@@ -47,7 +47,7 @@ export interface Budget {
 }
 
 /** A fresh budget, for one analysis. */
-export function makeBudget(): Budget {
+export function makeBudget(): WorkBudget {
   const left: Record<Cost, number> = { ...LIMITS }
   const startedAt = performance.now()
   let untilClock = CLOCK_STEPS

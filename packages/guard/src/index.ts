@@ -15,7 +15,7 @@ export type {
   CommandCheck,
   CommandOptions,
   Construct,
-  Note,
   Reason,
   SimpleCommand,
+  Unclear,
 } from './words/types.ts'

@@ -1,4 +1,4 @@
-// `*` in patterns that come from outside. A regular expression made of them could be told to take for ever.
+// `*` in patterns that come from outside. A regular expression made of them could take forever on a hostile text.
 
 /** Whether `text` is made of these pieces in this order, with anything, or nothing, between them. In linear time. */
 export function matchesPieces(pieces: readonly string[], text: string): boolean {

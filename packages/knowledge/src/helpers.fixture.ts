@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Embedder } from './embedder.ts'
-import { type Knowledge, type KnowledgeOptions, openKnowledge } from './knowledge.ts'
+import { type Knowledge, type KnowledgeIndexOptions, openKnowledge } from './knowledge.ts'
 
 export interface Place {
   readonly directory: string
   readonly documents: string
   readonly index: string
   write(name: string, content: string | Uint8Array): string
-  open(options?: Partial<KnowledgeOptions>): Knowledge
+  open(options?: Partial<KnowledgeIndexOptions>): Knowledge
 }
 
 /** A directory with documents, and an index beside them. */

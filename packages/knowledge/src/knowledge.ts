@@ -10,7 +10,7 @@ import { type Reranker, type SearchOptions, type SearchResult, search } from './
 import { DEFAULT_PASSAGES, type PassageOptions } from './text/passages.ts'
 import { startThread } from './thread/thread-client.ts'
 
-export interface KnowledgeOptions {
+export interface KnowledgeIndexOptions {
   /** The file of the index; created when it is missing. */
   readonly path: string
   /** Finds similar meanings as well. Needs the optional dependency `sqlite-vec`. */
@@ -34,7 +34,7 @@ export interface IndexOptions {
 export interface Knowledge {
   /**
    * Indexes files and folders, and remembers them for `refresh`. Only what has changed is read again. Files that cannot be
-   * read are in the report. What was added before and has been deleted since is taken out of the index.
+   * read are in the report. What was added before and has been deleted since is removed from the index.
    *
    * @throws KnowledgeError `not_found`, `cancelled`, `index_unusable`
    */
@@ -67,7 +67,7 @@ export interface Knowledge {
  * await knowledge.add(['docs'])
  * const { hits } = await knowledge.search('How do I rotate a key?')
  */
-export function openKnowledge(options: KnowledgeOptions): Knowledge {
+export function openKnowledge(options: KnowledgeIndexOptions): Knowledge {
   const { embedder, reranker, timeoutMs = 3_000, maxFileBytes = 20 * 1024 * 1024, parseTimeoutMs = 60_000 } = options
   const path = resolve(options.path)
   const passages = { ...DEFAULT_PASSAGES, ...options.passages }

@@ -1,4 +1,4 @@
-// Numbers in options: one that cannot be meant is told where it is given, and not found out by what does not happen.
+// Numbers in options are checked where they are given.
 import { OxbowError } from '@oxbow/core'
 
 export interface Bounds {

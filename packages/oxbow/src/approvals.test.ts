@@ -57,7 +57,7 @@ describe('oxbow run', () => {
 })
 
 describe('oxbow approvals', () => {
-  test('lists what waits, and decides on it without a terminal; the turn goes on to its end', {
+  test('lists pending approvals and decides on them without a terminal; the turn resumes to its end', {
     timeout: 120_000,
   }, async () => {
     const { env, server } = await setting('milk', 'eggs')
@@ -88,7 +88,7 @@ describe('oxbow approvals', () => {
 })
 
 describe('oxbow rules', () => {
-  test('lists what was remembered, and takes it back', { timeout: 120_000 }, async () => {
+  test('lists remembered rules and removes them', { timeout: 120_000 }, async () => {
     const { env } = await setting('milk')
     const at = place()
     const { stdout } = await at.run(['run', '-p', 'Go.', '--session', 's1', '--json'], { env })
@@ -103,7 +103,7 @@ describe('oxbow rules', () => {
     const [listed] = (await at.run(['rules', 'list', '--json'], { env })).stdout.trim().split('\n')
     const { id } = JSON.parse(listed!)
     expect((await at.run(['rules', 'list'], { env })).stdout).toBe(`${id}  save_note  (user, accepted by default)\n`)
-    expect((await at.run(['rules', 'remove', id], { env })).stdout).toBe('Taken back: save_note (user)\n')
+    expect((await at.run(['rules', 'remove', id], { env })).stdout).toBe('Removed: save_note (user)\n')
     const again = await at.run(['rules', 'remove', id], { env })
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('oxbow rules list')])
   })

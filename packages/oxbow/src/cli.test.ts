@@ -13,7 +13,7 @@ describe('oxbow run', () => {
     expect(stdout).toContain('391')
   })
 
-  test('--json prints one object, with the session to go on in', async () => {
+  test('--json prints one object, with the session to continue', async () => {
     const { run } = place()
     const first = await run(['run', '--json', '-p', '-', '--session', 's1'], { input: 'What is 2 + 2?' })
     expect(JSON.parse(first.stdout)).toMatchObject({ session: 's1', status: 'finished', reason: 'completed', steps: 2 })
@@ -41,9 +41,9 @@ describe('oxbow run', () => {
 
   test.each([
     [['run'], /required option '-p/],
-    [['run', '-p', '  '], /input is empty: give some text with -p/],
-    [['run', '-p', 'x', '--fly'], /\(oxbow run --help shows/],
-    [['sessions', 'list', '--fly'], /\(oxbow sessions list --help shows/],
+    [['run', '-p', '  '], /input is empty\. Pass text with -p/],
+    [['run', '-p', 'x', '--fly'], /\(Run oxbow run --help for usage/],
+    [['sessions', 'list', '--fly'], /\(Run oxbow sessions list --help for usage/],
     [['run', '-p', 'x', '--session', '../etc'], /session must be 1 to 64/],
     [['run', '-p', 'x', '--model', 'nonsense:x'], /Unknown provider "nonsense"/],
     [['run', '-p', 'x', '--model', 'openai:gpt-5'], /OPENAI_API_KEY/],
@@ -72,7 +72,7 @@ describe('oxbow run', () => {
 })
 
 describe('X2: kill -9 in the middle', () => {
-  test('of a served turn: the next start goes on by itself, and the effect happens once', async () => {
+  test('of a served turn: the next start resumes it, and the effect happens once', async () => {
     const held = gate()
     const { server, env } = await scripted({
       scripts: {
@@ -127,7 +127,7 @@ test('kill -9 of the launcher ends what it had started, at once', async () => {
 describe('oxbow sessions', () => {
   test('lists, shows and exports; unknown sessions are an error', async () => {
     const at = place()
-    expect((await at.run(['sessions', 'list'])).stdout).toContain('no sessions yet')
+    expect((await at.run(['sessions', 'list'])).stdout).toContain('No sessions yet')
     await at.run(['run', '-p', 'What is 2 + 2?', '--session', 's1'])
     expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +idle .*T\d\d:\d\dZ .* What is 2 \+ 2\?\n$/)
     expect((await at.run(['sessions', 'show', 's1'])).stdout).toMatch(
@@ -201,11 +201,11 @@ describe('oxbow chat', () => {
       }
       const first = await terminal('s1', '/help', '/exit')
       expect(first).toContain('(a new session)')
-      expect(first).toContain('lets a turn go on')
-      expect(first).toContain('continue with: oxbow chat --session s1 --user ann')
+      expect(first).toContain('resume a paused or parked turn')
+      expect(first).toContain('Continue with: oxbow chat --session s1 --user ann')
       expect(server.requests).toHaveLength(0)
       await at.run(['run', '-p', 'Hi', '--session', 's1', '--user', 'ann'], { env })
-      expect(await terminal('s1', '/exit')).toContain('(goes on after 2 messages)')
+      expect(await terminal('s1', '/exit')).toContain('(continues after 2 messages)')
     },
   )
 
@@ -216,7 +216,7 @@ describe('oxbow chat', () => {
   })
 
   // util-linux's `script` gives a process a terminal.
-  test.skipIf(!existsSync('/usr/bin/script'))('on a terminal: Ctrl-C stops the turn, a second one leaves', async () => {
+  test.skipIf(!existsSync('/usr/bin/script'))('on a terminal: Ctrl-C stops the turn, a second one quits', async () => {
     const { env } = await scripted({ scripts: { '*': [{ text: 'one two three', silentAfterChunks: 2 }] } })
     const { directory } = place()
     const child = spawn('/usr/bin/script', ['-qfc', `${process.execPath} ${BIN} chat`, '/dev/null'], {
@@ -233,14 +233,14 @@ describe('oxbow chat', () => {
         throw new Error(`no ${what} in:\n${seen}`)
       })
     const closed = new Promise((resolve) => child.once('close', resolve))
-    await shows('Ctrl-C stops a turn')
+    await shows('Ctrl-C: stop the turn')
     child.stdin.write('Count.\r')
     await shows('one two')
     child.stdin.write('\u0003')
     await shows('stopped by the user')
     child.stdin.write('\u0003')
     await closed
-    expect(seen).toContain('continue with: oxbow chat --session')
+    expect(seen).toContain('Continue with: oxbow chat --session')
   })
 })
 
@@ -270,7 +270,7 @@ describe('two services on one store', () => {
   })
 })
 
-describe('a turn that is set aside', () => {
+describe('a parked turn', () => {
   const parked = async (at: Place): Promise<void> => {
     const { server, env } = await scripted({ scripts: { '*': { always: { text: 'x', silentAfterChunks: 0 } } } })
     // Each attempt dies in the midst of the model's answer.
@@ -282,14 +282,14 @@ describe('a turn that is set aside', () => {
     }
   }
 
-  test('says how it goes on, and goes on when it is released', { timeout: 60_000 }, async () => {
+  test('says how to resume it, and resumes when it is released', { timeout: 60_000 }, async () => {
     const at = place()
     await parked(at)
     const { env } = await scripted({ scripts: { '*': { always: { text: 'at last' } } } })
     const sixth = await at.run(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })
     expect(sixth).toMatchObject({ code: 5, stdout: '' })
-    expect(sixth.stderr).toContain('broken off too often')
-    expect(sixth.stderr).toContain('It goes on with: oxbow sessions release s1')
+    expect(sixth.stderr).toContain('interrupted too often and is parked')
+    expect(sixth.stderr).toContain('Resume it with: oxbow sessions release s1')
     expect(await at.run(['sessions', 'release', 's1'], { env })).toMatchObject({ code: 0, stdout: 'at last\n' })
     const again = await at.run(['sessions', 'release', 's1'], { env })
     expect(again.code).toBe(1)
@@ -324,7 +324,7 @@ describe('oxbow run in scripts', () => {
     const { env } = await scripted({ scripts: { '*': [{ text: 'half an', finishReason: 'length' }] } })
     const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.'], { env })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'half an\n' })
-    expect(stderr).toMatch(/ended early: the answer was cut off/)
+    expect(stderr).toMatch(/ended early: the answer reached the length limit/)
   })
 
   test('a turn that ends early without an answer is a failure', async () => {

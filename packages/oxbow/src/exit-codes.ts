@@ -9,8 +9,10 @@ export const EXIT = {
   model: 3,
   /** The turn was cancelled or ran out of time. */
   stopped: 4,
-  /** The turn waits for somebody: an external result, or a release after too many recoveries. */
+  /** The turn is waiting: for an approval, an external result, or a release after too many recoveries. */
   waiting: 5,
+  /** The turn finished, but a call was interrupted and nobody knows whether it ran. */
+  unknown: 6,
   /** Interrupted by Ctrl-C. */
   interrupted: 130,
 } as const

@@ -1,14 +1,6 @@
 // What an agent is made of, for people: as the model gets it, and as the gate judges it.
-import {
-  type Agent,
-  authorise,
-  matchesWildcard,
-  mayEverRun,
-  type Part,
-  type PolicyAbove,
-  type PromptContext,
-  type Tool,
-} from '@oxbow/core'
+import type { Agent, Part, PromptContext, Tool } from '@oxbow/core'
+import { authorise, matchesWildcard, mayEverRun, type PolicyAbove } from '@oxbow/core/internal'
 
 export interface InspectedSection {
   /** The capability that brought it; `agent`: its own definition. */

@@ -6,33 +6,35 @@ import { EXIT, exitCodeOf } from './exit-codes.ts'
 
 enableCompileCache()
 followLauncher()
-// Node reads these variables only when told to; older ones are told with NODE_USE_ENV_PROXY.
+// Node reads the proxy variables only on request; older versions need NODE_USE_ENV_PROXY.
 if (hasProxy(process.env)) http.setGlobalProxyFromEnv?.()
 
 const storeOption = new Option('--store <path>', 'the SQLite file (default: .oxbow/oxbow.db)')
 const modelOption = new Option(
   '--model <provider:model>',
-  'the language model (default: OXBOW_MODEL, else by the keys that are set, else offline)',
+  'the model (default: OXBOW_MODEL, then the first provider with an API key, then the offline stub)',
 )
-const userOption = new Option('--user <id>', 'whose sessions').default('default')
+const userOption = new Option('--user <id>', 'the user who owns the sessions').default('default')
 
 const program = new Command('oxbow')
-  .description('An agent harness: nothing lost in a crash, nothing done twice, everything visible afterwards.')
+  .description(
+    'An agent harness. Crashes lose nothing, no action runs twice or without permission, and every step is auditable.',
+  )
   .version('0.1.0')
   .exitOverride((error) => process.exit(error.exitCode === 0 ? EXIT.ok : EXIT.usage))
 
 program
   .command('serve')
   .description('Start the HTTP service.')
-  .option('--host <host>', 'where to listen; loopback only (default: 127.0.0.1)')
-  .option('--port <port>', 'the port (default: 8080)')
+  .option('--host <host>', 'address to listen on; without identity only loopback (default: 127.0.0.1)')
+  .option('--port <port>', 'port to listen on (default: 8080)')
   .addOption(modelOption)
   .addOption(storeOption)
   .action(async (options) => (await import('./commands/serve.ts')).serve(options))
 
 program
   .command('chat')
-  .description('Talk to the agent in the terminal. Ctrl-C interrupts its turn, a second one leaves.')
+  .description('Chat with the agent in the terminal. Ctrl-C: stop the turn, twice: quit.')
   .option('--session <id>', 'continue this session (default: a new one)')
   .addOption(userOption)
   .addOption(modelOption)
@@ -41,36 +43,38 @@ program
 
 program
   .command('run')
-  .description('Run one turn and print the answer; for scripts.')
+  .description('Run one turn and print the answer. For scripts.')
   .requiredOption('-p, --prompt <text>', 'the input; "-" reads standard input')
   .option('--json', 'print one JSON object instead of the text')
   .option('--session <id>', 'continue this session (default: a new one)')
-  .option('--turn <id>', 'the id of the turn: the same id is never run twice')
+  .option('--turn <id>', 'idempotency key: a turn with the same id runs only once')
   .addOption(userOption)
   .addOption(modelOption)
   .addOption(storeOption)
   .addHelpText('after', exitCodeHelp())
   .action(async (options) => (await import('./commands/run.ts')).run(options))
 
-const sessions = program.command('sessions').description('Look at stored sessions, and let parked turns go on.')
+const sessions = program
+  .command('sessions')
+  .description('List, show, export and compact sessions; release parked turns.')
 sessions
   .command('list')
-  .description('List sessions, the newest first.')
-  .option('--all', 'of all users')
-  .option('--limit <n>', 'how many', '20')
-  .option('--json', 'one JSON object a line')
+  .description('List sessions, newest first.')
+  .option('--all', 'include all users')
+  .option('--limit <n>', 'maximum number of sessions', '20')
+  .option('--json', 'print JSON Lines')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/sessions.ts')).list(options))
+  .action(async (options) => (await import('./commands/sessions.ts')).listSessions(options))
 sessions
   .command('show <session>')
-  .description('Show a conversation, with its tool calls.')
+  .description('Show a conversation with its tool calls.')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (session, options) => (await import('./commands/sessions.ts')).show(session, options))
+  .action(async (session, options) => (await import('./commands/sessions.ts')).showSession(session, options))
 sessions
   .command('release <session>')
-  .description('Let a turn go on that was set aside after it had been broken off too often; prints its answer.')
+  .description('Resume a turn that was parked after repeated interruptions, and print its answer.')
   .option('--json', 'print one JSON object instead of the text')
   .addOption(userOption)
   .addOption(modelOption)
@@ -78,15 +82,15 @@ sessions
   .action(async (session, options) => (await import('./commands/run.ts')).release(session, options))
 sessions
   .command('compact <session>')
-  .description('Make the conversation that the model sees shorter; the journal keeps all of it.')
-  .option('--dry-run', 'only tell what would go, and ask no model')
+  .description('Shorten the conversation that the model receives. The journal keeps everything.')
+  .option('--dry-run', 'show what would be removed; calls no model')
   .addOption(userOption)
   .addOption(modelOption)
   .addOption(storeOption)
-  .action(async (session, options) => (await import('./commands/sessions.ts')).compact(session, options))
+  .action(async (session, options) => (await import('./commands/sessions.ts')).compactSession(session, options))
 sessions
   .command('export <session>')
-  .description('Print the journal of a session: one event a line, as JSON.')
+  .description('Print the journal of a session as JSON Lines, one event per line.')
   .addOption(userOption)
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
@@ -101,113 +105,117 @@ store
   .addOption(storeOption)
   .action(async (options) => (await import('./commands/store.ts')).check(options))
 
-const agents = program.command('agents').description('Look at the agents, and at what each is made of.')
+const agents = program.command('agents').description('List agents and show their definitions.')
 agents
   .command('list')
-  .description('List the agent that is served, and those that it can hand tasks to.')
-  .option('--json', 'one JSON object a line')
+  .description('List the served agent and its sub-agents.')
+  .option('--json', 'print JSON Lines')
   .addOption(modelOption)
-  .action(async (options) => (await import('./commands/agents.ts')).list(options))
+  .action(async (options) => (await import('./commands/agents.ts')).listAgents(options))
 agents
   .command('inspect <name>')
-  .description('Show prompt, tools and how calls of them are judged, middleware, sub-agents, model and limits.')
-  .option('--json', 'one JSON object')
+  .description('Show prompt, tools and their permissions, middleware, sub-agents, model and limits.')
+  .option('--json', 'print one JSON object')
   .addOption(modelOption)
-  .action(async (name, options) => (await import('./commands/agents.ts')).inspect(name, options))
+  .action(async (name, options) => (await import('./commands/agents.ts')).inspectAgent(name, options))
 
-const mcp = program.command('mcp').description('Look at the MCP servers that are configured, and try them.')
+const mcp = program.command('mcp').description('List and test the configured MCP servers.')
 mcp
   .command('list')
-  .description('List the servers and where they are.')
-  .option('--json', 'one JSON object a line')
-  .action(async (options) => (await import('./commands/mcp.ts')).list(options))
+  .description('List the servers and their addresses.')
+  .option('--json', 'print JSON Lines')
+  .action(async (options) => (await import('./commands/mcp.ts')).listMcp(options))
 mcp
   .command('test [name]')
   .description(
-    'Connect (default: all of them), and list the tools that the agent has and has not. Exit code 1: not there.',
+    'Connect to a server (default: all) and list the tools that the agent gets and those it does not. ' +
+      'Exit code 1: unreachable.',
   )
-  .option('--json', 'one JSON object a line')
-  .action(async (name, options) => (await import('./commands/mcp.ts')).test(name, options))
+  .option('--json', 'print JSON Lines')
+  .action(async (name, options) => (await import('./commands/mcp.ts')).testMcp(name, options))
 
-const approvals = program.command('approvals').description('Decide on calls that wait for a person.')
+const approvals = program
+  .command('approvals')
+  .description('List, approve and deny tool calls that are waiting for approval.')
 approvals
   .command('list')
-  .description('List what waits in the sessions of a user.')
-  .option('--json', 'one JSON object a line')
+  .description('List pending approvals of a user.')
+  .option('--json', 'print JSON Lines')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/approvals.ts')).list(options))
+  .action(async (options) => (await import('./commands/approvals.ts')).listApprovals(options))
 for (const [name, verdict, what] of [
-  ['approve', 'approved', 'Let a call run exactly as it is shown'],
-  ['deny', 'denied', 'Refuse a call'],
+  ['approve', 'approved', 'Approve a tool call exactly as shown'],
+  ['deny', 'denied', 'Deny a tool call'],
 ] as const)
   approvals
     .command(`${name} <id>`)
-    .description(`${what}; works on its turn until that ends or waits again, and prints the answer.`)
-    .option('--reason <text>', 'for the model and for the record')
+    .description(`${what}; resumes its turn until it ends or waits again, and prints the answer.`)
+    .option('--reason <text>', 'shown to the model and stored in the audit log')
     .option('--json', 'print one JSON object instead of the text')
     .addOption(userOption)
     .addOption(modelOption)
     .addOption(storeOption)
     .addHelpText('after', exitCodeHelp())
-    .action(async (id, options) => (await import('./commands/run.ts')).decide(id, verdict, options))
+    .action(async (id, options) => (await import('./commands/run.ts')).decideApproval(id, verdict, options))
 
-const rules = program.command('rules').description('Rules that were accepted with approvals, and let calls run.')
+const rules = program.command('rules').description('Rules that were remembered with approvals and allow later calls.')
 rules
   .command('list')
-  .description('List those of a user, and those of everybody.')
-  .option('--json', 'one JSON object a line')
+  .description('List the rules of a user and the shared rules.')
+  .option('--json', 'print JSON Lines')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (options) => (await import('./commands/rules.ts')).list(options))
+  .action(async (options) => (await import('./commands/rules.ts')).listRules(options))
 rules
   .command('remove <id>')
-  .description('Take a rule back: calls like it ask again.')
+  .description('Remove a rule; matching calls need approval again.')
   .addOption(userOption)
   .addOption(storeOption)
-  .action(async (id, options) => (await import('./commands/rules.ts')).remove(id, options))
+  .action(async (id, options) => (await import('./commands/rules.ts')).removeRule(id, options))
 
-const models = program.command('models').description('Look at the models that are configured, and try them.')
+const models = program.command('models').description('List and test the configured models.')
 models
   .command('list')
-  .description('List the models, which key each needs, and what is known of it.')
-  .option('--json', 'one JSON object a line')
+  .description('List the models, the API key that each needs, and known limits and prices.')
+  .option('--json', 'print JSON Lines')
   .addOption(modelOption)
-  .action(async (options) => (await import('./commands/models.ts')).list(options))
+  .action(async (options) => (await import('./commands/models.ts')).listModels(options))
 models
   .command('test [name]')
-  .description('Ask a model (default: the one that is used) four small things, and say what is wrong if something is.')
-  .option('--json', 'one JSON object a line')
+  .description('Send four small requests to a model (default: the default model) and report what is wrong.')
+  .option('--json', 'print JSON Lines')
   .addOption(modelOption)
-  .action(async (name, options) => (await import('./commands/models.ts')).test(name, options))
+  .action(async (name, options) => (await import('./commands/models.ts')).testModel(name, options))
 
-const keys = program.command('keys').description('Make API keys for the HTTP service.')
+const keys = program.command('keys').description('Create API keys for the HTTP service.')
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
 keys
   .command('create')
-  .description('Print a new key, once, and on standard error its record for the file of keys, which holds only a hash.')
-  .requiredOption('--user <id>', 'whose key it is')
-  .option('--tenant <id>', 'default: the default tenant')
-  .option('--department <id>', 'where the user belongs')
-  .option('--role <name>', 'may be given several times', collect, [])
-  .option('--permission <id>', 'such as biz:order:query or biz:*; may be given several times', collect, [])
+  .description('Print a new key once. Its record for the key file, which contains only a hash, goes to standard error.')
+  .requiredOption('--user <id>', 'the user who will own the key')
+  .option('--tenant <id>', 'tenant of the user (default: default)')
+  .option('--department <id>', 'department of the user')
+  .option('--role <name>', 'repeatable', collect, [])
+  .option('--permission <id>', 'for example biz:order:query or biz:*; repeatable', collect, [])
   .option(
     '--data-scope <scope>',
-    'rows that tools may show: own (the default), department, department_and_below, all, or custom:103,104; several are joined by OR',
+    'rows that tools may return: own (default), department, department_and_below, all, or custom:103,104; ' +
+      'repeatable, joined by OR',
     collect,
     [],
   )
-  .option('--expires <date>', 'such as 2030-01-01')
+  .option('--expires <date>', 'expiry date, for example 2030-01-01')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
 
-/** Whoever kills the launcher means this process, which is the one that works: it ends as if it had been hit itself. */
+/** When the launcher is killed, this process does the work and must die the same way. */
 function followLauncher(): void {
   if (process.env.OXBOW_LAUNCHER === undefined) return
   delete process.env.OXBOW_LAUNCHER
   const die = (): void => void process.kill(process.pid, 'SIGKILL')
   if (!process.connected) die()
   process.once('disconnect', die)
-  // It must not keep a process alive that has nothing more to do.
+  // The channel must not keep an idle process alive.
   process.channel?.unref()
 }
 
@@ -215,40 +223,40 @@ function hasProxy(environment: NodeJS.ProcessEnv): boolean {
   return ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].some((name) => Boolean(environment[name]))
 }
 
-const knowledge = program.command('knowledge').description('Search documents by their words and their numbers.')
-const indexOption = new Option('--index <path>', 'the file of the index').default('.oxbow/knowledge.db')
-const countOption = new Option('-k <n>', 'how many').default('5')
+const knowledge = program.command('knowledge').description('Index and search documents.')
+const indexOption = new Option('--index <path>', 'index file').default('.oxbow/knowledge.db')
+const countOption = new Option('-k <n>', 'number of results').default('5')
 knowledge
   .command('add <path...>')
-  .description('Index files and folders (Markdown, text, HTML, PDF); again, only what has changed is read.')
+  .description('Index files and folders (Markdown, text, HTML, PDF). A second run reads only what has changed.')
   .option('--json', 'print one JSON object')
   .addOption(indexOption)
   .action(async (paths, options) => (await import('./commands/knowledge.ts')).add(paths, options))
 knowledge
   .command('remove <path...>')
-  .description('Take files and folders out of the index that were added; the files stay.')
+  .description('Remove files and folders from the index. The files themselves stay.')
   .option('--json', 'print one JSON object')
   .addOption(indexOption)
-  .action(async (paths, options) => (await import('./commands/knowledge.ts')).remove(paths, options))
+  .action(async (paths, options) => (await import('./commands/knowledge.ts')).removeKnowledge(paths, options))
 knowledge
   .command('list')
-  .description('List the documents, and on standard error the files that were left out.')
-  .option('--json', 'one JSON object a line')
+  .description('List the documents; files that could not be indexed are listed on standard error.')
+  .option('--json', 'print JSON Lines')
   .addOption(indexOption)
-  .action(async (options) => (await import('./commands/knowledge.ts')).list(options))
+  .action(async (options) => (await import('./commands/knowledge.ts')).listKnowledge(options))
 knowledge
   .command('search <question>')
-  .description('Print the best passages, each with the id that citations name.')
+  .description('Print the best passages with their citation ids.')
   .option('--json', 'print one JSON object')
   .addOption(countOption)
   .addOption(indexOption)
-  .action(async (question, options) => (await import('./commands/knowledge.ts')).search(question, options))
+  .action(async (question, options) => (await import('./commands/knowledge.ts')).searchKnowledge(question, options))
 knowledge
   .command('eval <file>')
   .description(
-    'Measure against labels: one JSON object a line, {"query": "…", "relevant": ["document.md"], "set": "…"}.',
+    'Measure search quality against labels, JSON Lines of the form {"query": "…", "relevant": ["document.md"], "set": "…"}.',
   )
-  .option('--json', 'one JSON object a line')
+  .option('--json', 'print JSON Lines')
   .addOption(countOption)
   .addOption(indexOption)
   .action(async (file, options) => (await import('./commands/knowledge.ts')).evaluateLabels(file, options))
@@ -256,24 +264,25 @@ knowledge
 function exitCodeHelp(): string {
   return `
 Exit codes:
-  ${EXIT.ok}    the turn finished; with a line on standard error when it ended early
-  ${EXIT.failed}    it failed, or ended without an answer
+  ${EXIT.ok}    the turn finished; if it ended early, standard error says why
+  ${EXIT.failed}    the turn failed or ended without an answer
   ${EXIT.usage}    the command line or the configuration is wrong
   ${EXIT.model}    the model's provider failed (key, limits, network, overload)
-  ${EXIT.stopped}    it was cancelled or ran out of time
-  ${EXIT.waiting}    it waits for somebody
+  ${EXIT.stopped}    the turn was cancelled or timed out
+  ${EXIT.waiting}    the turn is waiting for an approval, an external result or a release
+  ${EXIT.unknown}    the turn finished, but a tool call was interrupted and may have run
   ${EXIT.interrupted}  interrupted by Ctrl-C
-  143  stopped by SIGTERM: the turn stays open, and goes on when its session is opened again`
+  143  stopped by SIGTERM; the turn stays open and resumes when its session is opened again`
 }
 
-/** After a mistake each command points to its own help. */
+/** After a usage error each command points to its own help. */
 function pointToHelp(command: Command, path: string): void {
-  command.showHelpAfterError(`(${path} --help shows what there is)`)
+  command.showHelpAfterError(`(Run ${path} --help for usage.)`)
   for (const it of command.commands) pointToHelp(it, `${path} ${it.name()}`)
 }
 pointToHelp(program, 'oxbow')
 
-// A reader that has seen enough (`oxbow sessions export … | head`) is no error.
+// A reader that closes the pipe early (`oxbow sessions export … | head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.ok)
   throw error
@@ -283,7 +292,7 @@ try {
   await program.parseAsync()
 } catch (error) {
   const { message, code } = error as { message?: string; code?: string }
-  // Only now: most commands end well, and need not load it.
+  // Loaded here, because most commands end without an error.
   const { printable } = await import('./transcript.ts')
   const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
   say(`oxbow: ${message ?? String(error)}`)

@@ -37,21 +37,18 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
   })
 }
 
-/** What is no number is told as it was given. */
+/** Text that is not a number stays as it is, for the error. */
 const numeral = (text: string): number | string =>
   text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 
-/** Who only looks must not make an empty store where the path was mistyped. */
+/** Reading must not create an empty store where the path was mistyped. */
 export const hasStore = ({ store }: Config): boolean =>
   store.path === ':memory:' ||
   // A mark without its database means that the database was lost, which opening it reports.
   ['', '-mark'].some((end) => existsSync(store.path + end))
 
 export const noStore = ({ store }: Config): OxbowError =>
-  new OxbowError(
-    'no_store',
-    `There is no store at ${store.path}, so there are no sessions. Check --store and store.path.`,
-  )
+  new OxbowError('no_store', `There is no store at ${store.path}. Check --store and store.path.`)
 
 export const openBackend = ({ store }: Config): Backend =>
   store.path === ':memory:' ? memory() : sqlite({ path: store.path })
@@ -70,7 +67,7 @@ export async function withBackend(options: RuntimeOptions, work: (backend: Backe
 
 export const openModels = (config: Config): Models => createModels(config.models, process.env)
 
-/** What a command works with. Whoever opens it closes it, after the engine has stopped. */
+/** What a command works with. The opener closes it, after the engine has stopped. */
 export interface Runtime {
   readonly backend: Backend
   readonly models: Models
@@ -83,21 +80,24 @@ export interface Runtime {
 }
 
 export interface Listeners {
-  /** What somebody should know about MCP servers and the knowledge base. */
+  /** Notices about MCP servers and the knowledge base. */
   readonly onNotice: (level: 'info' | 'warn', message: string) => void
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
-  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal'>
+  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal' | 'principalMaxAgeMs'>
+  /** IANA name: where the user is, when that is known. */
+  readonly timeZone?: string
 }
 
-/** For commands at a terminal: what somebody should know, on standard error. */
+/** For commands at a terminal: warnings go to standard error. */
 export const atTerminal: Listeners = {
+  timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
   onNotice: (level, message) => {
     if (level === 'warn') console.error(`oxbow: ${inLine(message)}`)
   },
 }
 
-/** The default agent with everything around it. What was opened is closed again when the rest cannot be. */
+/** The default agent with everything around it. What was opened is closed again when the rest fails to open. */
 export async function openRuntime(config: Config, listeners: Listeners, store?: Backend): Promise<Runtime> {
   const models = createModels(config.models, process.env, listeners.models)
   const opened: { close(): Promise<void> }[] = []
@@ -112,8 +112,8 @@ export async function openRuntime(config: Config, listeners: Listeners, store?: 
     const backend = closing(store ?? openBackend(config))
     const knowledge = closing(await openAgentKnowledge(config, models, listeners.onNotice))
     const servers = closing(await openMcp(config, listeners.onNotice))
-    const { middleware = [] } = listeners
-    const agent = await agentOf(config, { backend, models, knowledge, servers, middleware })
+    const { middleware = [], timeZone } = listeners
+    const agent = await agentOf(config, { backend, models, knowledge, servers, middleware, timeZone })
     const engine = createEngine({ backend, agents: [agent], ...listeners.engine })
     return { backend, models, agent, knowledge, servers, engine, close }
   } catch (error) {
@@ -131,9 +131,10 @@ const openMcp = (config: Config, onNotice: Listeners['onNotice']): Promise<McpCa
 interface Parts extends Pick<Runtime, 'backend' | 'models' | 'knowledge'> {
   readonly servers: McpCapability
   readonly middleware: readonly Middleware[]
+  readonly timeZone: string | undefined
 }
 
-function agentOf(config: Config, { backend, models, knowledge, servers, middleware }: Parts): Promise<Agent> {
+function agentOf(config: Config, { backend, models, knowledge, servers, middleware, timeZone }: Parts): Promise<Agent> {
   const { instructions, temperature, maxOutputTokens, agents, mode, allow, ask, deny, compaction, ...limits } =
     config.agent
   const { model: named, ...when } = compaction
@@ -147,6 +148,7 @@ function agentOf(config: Config, { backend, models, knowledge, servers, middlewa
     instructions,
     agents,
     middleware,
+    timeZone,
     limits,
     rules: { mode, allow, ask, deny },
     capabilities: [servers],
@@ -156,7 +158,7 @@ function agentOf(config: Config, { backend, models, knowledge, servers, middlewa
   })
 }
 
-/** Opened when an agent names one: a key that is missing for a model that nobody uses is no mistake. */
+/** Opened when an agent names one: a missing key for an unused model is not an error. */
 function modelsByAlias({ models: { models: named = {}, aliases = {} } }: Config, models: Models): ModelsByAlias {
   const names = new Set(['default', ...Object.keys(named), ...Object.keys(aliases)])
   return Object.defineProperties(

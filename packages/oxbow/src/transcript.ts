@@ -66,7 +66,7 @@ export function transcript(style: Style): Transcript {
       case 'turn.claimed': {
         if (event.epoch === 1) return ''
         shown = new Map()
-        return `${close()}${style.dim('(taken up again where it was)')}\n`
+        return `${close()}${style.dim('(resumed after an interruption)')}\n`
       }
       case 'model.finished':
         return finished(event)
@@ -83,7 +83,7 @@ export function transcript(style: Style): Transcript {
         return `${close()}${style.dim(`(${event.verdict}${by}${edited ?? ''}${why})`)}\n`
       }
       case 'reply.reviewed': {
-        const again = event.correction === undefined ? '' : ' It is asked to answer once more.'
+        const again = event.correction === undefined ? '' : ' The model is asked to answer again.'
         return `${close()}${style.red(`! ${printable(event.message)}${again}`)}\n`
       }
       case 'context.compacted': {
@@ -124,8 +124,8 @@ function inShort(event: Event): string {
     return event.message.blocks
       .flatMap((it) => (it.type === 'call' ? [`calls ${printable(it.tool)} ${clip(it.arguments)}`] : []))
       .join(', ')
-  if (event.type === 'call.finished') return `gave ${event.status}`
-  return event.type === 'approval.requested' ? `waits for an approval of ${printable(event.tool)}` : ''
+  if (event.type === 'call.finished') return `result: ${event.status}`
+  return event.type === 'approval.requested' ? `is waiting for approval of ${printable(event.tool)}` : ''
 }
 
 /** What somebody has to know to decide: the arguments whole, however long they are, and the id by which others may. */

@@ -1,20 +1,20 @@
-// What the command line says about how a turn ended or why it waits, and which command goes on.
+// What the command line says about how a turn ended or why it waits, and which command resumes it.
 
 /** Why a turn ended or pauses, as a sentence part. */
 const REASONS: Readonly<Record<string, string>> = {
-  max_steps: 'it had used up its steps before it was done (agent.maxSteps)',
-  length: 'the answer was cut off at the longest length (agent.maxOutputTokens, or the model’s own limit)',
-  filtered: 'the provider’s content filter held the answer back',
+  max_steps: 'it reached the step limit before it was done (agent.maxSteps)',
+  length: 'the answer reached the length limit (agent.maxOutputTokens, or the limit of the model)',
+  filtered: 'the provider’s content filter blocked the answer',
   refusal: 'the model refused to answer',
-  external: 'it waits for the result of an external call',
-  approval: 'it waits for an approval',
-  manual: 'it was paused by hand',
-  recovery_limit: 'it was broken off too often and is set aside',
+  external: 'it is waiting for the result of an external call',
+  approval: 'it is waiting for an approval',
+  manual: 'it was paused manually',
+  recovery_limit: 'it was interrupted too often and is parked',
 }
 
 export const reasonInWords = (reason: string): string => REASONS[reason] ?? reason
 
-/** Turns that wait for nothing but `oxbow sessions release`. */
+/** Turns that only `oxbow sessions release` resumes. */
 export const isReleasable = (reason: string): boolean => reason === 'manual' || reason === 'recovery_limit'
 
 interface Where {
@@ -23,7 +23,7 @@ interface Where {
   readonly model?: string | undefined
 }
 
-/** A command that finds the same session with the same model: what was given on the command line is given again. */
+/** A command that finds the same session with the same model: it repeats the options of this one. */
 export function commandLine(command: string, { user, store, model }: Where): string {
   const options = { user: user === 'default' ? undefined : user, store, model }
   return Object.entries(options).reduce(

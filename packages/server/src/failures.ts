@@ -1,9 +1,10 @@
 // What an end user is told when something failed. The full error is in the log, under the reference.
-import { type ErrorCode, isErrorCode, OxbowError } from '@oxbow/core'
+import { type ErrorCode, OxbowError, type TurnResult } from '@oxbow/core'
+import { isErrorCode } from '@oxbow/core/internal'
 
 export type RunErrorCode = 'TIMEOUT_ERROR' | 'INTERRUPTED_ERROR' | 'INVALID_INPUT_ERROR' | 'INTERNAL_ERROR'
 
-export interface Failure {
+export interface ShownFailure {
   readonly runError: RunErrorCode
   readonly status: number
   readonly code: string
@@ -42,9 +43,8 @@ const INTERNAL: readonly [RunErrorCode, number, string] = [
 /** Of the command line, or before the service listens. */
 const NO_REQUEST = INTERNAL
 
-/** To whoever reads a stream and has lost the right to. */
-export const WITHDRAWN =
-  'You may not read this any more. Sign in again; what is stored can be read from where the stream ended.'
+/** For a reader of a stream who has lost access to it. */
+export const WITHDRAWN = 'You no longer have access to this. Sign in again, and reconnect from the last id to read on.'
 
 /** What callers are shown for each code. The compiler asks for a row when a code is added. */
 const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
@@ -78,7 +78,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   shutting_down: [
     'INTERRUPTED_ERROR',
     503,
-    'The service is stopping. The turn is kept and continues when the service is back; the same request takes it up again.',
+    'The service is stopping. The turn is kept and resumed when the service is back; send the same request again to read it.',
   ],
   turn_held: UNAVAILABLE,
   turn_conflict: { refused: 409 },
@@ -116,7 +116,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   recovery_limit: [
     'INTERNAL_ERROR',
     503,
-    'The turn was set aside after it had been broken off too often. It goes on when it is released: ' +
+    'The turn was parked after too many interruptions. Release it to resume it: ' +
       'POST /api/sessions/{sessionId}/release, or "oxbow sessions release".',
   ],
   state_timeout: TIMEOUT,
@@ -145,7 +145,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
 
   // Models
   auth: MODEL_FAILED,
-  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. What had been said is kept.'],
+  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. What was written is kept.'],
   context_overflow: TOO_LONG,
   first_byte_timeout: TIMEOUT,
   idle_timeout: TIMEOUT,
@@ -226,35 +226,71 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   paused: [
     'INTERRUPTED_ERROR',
     409,
-    'The turn was paused by hand. It goes on when it is released (POST /api/sessions/{sessionId}/release); the same request takes it up again.',
+    'The turn was paused. Release it to resume it (POST /api/sessions/{sessionId}/release), then send the same request again.',
   ],
 }
 
 /** By the code that a turn or an error carries; of a code that this version does not know, that of an internal error. */
-export function failureOf(code: string, reference?: string): Failure {
+export function failureOf(code: string, reference?: string): ShownFailure {
   const answer = isErrorCode(code) ? ANSWERS[code] : undefined
   // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.
   const shown = answer === undefined || 'refused' in answer ? INTERNAL : answer
   const [runError, status, message] = shown
-  return { runError, status, code: shown === INTERNAL ? 'internal_error' : code, message, reference }
+  return { runError, status, code: shown === INTERNAL ? 'internal_error' : shownCode(code), message, reference }
 }
+
+/** What a provider refused was not the caller's request: the code means something else in an answer of this service. */
+const shownCode = (code: string): string => (code === 'invalid_request' ? 'provider_error' : code)
 
 /** Why the service itself stops a turn. */
 export const CLIENT_LEFT = 'the client left'
 
 /** Of a turn that was stopped. Who comes back must learn that it was their own leaving. */
-export const failureOfStop = (reason: string): Failure =>
+export const failureOfStop = (reason: string): ShownFailure =>
   reason === CLIENT_LEFT
     ? {
         ...failureOf('cancelled'),
         message:
-          'The turn was stopped because everybody who waited for it had left (server.onDisconnect). What had been said is kept; ' +
+          'The turn was stopped because its last reader disconnected (server.onDisconnect). What was written is kept; ' +
           'send the message again with a new id.',
       }
     : failureOf('cancelled')
 
+/** Reasons to finish with which a turn may have nothing to say. */
+const COMPLETE: ReadonlySet<string> = new Set(['completed', 'stopped'])
+
+const WHY_EMPTY: Readonly<Record<string, string>> = {
+  max_steps: 'The agent reached its limit of steps without an answer. Ask for less at a time, or raise maxSteps.',
+  length: 'The language model reached its output limit before it had written an answer. Ask for less at a time.',
+  refusal: 'The language model refused to answer this message.',
+  filtered: 'The provider of the language model filtered the answer to this message.',
+}
+
+/** A turn that finished without an answer is not a success, at no door. */
+export function failureOfResult({
+  status,
+  reason,
+  text,
+  output,
+}: Pick<TurnResult, 'status' | 'reason' | 'text' | 'output'>): ShownFailure | undefined {
+  if (status !== 'finished' || COMPLETE.has(reason) || text.trim() !== '' || output !== undefined) return undefined
+  const message = WHY_EMPTY[reason] ?? 'The language model gave no answer to this message.'
+  return { runError: 'INTERNAL_ERROR', status: 422, code: reason, message, reference: undefined }
+}
+
+/** Calls that may or may not have taken effect; undefined when there are none. */
+export function unknownCalls({ calls }: Pick<TurnResult, 'calls'>): UnknownCall[] | undefined {
+  const unknown = calls.filter((it) => it.status === 'unknown').map(({ callId, tool }) => ({ callId, tool }))
+  return unknown.length === 0 ? undefined : unknown
+}
+
+export interface UnknownCall {
+  readonly callId: string
+  readonly tool: string
+}
+
 /** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
-export function failureOfError(error: unknown, log: (error: unknown) => string): Failure {
+export function failureOfError(error: unknown, log: (error: unknown) => string): ShownFailure {
   if (!(error instanceof OxbowError)) return failureOf('internal_error', log(error))
   const { code, message } = error
   const answer = ANSWERS[code]
@@ -267,5 +303,5 @@ export function failureOfError(error: unknown, log: (error: unknown) => string):
 }
 
 /** With the reference, where there is one. */
-export const sentence = ({ message, reference }: Failure): string =>
+export const sentence = ({ message, reference }: ShownFailure): string =>
   reference === undefined ? message : `${message} (Reference: ${reference})`

@@ -1,5 +1,6 @@
 // The one place where a request becomes somebody: whose sessions it is about, and who acts.
-import { DEFAULT_TENANT, mayActFor, mayActIn, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { DEFAULT_TENANT, mayActFor, mayActIn } from '@oxbow/core/internal'
 import { HttpError } from './http/errors.ts'
 import type { AppContext } from './http/route.ts'
 import { given } from './http/schemas.ts'
@@ -39,13 +40,13 @@ export function callerOf(c: AppContext, named: Named = {}): Caller {
     throw new HttpError(
       403,
       'tenant_mismatch',
-      'The tenant is not yours. Leave it out: it is known from your credentials.',
+      'tenant does not match your credentials. Leave it out: your credentials determine it.',
     )
   if (!mayActFor(caller, owner))
     throw new HttpError(
       403,
       'user_mismatch',
-      'The userId is not yours. Leave it out: it is known from your credentials.',
+      'userId does not match your credentials. Leave it out: your credentials determine it.',
     )
   return { owner, principal: caller }
 }

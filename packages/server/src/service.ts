@@ -16,8 +16,9 @@ import { removeRuleRoute, ruleList } from './approvals/rules.ts'
 import { auditRoute } from './audit/route.ts'
 import { chatRoute } from './chat/chat.ts'
 import type { Config } from './config/config.ts'
+import type { Dependency } from './dependency.ts'
 import { failureOf, failureOfError } from './failures.ts'
-import { type Dependency, healthRoutes, type Phase } from './health.ts'
+import { healthRoutes, type Phase } from './health.ts'
 import { cors } from './http/cors.ts'
 import { errorResponse, failureResponse, HttpError } from './http/errors.ts'
 import { requestLog } from './http/request-log.ts'
@@ -26,7 +27,7 @@ import type { HttpApp, RouteInfo } from './http/route-info.ts'
 import { checkConfiguredHost, checkLocalHost, plainHeaders, securityHeaders } from './http/security.ts'
 import { refuseOnTheWire } from './http/wire.ts'
 import type { Identity } from './identity/contract.ts'
-import { guard } from './identity/guard.ts'
+import { requestGuard } from './identity/guard.ts'
 import { openIdentity } from './identity/identity.ts'
 import { streamSlots } from './identity/limits/stream-slots.ts'
 import { turnSlots } from './identity/limits/turn-slots.ts'
@@ -36,7 +37,7 @@ import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
 import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
-import { sessionSearch } from './sessions/search.ts'
+import { sessionSearchRoute } from './sessions/search.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
 import { sessionUsage } from './sessions/usage.ts'
 import { audience } from './stream/audience.ts'
@@ -48,6 +49,7 @@ import { taskRoutes } from './tasks/routes.ts'
 import { taskSockets } from './tasks/socket.ts'
 import { reporter } from './telemetry/logging.ts'
 import { createMetrics, type Metrics } from './telemetry/metrics.ts'
+import type { Tracing } from './telemetry/tracing.ts'
 
 export interface ServiceOptions {
   readonly engine: Engine
@@ -63,6 +65,8 @@ export interface ServiceOptions {
   readonly identity?: Identity
   /** Who runs the tasks of the Agent Protocol, and with which attributes. */
   readonly agentProtocol?: AgentProtocolHost
+  /** From `createTracing`: turns become part of the trace that a request names in `traceparent`. */
+  readonly tracing?: Pick<Tracing, 'continued'>
 }
 
 export interface Service {
@@ -79,6 +83,9 @@ export interface Service {
 
 /** How long the last bytes may take to reach their readers when the service closes. */
 const FLUSH_MS = 1_000
+
+/** Nothing was begun: there is nothing to promise. */
+const STOPPING = 'The service is stopping. Send the request again in a moment.'
 
 /** For requests that do not even become one: a broken request line, no Host header. */
 const badRequest = new HttpError(
@@ -117,7 +124,11 @@ export function createService(options: ServiceOptions): Service {
   const shared = { broadcasts: broadcasts(pump()), streamSlots: streamSlots(settings.rateLimits.openStreams) }
   const watchers = audience({ ...settings, onError: (error) => report(error) })
   const schemaOf = (agent: string, tool: string) => engine.agents.get(agent)?.tools.get(tool)?.jsonSchema
-  const rights = streamRights(identity, { intervalMs: settings.recheckMs, onError: (error) => report(error) })
+  const rights = streamRights(identity, {
+    intervalMs: settings.recheckMs,
+    maxAgeMs: settings.rightsMaxAgeMs,
+    onError: (error) => report(error),
+  })
   const deps = {
     streams,
     ...shared,
@@ -140,10 +151,10 @@ export function createService(options: ServiceOptions): Service {
   }
   const sockets = taskSockets(engine, watching)
   const routes: Route[] = [
-    chatRoute(engine, watchers, settings, slots),
+    chatRoute(engine, watchers, rights, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
-    sessionSearch(engine),
+    sessionSearchRoute(engine),
     sessionMessages(engine),
     sessionEvents(engine),
     sessionUsage(engine),
@@ -178,6 +189,8 @@ export function createService(options: ServiceOptions): Service {
   routes.push(openApiRoute(routes, identity.schemes))
 
   const app = new Hono<AppEnv>()
+  const { tracing } = options
+  if (tracing !== undefined) app.use((c, next) => tracing.continued(c.req.header('traceparent'), next))
   app.use(requestLog(log, metrics.httpRequest))
   app.use(securityHeaders)
   const { origins } = settings.cors
@@ -189,9 +202,9 @@ export function createService(options: ServiceOptions): Service {
     app.use(path, async (c, next) => {
       if (phase !== 'stopping') return next()
       c.set('errorCode', 'shutting_down')
-      return failureResponse(failureOf('shutting_down'))
+      return failureResponse({ ...failureOf('shutting_down'), message: STOPPING })
     })
-  register(app, routes, settings, guard(identity, settings.rateLimits))
+  register(app, routes, settings, requestGuard(identity, settings.rateLimits))
   app.onError((error, c) => {
     const failure =
       error instanceof HttpError ? error : failureOfError(error, (it) => report(it, { requestId: c.get('requestId') }))

@@ -84,6 +84,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
     agents: options.agents?.(driver) ?? [standard],
     onError: engineErrors(log),
     currentPrincipal: identity.refresh,
+    principalMaxAgeMs: config.server.rightsMaxAgeMs,
   })
   const { agentProtocol = {}, dependencies = () => [] } = options
   const service = createService({

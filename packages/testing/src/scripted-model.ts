@@ -5,7 +5,7 @@ import type { Hold, Reply, Script } from './reply.ts'
 import { anthropicWire } from './wires/anthropic.ts'
 import { openaiChatWire } from './wires/openai-chat.ts'
 import { openaiResponsesWire } from './wires/openai-responses.ts'
-import type { Wire, WireMessage, WireOptions, WireTool } from './wires/wire.ts'
+import type { ModelWire, WireMessage, WireOptions, WireTool } from './wires/wire.ts'
 
 export interface ScriptedModelOptions {
   /** By key; `*` answers for every key that has no script of its own. */
@@ -160,14 +160,14 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
   }
 }
 
-const wires: readonly Wire[] = [openaiChatWire, anthropicWire, openaiResponsesWire]
+const wires: readonly ModelWire[] = [openaiChatWire, anthropicWire, openaiResponsesWire]
 
 type Mutable<List> = List extends readonly (infer Item)[] ? Item[] : never
 
 function recordRequest(
   incoming: IncomingMessage,
   response: ServerResponse,
-  wire: Wire,
+  wire: ModelWire,
   body: Record<string, unknown>,
   number: number,
 ): RecordedRequest {
@@ -209,7 +209,7 @@ const sendJson = (response: ServerResponse, status: number, body: string) => {
 
 async function send(
   reply: Reply,
-  wire: Wire,
+  wire: ModelWire,
   request: RecordedRequest,
   response: ServerResponse,
   options: ScriptedModelOptions,

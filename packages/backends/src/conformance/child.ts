@@ -5,7 +5,7 @@
 //   child <module> <directory> hold <worker>           announces a worker; then one append per line of input
 import { createInterface } from 'node:readline'
 import type { Backend } from '@oxbow/core'
-import { event, eventsAfter, someKey, summary } from './support.ts'
+import { conformanceEvent, eventsAfter, someKey, summary } from './support.ts'
 
 const [, , module, directory, task, name, count] = process.argv as [
   string,
@@ -37,7 +37,7 @@ async function race(wins: number): Promise<void> {
   const key = { ...someKey, session: name }
   let head = 0
   for (let won = 0; won < wins; ) {
-    const answer = await journal.append(key, head, [event(head + 1, `process ${process.pid}`)], summary)
+    const answer = await journal.append(key, head, [conformanceEvent(head + 1, `process ${process.pid}`)], summary)
     head = answer.ok ? head + 1 : answer.head
     if (!answer.ok) continue
     won += 1
@@ -51,7 +51,7 @@ async function hold(): Promise<void> {
   for await (const session of createInterface({ input: process.stdin })) {
     const own = { ...someKey, session }
     const head = await journal.head(own)
-    await journal.append(own, head, [event(head + 1)], summary)
+    await journal.append(own, head, [conformanceEvent(head + 1)], summary)
     say(`appended ${head + 1}`)
   }
 }

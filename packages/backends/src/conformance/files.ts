@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { type Check, someKey } from './support.ts'
+import { type ConformanceCheck, someKey } from './support.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 
-export function fileConformance(check: Check): void {
+export function fileConformance(check: ConformanceCheck): void {
   check('a file comes back byte for byte, with the version of its put', async ({ files }) => {
     assert.equal(await files.get(someKey, 'a'), undefined)
     const data = Uint8Array.from({ length: 256 }, (_, index) => index)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Event } from '@oxbow/core'
-import { type Check, event, eventsAfter, readAll, someKey, summary } from './support.ts'
+import { type ConformanceCheck, conformanceEvent, eventsAfter, readAll, someKey, summary } from './support.ts'
 
-export function journalConformance(check: Check): void {
+export function journalConformance(check: ConformanceCheck): void {
   check('a session that nobody wrote has head 0 and no events', async ({ journal }) => {
     assert.equal(await journal.head(someKey), 0)
     assert.deepEqual(await journal.read(someKey, 0), [])
@@ -34,13 +34,13 @@ export function journalConformance(check: Check): void {
   })
 
   const malformed: Record<string, [number, Event[]]> = {
-    'with a gap': [0, [event(1), event(3)]],
-    'with a repeated number': [0, [event(1), event(1)]],
-    'that begins too late': [0, [event(2)]],
-    'that begins too early': [2, [event(2)]],
+    'with a gap': [0, [conformanceEvent(1), conformanceEvent(3)]],
+    'with a repeated number': [0, [conformanceEvent(1), conformanceEvent(1)]],
+    'that begins too late': [0, [conformanceEvent(2)]],
+    'that begins too early': [2, [conformanceEvent(2)]],
     'without events': [0, []],
-    'after a negative number': [-1, [event(0)]],
-    'after a fraction': [0.5, [event(1.5)]],
+    'after a negative number': [-1, [conformanceEvent(0)]],
+    'after a fraction': [0.5, [conformanceEvent(1.5)]],
   }
   for (const [what, [expectedSeq, events]] of Object.entries(malformed)) {
     check(`a batch ${what} is refused whole`, async ({ journal }) => {
@@ -65,7 +65,12 @@ export function journalConformance(check: Check): void {
       Array.from({ length: appenders }, async (_, appender) => {
         let head = 0
         for (let wins = 0; wins < each; ) {
-          const answer = await journal.append(someKey, head, [event(head + 1, `appender ${appender}`)], summary)
+          const answer = await journal.append(
+            someKey,
+            head,
+            [conformanceEvent(head + 1, `appender ${appender}`)],
+            summary,
+          )
           if (answer.ok) {
             wins += 1
             head += 1
@@ -79,7 +84,7 @@ export function journalConformance(check: Check): void {
     )
     const events = await readAll(journal, someKey)
     assert.equal(events.length, appenders * each)
-    for (const stored of events) assert.deepEqual(stored, event(stored.seq, `appender ${won[stored.seq]}`))
+    for (const stored of events) assert.deepEqual(stored, conformanceEvent(stored.seq, `appender ${won[stored.seq]}`))
   })
 
   check('sessions that are written in parallel do not touch each other', async ({ journal }) => {
@@ -101,7 +106,7 @@ export function journalConformance(check: Check): void {
     const [stale, fresh, malformedOne] = await Promise.allSettled([
       journal.append(someKey, 0, eventsAfter(0, 1), summary),
       journal.append(other, 0, eventsAfter(0, 1), summary),
-      journal.append(other, 0, [event(9)], summary),
+      journal.append(other, 0, [conformanceEvent(9)], summary),
     ])
     assert.deepEqual(stale, { status: 'fulfilled', value: { ok: false, head: 2 } })
     assert.deepEqual(fresh, { status: 'fulfilled', value: { ok: true } })
@@ -128,7 +133,7 @@ export function journalConformance(check: Check): void {
     const events = await readAll(journal, someKey, 5_000)
     assert.equal(events.length, total)
     assert.ok(events.every(({ seq }, index) => seq === index + 1))
-    assert.deepEqual(events.at(-1), event(total))
+    assert.deepEqual(events.at(-1), conformanceEvent(total))
     assert.deepEqual(await journal.append(someKey, total, eventsAfter(total, 1), summary), { ok: true })
   })
 
@@ -144,7 +149,7 @@ export function journalConformance(check: Check): void {
   }
   for (const [what, text] of Object.entries(texts)) {
     check(`text is kept exactly: ${what}`, async ({ journal }) => {
-      const appended = [event(1, text), event(2, text)]
+      const appended = [conformanceEvent(1, text), conformanceEvent(2, text)]
       await journal.append(someKey, 0, appended, summary)
       assert.deepEqual(await journal.read(someKey, 0), appended)
     })
@@ -166,8 +171,8 @@ export function journalConformance(check: Check): void {
   check('what the caller does to its array after an append changes nothing', async ({ journal }) => {
     const events = eventsAfter(0, 2)
     const appending = journal.append(someKey, 0, events, summary)
-    events.push(event(3))
-    events[0] = event(9)
+    events.push(conformanceEvent(3))
+    events[0] = conformanceEvent(9)
     await appending
     const read = await journal.read(someKey, 0)
     assert.deepEqual(read, eventsAfter(0, 2))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { SessionKey } from '@oxbow/core'
-import { type Check, eventsAfter, someKey, summary } from './support.ts'
+import { type ConformanceCheck, eventsAfter, someKey, summary } from './support.ts'
 
 const names = [
   'a',
@@ -60,7 +60,7 @@ const shifted: SessionKey[] = [
   { tenant: 'b', user: 'a', session: 'd' },
 ]
 
-export function keyConformance(check: Check): void {
+export function keyConformance(check: ConformanceCheck): void {
   const keys = [
     ...names.map((session) => ({ ...someKey, session })),
     ...names.map((user) => ({ ...someKey, user })),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { AuditRecord, SessionKey } from '@oxbow/core'
-import { type Check, event, someKey, summary } from './support.ts'
+import { type ConformanceCheck, conformanceEvent, someKey, summary } from './support.ts'
 
 const record = (seq: number, more: Partial<AuditRecord> = {}): AuditRecord => ({
   key: someKey,
@@ -23,26 +23,26 @@ const record = (seq: number, more: Partial<AuditRecord> = {}): AuditRecord => ({
 const seqs = (records: readonly AuditRecord[]): number[] => records.map((it) => it.seq)
 
 /** Deadlines and audit records, which go with an append. */
-export function notesConformance(check: Check): void {
+export function notesConformance(check: ConformanceCheck): void {
   check('sessions are found by the deadline of their last append only', async ({ journal }) => {
     const other: SessionKey = { ...someKey, session: 'second' }
-    await journal.append(someKey, 0, [event(1)], { ...summary, wakeAt: 1_000 })
-    await journal.append(other, 0, [event(1)], { ...summary, wakeAt: 2_000 })
+    await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, wakeAt: 1_000 })
+    await journal.append(other, 0, [conformanceEvent(1)], { ...summary, wakeAt: 2_000 })
     const due = async (dueBy: number) => (await journal.list({ dueBy })).map((it) => it.key.session)
     assert.deepEqual(await due(999), [])
     assert.deepEqual(await due(1_000), ['first'])
     assert.deepEqual((await due(5_000)).sort(), ['first', 'second'])
-    await journal.append(someKey, 1, [event(2)], summary)
+    await journal.append(someKey, 1, [conformanceEvent(2)], summary)
     assert.deepEqual(await due(5_000), ['second'])
   })
 
   check('audit records are kept in order, whole, and found by what they say', async ({ journal }) => {
     const other: SessionKey = { ...someKey, session: 'second' }
-    await journal.append(someKey, 0, [event(1), event(2)], {
+    await journal.append(someKey, 0, [conformanceEvent(1), conformanceEvent(2)], {
       ...summary,
       audit: [record(1), record(2, { tool: 'read' })],
     })
-    await journal.append(other, 0, [event(1), event(2), event(3)], {
+    await journal.append(other, 0, [conformanceEvent(1), conformanceEvent(2), conformanceEvent(3)], {
       ...summary,
       audit: [record(3, { key: other, principal: { user: 'ben' }, status: 'denied' })],
     })
@@ -60,7 +60,7 @@ export function notesConformance(check: Check): void {
 
   check('pages of the audit log follow each other without gap and without repetition', async ({ journal }) => {
     for (let n = 0; n < 5; n++)
-      await journal.append(someKey, n * 2, [event(n * 2 + 1), event(n * 2 + 2)], {
+      await journal.append(someKey, n * 2, [conformanceEvent(n * 2 + 1), conformanceEvent(n * 2 + 2)], {
         ...summary,
         audit: [record(n * 2 + 1), record(n * 2 + 2)],
       })
@@ -76,8 +76,8 @@ export function notesConformance(check: Check): void {
   })
 
   check('an append that loses stores no audit record', async ({ journal }) => {
-    await journal.append(someKey, 0, [event(1)], { ...summary, audit: [record(1)] })
-    assert.deepEqual(await journal.append(someKey, 0, [event(1)], { ...summary, audit: [record(1)] }), {
+    await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, audit: [record(1)] })
+    assert.deepEqual(await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, audit: [record(1)] }), {
       ok: false,
       head: 1,
     })
@@ -91,7 +91,7 @@ export function notesConformance(check: Check): void {
   }
   for (const [what, audit] of Object.entries(strangers)) {
     check(`an audit record for ${what} is refused with its append`, async ({ journal }) => {
-      const appending = journal.append(someKey, 0, [event(1), event(2)], { ...summary, audit })
+      const appending = journal.append(someKey, 0, [conformanceEvent(1), conformanceEvent(2)], { ...summary, audit })
       await assert.rejects(appending, { code: 'invalid_append' })
       assert.equal(await journal.head(someKey), 0)
     })

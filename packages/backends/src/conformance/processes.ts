@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Backend } from '@oxbow/core'
 import {
   checkOf,
-  event,
+  conformanceEvent,
   eventsAfter,
   eventually,
   readAll,
@@ -129,7 +129,8 @@ export function processConformance(subject: Subject, module: URL): void {
     assert.equal(winners.size, 3 * wins)
     const events = await readAll(journal, someKey)
     assert.equal(events.length, winners.size)
-    for (const stored of events) assert.deepEqual(stored, event(stored.seq, `process ${winners.get(stored.seq)}`))
+    for (const stored of events)
+      assert.deepEqual(stored, conformanceEvent(stored.seq, `process ${winners.get(stored.seq)}`))
   })
 
   check('an append of another process wakes those who watch its session, and only those', async (here, directory) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { type Check, eventsAfter, someKey, summary } from './support.ts'
+import { type ConformanceCheck, eventsAfter, someKey, summary } from './support.ts'
 
-export function snapshotConformance(check: Check): void {
+export function snapshotConformance(check: ConformanceCheck): void {
   check('a snapshot that is still there is the one that was put', async ({ journal }) => {
     await journal.append(someKey, 0, eventsAfter(0, 3), summary)
     assert.equal(await journal.getSnapshot(someKey), undefined)
@@ -24,7 +24,7 @@ export function snapshotConformance(check: Check): void {
   })
 }
 
-export function workerConformance(check: Check): void {
+export function workerConformance(check: ConformanceCheck): void {
   check('a worker is alive from its announcement to its release', async ({ workers }) => {
     assert.equal(await workers.alive('worker-1'), false)
     const one = await workers.announce('worker-1')
@@ -42,7 +42,7 @@ export function workerConformance(check: Check): void {
   })
 }
 
-export function lifeConformance(check: Check): void {
+export function lifeConformance(check: ConformanceCheck): void {
   check('an open back end has a name and passes its check', async (backend) => {
     assert.ok(backend.name.length > 0)
     await backend.check()

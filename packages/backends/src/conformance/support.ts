@@ -19,10 +19,10 @@ export interface Subject {
 }
 
 /** Runs one test on a back end of its own. */
-export type Check = (title: string, run: (backend: Backend, directory: string) => Promise<void>) => void
+export type ConformanceCheck = (title: string, run: (backend: Backend, directory: string) => Promise<void>) => void
 
 export const checkOf =
-  (subject: Subject): Check =>
+  (subject: Subject): ConformanceCheck =>
   (title, run) => {
     subject.test(`${subject.name}: ${title}`, () =>
       withDirectory(async (directory) => {
@@ -53,7 +53,7 @@ export const summary: Pick<SessionSummary, 'status' | 'agent' | 'title'> = {
 }
 
 /** Event `seq` of a journal, at `seq` milliseconds unless told otherwise. */
-export const event = (seq: number, text = `event ${seq}`, at = seq): Event => ({
+export const conformanceEvent = (seq: number, text = `event ${seq}`, at = seq): Event => ({
   type: 'turn.steered',
   turnId: 'turn-1',
   inputId: `input-${seq}`,
@@ -65,7 +65,7 @@ export const event = (seq: number, text = `event ${seq}`, at = seq): Event => ({
 
 /** The events after `afterSeq`. */
 export const eventsAfter = (afterSeq: number, count: number, text?: string): Event[] =>
-  Array.from({ length: count }, (_, index) => event(afterSeq + 1 + index, text))
+  Array.from({ length: count }, (_, index) => conformanceEvent(afterSeq + 1 + index, text))
 
 /** All events of a session, read in pages. */
 export async function readAll(journal: Journal, key: SessionKey, pageSize = 500): Promise<Event[]> {

@@ -3,9 +3,9 @@
 import {
   anyText,
   anything,
-  type Check,
   callable,
   count,
+  type FieldCheck,
   type Fields,
   fieldsOf,
   flag,
@@ -65,7 +65,7 @@ const HOOKS: Fields<Omit<Middleware, 'name'>> = {
 }
 
 /** It may be an instance of a class with fields of its own; but whatever looks like a hook must be one. */
-const middleware: Check = (value, path) => {
+const middleware: FieldCheck = (value, path) => {
   if (!isObject(value)) return `${path} must be a middleware: an object with a name and hooks`
   const problem = text(value.name, `${path}.name`)
   if (problem !== undefined) return problem
@@ -106,7 +106,7 @@ const CAPABILITY: Fields<Capability> = {
 }
 
 /** It may have methods of its own, for whoever made it: `close()` of a capability with connections. */
-const capability: Check = (value, path) => {
+const capability: FieldCheck = (value, path) => {
   if (!isObject(value)) return `${path} must be a capability: an object with a name`
   const given = Object.entries(value).filter(
     ([name, it]) => Object.hasOwn(CAPABILITY, name) || typeof it !== 'function',

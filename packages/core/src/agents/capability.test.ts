@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType } from '../core.fixture.ts'
-import { agent, bounded, type Capability, slot, slotValue, type ToolContext, tool } from '../index.ts'
+import { agent, type Capability, slot, slotValue, type ToolContext, tool } from '../index.ts'
+import { bounded } from '../internal.ts'
 
 const todos = slot({
   name: 'todos',

@@ -447,6 +447,42 @@ describe('H2: the moment of use', () => {
     expect(seen).toEqual([['rows:*']])
   })
 
+  test('a right that was taken away holds from the next call on, in a turn that has not waited', async () => {
+    const asked: string[] = []
+    let permissions = ['rows:*']
+    const look = tool({
+      name: 'look',
+      description: 'Looks.',
+      effects: ['read'],
+      permission: 'rows:read',
+      input: {},
+      run() {
+        asked.push('ran')
+        permissions = []
+        return 'rows'
+      },
+    })
+    const { session, server } = await bench(
+      [call('look', {}), call('look', {}), { text: 'ok' }],
+      { tools: [look] },
+      { currentPrincipal: async ({ user }) => ({ user, permissions }), principalMaxAgeMs: 0 },
+    )
+    await session.run('Go.', { principal: { user: 'ann', permissions: ['rows:*'] } })
+    expect(asked).toEqual(['ran'])
+    expect(resultsSent(server.requests[2]!).at(-1)).toContain('lacks the permission rows:read')
+  })
+
+  test('a turn fails at its next call when its user may not act any more', async () => {
+    const done: unknown[] = []
+    const { session } = await bench(
+      replies,
+      { tools: [submitTool(done)], allow: ['submit'] },
+      { currentPrincipal: async () => undefined, principalMaxAgeMs: 0 },
+    )
+    await expect(session.run('Go.', { turnId: 't1' })).rejects.toMatchObject({ code: 'principal_revoked' })
+    expect(done).toEqual([])
+  })
+
   test('an approver who lost the right in between has approved nothing', async () => {
     const done: unknown[] = []
     const { session, server } = await bench(

@@ -1,11 +1,11 @@
 // What people decide in one session: stored for the call that asked, or handed to the child on whose behalf it asks.
-import { type Answer, answerAbove, answerLate } from '../children/rise.ts'
+import { type ApprovalAnswer, answerAbove, answerLate } from '../children/rise.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Build, SessionLog } from '../journal/session-log.ts'
 import { callOfApproval, type SessionState } from '../journal/state.ts'
-import { remember } from '../permissions/remembered.ts'
+import { storeRememberedRule } from '../permissions/remembered.ts'
 import type { SessionKey } from '../ports.ts'
 import {
   type ApprovalDecision,
@@ -91,7 +91,7 @@ export function approvalDecisions(
     })
     for (const { approvalId, decision } of own) {
       const { reason, arguments: edited } = decision
-      const answer: Answer =
+      const answer: ApprovalAnswer =
         submitted === undefined
           ? { verdict: 'expired' }
           : {
@@ -103,7 +103,7 @@ export function approvalDecisions(
       await answerAbove(engine, key, turn?.delegation, { session: key.session, approvalId }, answer)
       // It has been decided: should this fail, whoever runs the call does it again before that.
       if (submitted !== undefined)
-        await remember(engine.files, key.tenant, turn!.principal, { ...decision, principal }).catch(() => {})
+        await storeRememberedRule(engine.files, key.tenant, turn!.principal, { ...decision, principal }).catch(() => {})
     }
     return submitted
   }

@@ -3,9 +3,9 @@
 import { nearest } from './nearest.ts'
 
 /** What is wrong with the value of the field `path`, as a sentence; undefined when nothing is. */
-export type Check = (value: unknown, path: string) => string | undefined
+export type FieldCheck = (value: unknown, path: string) => string | undefined
 /** All fields that there are. Each may be left out here: what must be there is said where it is used. */
-export type Fields<T> = { readonly [Name in keyof Required<T>]: Check }
+export type Fields<T> = { readonly [Name in keyof Required<T>]: FieldCheck }
 
 /**
  * Refuses what is no object, fields that do not exist, and values that do not fit.
@@ -16,7 +16,7 @@ export type Fields<T> = { readonly [Name in keyof Required<T>]: Check }
  */
 export function checkFields(
   value: unknown,
-  fields: Readonly<Record<string, Check>>,
+  fields: Readonly<Record<string, FieldCheck>>,
   invalid: (what: string) => Error,
 ): void {
   const problem = fieldsOf(fields)(value, '')
@@ -25,7 +25,7 @@ export function checkFields(
 
 /** An object with these fields and no others. */
 export const fieldsOf =
-  (fields: Readonly<Record<string, Check>>): Check =>
+  (fields: Readonly<Record<string, FieldCheck>>): FieldCheck =>
   (value, path) => {
     if (!isObject(value)) return `${path || 'it'} must be an object; got ${shown(value)}`
     const prefix = path === '' ? '' : `${path}.`
@@ -46,7 +46,7 @@ export function unknownField(prefix: string, name: string, known: readonly strin
 
 /** Each of a list. */
 export const listOf =
-  (check: Check): Check =>
+  (check: FieldCheck): FieldCheck =>
   (value, path) => {
     if (!Array.isArray(value)) return `${path} must be a list; got ${shown(value)}`
     for (const [index, it] of value.entries()) {
@@ -57,7 +57,7 @@ export const listOf =
   }
 
 const must =
-  (fits: (value: unknown) => boolean, what: string): Check =>
+  (fits: (value: unknown) => boolean, what: string): FieldCheck =>
   (value, path) =>
     fits(value) ? undefined : `${path} must be ${what}; got ${shown(value)}`
 
@@ -74,7 +74,7 @@ function shown(value: unknown): string {
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-export const anything: Check = () => undefined
+export const anything: FieldCheck = () => undefined
 export const text = must((it) => typeof it === 'string' && it.trim() !== '', 'a text that is not empty')
 export const anyText = must((it) => typeof it === 'string', 'a text')
 export const flag = must((it) => typeof it === 'boolean', 'true or false')
@@ -92,5 +92,5 @@ export const permissionId = must(
   (it) => typeof it === 'string' && /^[^\s:]+(:[^\s:]+)*$/.test(it),
   'a permission id such as biz:order:query',
 )
-export const oneOf = (...values: readonly string[]): Check =>
+export const oneOf = (...values: readonly string[]): FieldCheck =>
   must((it) => values.includes(it as string), values.length > 1 ? `one of ${values.join(', ')}` : `"${values[0]}"`)

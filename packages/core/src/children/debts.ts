@@ -16,7 +16,8 @@ import {
 } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
 import type { SessionKey } from '../ports.ts'
-import { endOf } from './hand-off.ts'
+import { offload } from '../tools/artifacts.ts'
+import { endOf, MAX_HAND_OFF } from './hand-off.ts'
 import { answerLate } from './rise.ts'
 
 export async function settleDebts(engine: EngineInternals, log: SessionLog): Promise<void> {
@@ -33,11 +34,14 @@ async function deliver(engine: EngineInternals, log: SessionLog, { turnId, deleg
   const events = await eventsOfChild(log, turnId)
   const { session } = log.key
   await engine.withCurrentLog({ ...log.key, session: parent.session }, async (above) => {
+    const child = above.state.children.find((it) => it.childTurnId === turnId)
+    const end = child && endOf(child.agent, session, turnId, events)
+    const text = end && (await shownAbove(engine, above.key, turnId, end.text))
     await above.append((draft) => {
       const record = draft.state.children.find((it) => it.childTurnId === turnId)
       const left = log.state.undelivered.find((it) => it.turnId === turnId)
       if (record === undefined || record.closed !== undefined || left === undefined) return
-      const { status, text } = endOf(record.agent, session, turnId, events)
+      if (end === undefined || text === undefined) return
       const slots = handedUp(log.state)
       const told = record.background && record.stopped === undefined
       draft.add({
@@ -47,7 +51,7 @@ async function deliver(engine: EngineInternals, log: SessionLog, { turnId, deleg
         session,
         agent: record.agent,
         childTurnId: turnId,
-        status,
+        status: end.status,
         text,
         spent: left.spent,
         ...(slots.length > 0 && { slots }),
@@ -61,6 +65,18 @@ async function deliver(engine: EngineInternals, log: SessionLog, { turnId, deleg
     await settleDebts(engine, above)
     engine.ensureWorker(above)
   })
+}
+
+/** A long hand-off is kept beside the parent's journal; the text names the artifact. Written again, it is the same one. */
+async function shownAbove(
+  engine: EngineInternals,
+  parent: SessionKey,
+  childTurnId: string,
+  text: string,
+): Promise<string> {
+  const id = `${childTurnId}.hand-off`
+  const { content } = await offload(engine.files, parent, id, [{ type: 'text', text }], MAX_HAND_OFF)
+  return content.map((it) => (it.type === 'text' ? it.text : '')).join('\n')
 }
 
 /** Of this session, and of all below it: who reads what it hands over may have to know where that comes from. */

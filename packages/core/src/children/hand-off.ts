@@ -34,12 +34,18 @@ export const handOffSchema: JsonSchema = {
   additionalProperties: false,
 }
 
-const MAX_LENGTH = 16_000
-/** Of what stands in an error, whose text is short. */
-const MAX_LEFT = 1_200
+/** Longer than this a hand-off is not shown in the parent's conversation: an artifact holds all of it. */
+export const MAX_HAND_OFF = 16_000
+/** Of the body of an error, whose text is short. */
+const MAX_IN_ERROR = 1_200
 
-/** The end of a child's turn, from that turn's events. */
-export function endOf(agent: string, session: string, turnId: string, events: readonly Event[]): ChildEnd {
+/** @returns the end of a child's turn, from that turn's events; `whole` is its text with nothing left out */
+export function endOf(
+  agent: string,
+  session: string,
+  turnId: string,
+  events: readonly Event[],
+): ChildEnd & { readonly whole: string } {
   const { status, why, body } = read(turnId, events)
   // What ended below after its own end, it could not read: whoever reads this is told.
   const end = events.find(isEnd)?.seq ?? Number.POSITIVE_INFINITY
@@ -48,13 +54,13 @@ export function endOf(agent: string, session: string, turnId: string, events: re
   const unread = late.filter((it) => it.status !== 'cancelled').map((it) => `\nIt has not read this: ${it.text}`)
   const head = `The agent ${agent} (${session}) has ended: ${status}.${why === '' ? '' : ` ${why}`}`
   const below = stopped.length === 0 ? '' : ` Stopped before they had ended: ${stopped.join(', ')}.`
-  const limit = why === '' ? MAX_LENGTH : MAX_LEFT
-  const shown = body.length > limit ? `${body.slice(0, limit)} …` : body
-  const text =
-    shown === ''
-      ? `${head}${below}${unread.join('')}`
-      : `${head}${below}${unread.join('')}\n${bounded(`from ${agent}`, shown)}`
-  return { status, text }
+  const lead = `${head}${below}${unread.join('')}`
+  const textWith = (shown: string): string => (shown === '' ? lead : `${lead}\n${bounded(`from ${agent}`, shown)}`)
+  const whole = textWith(body)
+  // An error is short; what the agent hands over is not cut here.
+  if (why === '' || body.length <= MAX_IN_ERROR) return { status, text: whole, whole }
+  const left = `[${body.length - MAX_IN_ERROR} of ${body.length} characters left out. Use task_output to read them.]`
+  return { status, text: `${textWith(body.slice(0, MAX_IN_ERROR))}\n${left}`, whole }
 }
 
 /** What a child that still works has written and called. */

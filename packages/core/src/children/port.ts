@@ -12,16 +12,16 @@ import {
   type TurnState,
 } from '../journal/state.ts'
 import { mayEverRun, policyOf } from '../permissions/gate.ts'
-import type { Asking, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
+import type { CallingCall, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 import { eventsOfChild, stopChild } from './debts.ts'
 import { endOf, handOffSchema, soFarText } from './hand-off.ts'
 import { answerAbove, questionOf } from './rise.ts'
 import { spentElsewhere } from './shared-budget.ts'
-import { show } from './show.ts'
+import { showChild } from './show.ts'
 
 /** The turn that uses the port. */
-export interface Caller {
+export interface ParentTurn {
   readonly log: SessionLog
   readonly agent: Agent
   readonly turnId: string
@@ -33,7 +33,7 @@ export interface Caller {
 
 const MAX_TASK = 200
 
-export function childrenOf(engine: EngineInternals, caller: Caller, asking: Asking): Children {
+export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: CallingCall): Children {
   const { log, agent, turnId } = caller
   const { callId, operationId, step, principal } = asking
   const keyOf = (session: string) => ({ ...log.key, session })
@@ -131,7 +131,7 @@ export function childrenOf(engine: EngineInternals, caller: Caller, asking: Aski
     })
     await engine.using(keyOf(session), (it) => {
       const fresh = it.state.seq <= after + 8
-      show(engine, log, record, step, it, fresh ? after : it.state.seq)
+      showChild(engine, log, record, step, it, fresh ? after : it.state.seq)
     })
   }
 
@@ -150,13 +150,14 @@ export function childrenOf(engine: EngineInternals, caller: Caller, asking: Aski
     return { session, agent: name, childTurnId, task, background, status: await statusOf(record) }
   }
 
-  /** The same text as that of `child.closed`: it is made from the same events. */
-  const endingOf = (record: ChildRecord): Promise<ChildEnd> =>
+  /** It is made from the same events as `child.closed`. */
+  const endingOf = (record: ChildRecord): Promise<ChildEnd & { readonly whole: string }> =>
     engine.withCurrentLog(keyOf(record.session), async (child) => {
       const { agent: name, session, childTurnId } = record
       const events = await eventsOfChild(child, childTurnId)
       if (events.length > 0) return endOf(name, session, childTurnId, events)
-      return { status: 'cancelled', text: `The agent ${name} (${session}) was stopped before it began.` }
+      const text = `The agent ${name} (${session}) was stopped before it began.`
+      return { status: 'cancelled', text, whole: text }
     })
 
   async function wait(
@@ -226,7 +227,10 @@ export function childrenOf(engine: EngineInternals, caller: Caller, asking: Aski
     },
     async output(session) {
       const record = lastOf(session)
-      if (record.closed !== undefined) return endingOf(record)
+      if (record.closed !== undefined) {
+        const { status: ended, whole } = await endingOf(record)
+        return { status: ended, text: whole }
+      }
       const status = await statusOf(record)
       return engine.using(keyOf(session), async (child) => {
         const events = await eventsOfChild(child, record.childTurnId)
@@ -261,7 +265,7 @@ export function childrenOf(engine: EngineInternals, caller: Caller, asking: Aski
 
 /** What the calling turn lets happen below it: its own policy, and what it was given to hand on. */
 function ancestorOf(
-  { log, agent, turnId }: Caller,
+  { log, agent, turnId }: ParentTurn,
   turn: TurnState,
   principal: Principal,
   { grant }: ChildOptions,

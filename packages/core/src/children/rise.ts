@@ -8,7 +8,7 @@ import type { SessionKey } from '../ports.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 
 type Origin = NonNullable<Event<'approval.requested'>['origin']>
-export type Answer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 'reason' | 'arguments'>
+export type ApprovalAnswer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 'reason' | 'arguments'>
 
 /** The first approval that a child's turn waits for, as its parent asks for it. */
 export function questionOf(agent: string, session: string, turn: TurnState): ApprovalRequest | undefined {
@@ -39,7 +39,7 @@ export async function answerAbove(
   key: SessionKey,
   delegation: Delegation | undefined,
   origin: Pick<Origin, 'session' | 'approvalId'>,
-  answer: Answer,
+  answer: ApprovalAnswer,
 ): Promise<void> {
   for (const { session } of (delegation?.ancestors ?? []).toReversed())
     await engine.withCurrentLog({ ...key, session }, async (log) => {
@@ -72,11 +72,11 @@ export async function answerLate(engine: EngineInternals, log: SessionLog): Prom
 }
 
 /** Undefined while it is open. What has ended without an answer gets none. */
-const answerIn = (engine: EngineInternals, key: SessionKey, approvalId: string): Promise<Answer | undefined> =>
+const answerIn = (engine: EngineInternals, key: SessionKey, approvalId: string): Promise<ApprovalAnswer | undefined> =>
   engine.withCurrentLog(key, async (log) => {
     const call = callOfApproval(log.state.turn, approvalId)
     if (call !== undefined && awaitsApproval(call)) return undefined
-    let found: Answer = { verdict: 'expired' }
+    let found: ApprovalAnswer = { verdict: 'expired' }
     for (let seq = 0; seq < log.state.seq; ) {
       const page = await log.read(seq)
       if (page.length === 0) break

@@ -6,7 +6,7 @@ import type { SessionLog } from '../journal/session-log.ts'
 import { isEnd } from '../journal/turn-result.ts'
 
 /** `after`: where in the child's journal the showing begins. Ends with the task, or with the process. */
-export function show(
+export function showChild(
   engine: EngineInternals,
   parent: SessionLog,
   {

@@ -46,7 +46,7 @@ function childClosed(state: SessionState, event: Event<'child.closed'>): Session
   const result: Message[] =
     event.input === undefined
       ? []
-      : [{ id: `${event.childTurnId}.result`, role: 'user', origin: 'agent', blocks: event.input }]
+      : [{ id: `${event.childTurnId}:result`, role: 'user', origin: 'agent', blocks: event.input }]
   if (turn === undefined) return { ...now, messages: [...state.messages, ...result] }
   const below = turn.turnId === turnId ? addSpent(turn.below, spent) : turn.below
   return { ...now, turn: { ...turn, below, steers: [...turn.steers, ...result] } }

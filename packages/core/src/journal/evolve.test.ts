@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf } from '../core.fixture.ts'
-import { DEFAULT_LIMITS, type Event, emptyState, evolve, externalTool, statusOf, tool } from '../index.ts'
+import { DEFAULT_LIMITS, type Event, externalTool, tool } from '../index.ts'
+import { emptyState, evolve, statusOf } from '../internal.ts'
 import { decide } from '../turn/decide.ts'
 
 const write = tool({ name: 'write', description: 'w', effects: ['write'], input: {}, run: () => 'written' })

@@ -242,7 +242,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
 
 /** What the model is told about its answer. */
 const correctionOf = ({ turnId }: TurnState, id: string, text: string): Message => ({
-  id: `${turnId}.${id}`,
+  id: `${turnId}:${id}`,
   role: 'user',
   origin: 'engine',
   blocks: [{ type: 'text', text }],
@@ -350,7 +350,7 @@ function callFinished(state: SessionState, turn: TurnState, event: Event<'call.f
   const failures = { ...turn.failures, [tool]: failed ? failuresOf(turn, tool) + 1 : 0 }
   const results = calls.map((call) => call.result)
   const messages = results.every((it) => it !== undefined)
-    ? [...state.messages, { id: `${turn.turnId}.${turn.step}.results`, role: 'tool' as const, blocks: results }]
+    ? [...state.messages, { id: `${turn.turnId}:${turn.step}.results`, role: 'tool' as const, blocks: results }]
     : state.messages
   const repeats = afterCall(turn.repeats, callDigest(tool, finishing.arguments, event.content))
   return { ...state, messages, turn: { ...turn, calls, failures, repeats, recoveries: 0 } }

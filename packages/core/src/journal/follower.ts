@@ -13,6 +13,15 @@ export interface FollowerSource {
   soFar(): SessionItem[]
 }
 
+/** What a reader is given. */
+export interface FollowerChoice {
+  /** Default: true. */
+  readonly fragments?: boolean
+  readonly turnId?: string | undefined
+  /** The reader is done after this event. */
+  readonly isLast?: (event: Event) => boolean
+}
+
 export interface Follower extends AsyncIterableIterator<SessionItem> {
   /** Called by the session's log, synchronously, per item. */
   push(item: SessionItem): void
@@ -27,12 +36,12 @@ export interface Follower extends AsyncIterableIterator<SessionItem> {
 export function follower(
   source: FollowerSource,
   after: number,
-  only: { readonly fragments?: boolean; readonly turnId?: string | undefined },
+  only: FollowerChoice,
   onClose: (self: Follower) => void,
 ): Follower {
   let cursor = after
   let behind = after < source.seq()
-  const { fragments = true, turnId } = only
+  const { fragments = true, turnId, isLast } = only
   const wanted = (item: SessionItem): boolean =>
     (fragments || isEvent(item)) && (turnId === undefined || ('turnId' in item && item.turnId === turnId))
   const soFar = (): SessionItem[] => source.soFar().filter(wanted)
@@ -95,6 +104,7 @@ export function follower(
           if (item.seq <= cursor) continue
           cursor = item.seq
           if (!wanted(item)) continue
+          if (isLast?.(item)) close()
           return { done: false, value: item }
         }
         if (failure !== undefined) {

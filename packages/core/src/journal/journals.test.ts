@@ -5,7 +5,8 @@ import { memory } from '@oxbow/backends'
 import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, echo, eventsOf } from '../core.fixture.ts'
 import { eventJsonSchema, event as eventSchema } from '../events/schema.ts'
-import { type Event, emptyState, evolve, externalTool, statusOf, tool, turnResult } from '../index.ts'
+import { type Event, externalTool, tool, turnResult } from '../index.ts'
+import { emptyState, evolve, statusOf } from '../internal.ts'
 
 const directory = fileURLToPath(new URL('./fixtures', import.meta.url))
 const fixtures = readdirSync(directory).filter((it) => it.startsWith('journal-'))

@@ -7,7 +7,7 @@ import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
 import { auditOf, type SecretsOf } from './audit.ts'
 import { nextDeadline, type StateLimits } from './deadlines.ts'
 import { evolve, evolveAll } from './evolve.ts'
-import { type Follower, follower } from './follower.ts'
+import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
@@ -313,7 +313,7 @@ export class SessionLog {
   }
 
   /** Everything after `after`, then whatever comes, until the reader leaves. */
-  follow(after = this.state.seq, only: { fragments?: boolean; turnId?: string } = {}): Follower {
+  follow(after = this.state.seq, only: FollowerChoice = {}): Follower {
     const reader = follower(
       {
         seq: () => this.state.seq,

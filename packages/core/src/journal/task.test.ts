@@ -1,7 +1,8 @@
 import { gate } from '@oxbow/testing'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { bench, call, echo, eventsOf, ofType } from '../core.fixture.ts'
-import { dwellTimes, externalTool, taskOf, tool } from '../index.ts'
+import { externalTool, tool } from '../index.ts'
+import { dwellTimes, taskOf } from '../internal.ts'
 
 afterEach(() => vi.useRealTimers())
 

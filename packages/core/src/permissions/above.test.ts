@@ -13,7 +13,7 @@ const KINDS: readonly Kind[] = ['none', 'allow', 'ask', 'deny']
 const STRENGTH = { allow: 0, ask: 1, deny: 2 } as const
 const strictest = (all: readonly Verdict[]): Verdict => all.reduce((a, b) => (STRENGTH[a] >= STRENGTH[b] ? a : b))
 
-/** What one agent by itself says, written down apart from the gate. */
+/** What one agent alone decides, written independently of the gate. */
 function alone(mode: Mode, effect: Effect, rule: Kind): Verdict {
   const free = (): Verdict => {
     if (rule === 'deny' || (mode === 'explore' && effect !== 'read')) return 'deny'

@@ -92,7 +92,7 @@ describe('H2: the truth table of the gate', () => {
       }
   })
 
-  test('a pattern is interpreted by the tool, which is told what the rule would do and may take its time', async () => {
+  test('a pattern is interpreted by the tool, which gets the kind of rule and may answer later', async () => {
     const seen: string[] = []
     const subject = make(['write'], {
       matches: async (pattern, input, kind) => {
@@ -100,7 +100,7 @@ describe('H2: the truth table of the gate', () => {
         return input.city === pattern
       },
     })
-    const judge = async (city: string) => {
+    const decide = async (city: string) => {
       const { decision } = await authorise({
         tool: subject,
         arguments: { city },
@@ -109,7 +109,7 @@ describe('H2: the truth table of the gate', () => {
       })
       return decision
     }
-    expect([await judge('Paris'), await judge('Rome'), await judge('Oslo')]).toEqual(['allow', 'deny', 'ask'])
+    expect([await decide('Paris'), await decide('Rome'), await decide('Oslo')]).toEqual(['allow', 'deny', 'ask'])
     expect(seen).toContain('deny Rome')
   })
 
@@ -232,18 +232,18 @@ describe('a rule for a tool that reads no patterns can look at one argument', ()
 })
 
 describe('a rule that denies or asks fails towards the person', () => {
-  const judge = async (mode: Mode, subject: Tool, rules: Parameters<typeof policyOf>[1]) =>
+  const decide = async (mode: Mode, subject: Tool, rules: Parameters<typeof policyOf>[1]) =>
     (await authorise({ tool: subject, arguments: {}, principal: { user: 'a' }, policy: policyOf(mode, rules) }))
       .decision
 
-  test('a pattern that the tool cannot read stands for the whole tool, and allows nothing', async () => {
+  test('a deny or ask pattern that the tool cannot read matches every call, and an allow pattern none', async () => {
     const deaf = make(['write'])
     const picky = make(['write'], { matches: () => false, checkPattern: () => 'no such pattern' })
     for (const subject of [deaf, picky])
       for (const mode of ['default', 'bypass'] as const) {
-        expect(await judge(mode, subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('deny')
-        expect(await judge(mode, subject, { allow: ['*'], ask: ['subject(x)'] })).toBe('ask')
-        expect(await judge('default', subject, { allow: ['subject(x)'] })).toBe('ask')
+        expect(await decide(mode, subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('deny')
+        expect(await decide(mode, subject, { allow: ['*'], ask: ['subject(x)'] })).toBe('ask')
+        expect(await decide('default', subject, { allow: ['subject(x)'] })).toBe('ask')
       }
   })
 
@@ -252,12 +252,12 @@ describe('a rule that denies or asks fails towards the person', () => {
     for (const more of [{}, { check: allows }]) {
       const subject = make(['write'], { matches: () => 'unknown', edits: true, ...more })
       for (const mode of ['default', 'accept-edits', 'bypass'] as const)
-        expect(await judge(mode, subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('ask')
-      expect(await judge('dont-ask', subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('deny')
-      expect(await judge('default', subject, { allow: ['subject(x)'] })).toBe('check' in more ? 'allow' : 'ask')
+        expect(await decide(mode, subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('ask')
+      expect(await decide('dont-ask', subject, { allow: ['*'], deny: ['subject(x)'] })).toBe('deny')
+      expect(await decide('default', subject, { allow: ['subject(x)'] })).toBe('check' in more ? 'allow' : 'ask')
     }
     const denies = make(['write'], { matches: () => 'unknown', check: () => ({ decision: 'deny', reason: 'r' }) })
-    expect(await judge('bypass', denies, { deny: ['subject(x)'] })).toBe('deny')
+    expect(await decide('bypass', denies, { deny: ['subject(x)'] })).toBe('deny')
   })
 })
 

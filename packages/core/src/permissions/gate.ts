@@ -71,7 +71,8 @@ async function authoriseUnder(request: GateRequest): Promise<Verdict> {
   const { tool, policy } = request
   if (verdict.decision !== 'ask') return verdict
   if (policy.mode === 'explore' && !onlyReads(tool)) return unexplored(tool)
-  if (policy.mode === 'dont-ask') return deny(DONT_ASK, `It would have to ask (${verdict.rule}), and nobody is there.`)
+  if (policy.mode === 'dont-ask')
+    return deny(DONT_ASK, `It would have to ask (${verdict.rule}), and no one can answer.`)
   return verdict
 }
 
@@ -148,7 +149,7 @@ async function verdictOf({ tool, arguments: input, principal, policy }: GateRequ
   const own = await tool.check?.(input, context)
   const [perhaps] = denying
   if (perhaps !== undefined && own?.decision !== 'deny')
-    return ask(`deny:${perhaps.rule.text}`, 'Whether this rule denies it cannot be told.')
+    return ask(`deny:${perhaps.rule.text}`, 'This rule may deny it: the tool cannot say whether the pattern matches.')
   if (own !== undefined) return checked(own, tool)
 
   const reads = onlyReads(tool)

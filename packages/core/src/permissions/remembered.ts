@@ -9,7 +9,7 @@ import { parseRule, type Rule } from './rules.ts'
 
 const PATH = 'rules.json'
 
-/** `*` is no legal id: nobody's session can meet these. */
+/** `*` is not a legal id, so no session can have this key. */
 const ownerOf = (tenant: string, user: string): SessionKey => ({ tenant, user, session: '*rules' })
 const EVERYBODY = '*'
 
@@ -39,7 +39,7 @@ export async function rulesFor(
  * Stores the rule that came with a decision: for who asked, or for everybody of the tenant. The decision is the record, and
  * doing this again changes nothing.
  */
-export async function remember(
+export async function storeRememberedRule(
   files: Files,
   tenant: string,
   asker: Person,
@@ -79,7 +79,7 @@ export interface RememberedRulesStore {
   list(owner: RuleOwner): Promise<RememberedRule[]>
   /**
    * Takes a rule back: calls like it ask again, also in turns that run. Resolves with the rule, or with undefined when there is
-   * none with this id. Whether somebody may do that is for the caller to check; a rule of the project is everybody's.
+   * none with this id. The caller checks whether the person may do that; a rule of the project belongs to everybody.
    */
   remove(owner: RuleOwner, id: string): Promise<RememberedRule | undefined>
 }

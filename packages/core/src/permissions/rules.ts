@@ -27,7 +27,7 @@ export function parseRule(text: string): Rule {
 }
 
 /**
- * Rules that could never match are mistakes of whoever wrote them, and a rule that denies nothing is a dangerous one.
+ * A rule that can never match is a mistake, and one that denies nothing is a dangerous one.
  *
  * @throws OxbowError `rule_invalid`
  */
@@ -54,7 +54,7 @@ export function namesTool(
   return names.some((name) => matchesWildcard(tool, name))
 }
 
-/** What a tool has answered that is no answer. */
+/** An answer of a tool that is not one of those it may give. */
 export interface MatchFault {
   readonly fault: string
 }

@@ -7,7 +7,8 @@ import { scriptedModel } from '@oxbow/testing'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { bench, call, echo } from '../core.fixture.ts'
-import { agent, fileBlock, openModelsWith, resultsOf, type ToolContext, tool, userId } from '../index.ts'
+import { agent, fileBlock, resultsOf, type ToolContext, tool, userId } from '../index.ts'
+import { openModelsWith } from '../internal.ts'
 
 const area = tool({
   name: 'area',

@@ -3,11 +3,11 @@ import type { Agent } from '../agents/agent-type.ts'
 import {
   anyText,
   anything,
-  type Check,
   callable,
   checkFields,
   count,
   countOrNone,
+  type FieldCheck,
   type Fields,
   fieldsOf,
   isObject,
@@ -23,7 +23,7 @@ import type { SessionKey, SessionQuery } from '../ports.ts'
 import { MODES } from '../tools/mode.ts'
 import type { RunOptions } from './input.ts'
 
-const madeAgent: Check = (it, path) =>
+const madeAgent: FieldCheck = (it, path) =>
   (it as Agent | null)?.tools instanceof Map ? undefined : `${path} must be made with agent()`
 
 export const ENGINE = {
@@ -31,6 +31,7 @@ export const ENGINE = {
   agents: listOf(madeAgent),
   onError: callable,
   currentPrincipal: callable,
+  principalMaxAgeMs: countOrNone,
   faultPoint: callable,
   maxIdleSessions: countOrNone,
 }
@@ -47,10 +48,10 @@ export const QUERY: Fields<SessionQuery> = {
 /** Checked as ids where it is used. */
 export const SESSION: Fields<SessionKey> = { tenant: anything, user: anything, session: anything }
 
-const signal: Check = (it, path) => (it instanceof AbortSignal ? undefined : `${path} must be an AbortSignal`)
+const signal: FieldCheck = (it, path) => (it instanceof AbortSignal ? undefined : `${path} must be an AbortSignal`)
 
 /** Without its user nobody is meant; without its permissions somebody has fewer rights, never more. */
-const principal: Check = (value, path) =>
+const principal: FieldCheck = (value, path) =>
   isObject(value) ? text(value.user, `${path}.user`) : `${path} must be an object that names at least the user`
 
 export const RUN: Fields<RunOptions> = {
@@ -87,6 +88,6 @@ export const COMPACT = { dryRun: anything, signal }
 export const FOLLOW = { after: countOrNone, signal }
 
 /** @throws OxbowError `invalid_option`, naming the field */
-export function checkOption(method: string, options: unknown, fields: Readonly<Record<string, Check>>): void {
+export function checkOption(method: string, options: unknown, fields: Readonly<Record<string, FieldCheck>>): void {
   checkFields(options, fields, (what) => new OxbowError('invalid_option', `${method}: ${what}`))
 }

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { memory, sqlite } from '@oxbow/backends'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Backend, type Event, noUsage, type Said, searchSessions } from '../index.ts'
+import { type Backend, type Event, noUsage, searchSessions } from '../index.ts'
+import type { Said } from '../internal.ts'
 
 const notes = { status: 'idle', agent: 'helper', title: 'A title' } as const
 

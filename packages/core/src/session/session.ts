@@ -5,46 +5,22 @@ import type { CompactedBody } from '../agents/compactor.ts'
 import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
-import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
+import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
-import { errorFrom, OxbowError } from '../errors.ts'
-import {
-  type Delegation,
-  type Event,
-  type EventBody,
-  type Failure,
-  isEvent,
-  type Principal,
-  type SessionItem,
-} from '../events/types.ts'
+import { OxbowError } from '../errors.ts'
+import type { Delegation, Event, EventBody, Failure, Principal, SessionItem } from '../events/types.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
-import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
+import { type TurnResult, turnResult } from '../journal/turn-result.ts'
 import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
-import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
+import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
-import { textStream } from './text-stream.ts'
-
-export interface Submitted {
-  /** The turn that will answer: for a steering input, the one that runs. */
-  readonly turnId: string
-  readonly accepted: 'started' | 'queued' | 'steered' | 'duplicate'
-  /** Events after this sequence number tell what becomes of it. */
-  readonly after: number
-}
-
-export interface TurnStream extends AsyncIterable<SessionItem> {
-  readonly turnId: string
-  /** Resolves like `run`. */
-  readonly result: Promise<TurnResult>
-  /** Only the text of the answers, each part once. Rejects if the turn cannot be read; how it ended is in `result`. */
-  readonly textStream: AsyncIterable<string>
-}
+import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 export interface Session {
   readonly key: SessionKey
@@ -61,6 +37,11 @@ export interface Session {
   run(input: Input, options?: RunOptions): Promise<TurnResult>
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
   stream(input: Input, options?: RunOptions): TurnStream
+  /**
+   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a decision.
+   * Its `result` rejects with `unknown_turn`, and so does the loop.
+   */
+  attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
@@ -112,9 +93,6 @@ export interface Session {
   events(after?: number): Promise<Event[]>
   state(): Promise<SessionState>
 }
-
-/** Where to look for what becomes of a turn. */
-type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
 
 /** `delegation`: the session is a child's, and its turns come from a parent. */
 export function openSession(
@@ -224,50 +202,6 @@ export function openSession(
     }
   }
 
-  /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  async function* itemsOf(submitting: Promise<Place>, fragments: boolean): AsyncGenerator<SessionItem, void> {
-    const { turnId, after } = await submitting
-    const { log, reader } = await engine.using(key, (it) => ({
-      log: it,
-      reader: it.follow(after, { fragments, turnId }),
-    }))
-    try {
-      for await (const item of reader) {
-        yield item
-        if (!isEvent(item)) continue
-        if (isEnd(item)) return
-        if (item.type === 'turn.paused' && log.state.turn?.paused?.seq === item.seq) return
-      }
-    } finally {
-      await reader.return?.()
-    }
-  }
-
-  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
-    const { turnId, accepted } = await submitting
-    // Who only steered a turn of somebody else may leave, but not stop it.
-    const signal = accepted === 'steered' ? undefined : options.signal
-    const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
-    const events: Event[] = []
-    try {
-      for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
-    } finally {
-      stop()
-    }
-    const result = turnResult(turnId, events)
-    if (result.status === 'failed') {
-      const { reference } = result.error!
-      throw errorFrom(result.error!, { turnId, reference })
-    }
-    const { output } = options
-    if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
-    // The stored output is JSON; the caller's own schema may turn it into something richer.
-    const parsed = await output['~standard'].validate(result.output)
-    if (parsed.issues === undefined) return { ...result, output: parsed.value }
-    const why = parsed.issues.map((it) => it.message).join('; ')
-    throw new OxbowError('output_invalid', `The answer fits the JSON Schema, but not the schema's own checks: ${why}`)
-  }
-
   async function interrupt(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
@@ -288,6 +222,19 @@ export function openSession(
     })
   }
 
+  const placeOf = (turnId: string): Promise<Place> =>
+    withCurrentLog((log) => {
+      const known = findTurn(log.state, turnId)
+      if (known !== undefined) {
+        // The process of its worker may have ended or stopped.
+        engine.ensureWorker(log)
+        return { turnId: known.turnId, after: known.startedSeq - 1 }
+      }
+      throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+    })
+
+  const { resultOf, streamOf } = turnReader(engine, key, interrupt)
+
   const decisions = approvalDecisions(engine, key, {
     withCurrentLog,
     appendAndWake,
@@ -306,17 +253,9 @@ export function openSession(
     run: ((input: Input, options: RunOptions = {}) => resultOf(submit(input, options), options)) as Session['run'],
     stream(input, options = {}) {
       const turnId = options.turnId ?? newId()
-      const submitting = submit(input, { ...options, turnId })
-      const result = resultOf(submitting, options)
-      // Who only reads the items is told of the failure there.
-      result.catch(() => {})
-      return {
-        turnId,
-        result,
-        textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(submitting, true)) },
-        [Symbol.asyncIterator]: () => itemsOf(submitting, true),
-      }
+      return streamOf(turnId, submit(input, { ...options, turnId }), options)
     },
+    attach: (turnId) => streamOf(turnId, placeOf(turnId), {}),
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>
       withCurrentLog(async (log) => {
@@ -325,25 +264,13 @@ export function openSession(
         const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
         return turnResult(known.turnId, events)
       }),
-    wait: (turnId) =>
-      resultOf(
-        withCurrentLog((log) => {
-          const known = findTurn(log.state, turnId)
-          if (known !== undefined) {
-            // The process of its worker may have ended or stopped.
-            engine.ensureWorker(log)
-            return { turnId: known.turnId, after: known.startedSeq - 1 }
-          }
-          throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
-        }),
-        {},
-      ),
+    wait: (turnId) => resultOf(placeOf(turnId), {}),
     interrupt,
     async resolve(callId, result, options = {}) {
       checkOption('resolve()', result, RESULT)
       checkOption('resolve()', options, BY)
       const { status = 'success', content } = result
-      const blocks = toInput(content)
+      const blocks = inputBlocks(content)
       const principal = self(options.principal)
       return appendAndWake((draft): Submitted => {
         const { turn, seq } = draft.state
@@ -435,13 +362,4 @@ const opened = (key: SessionKey, agent: Agent, delegation: Delegation | undefine
 function parentOf({ ancestors, callId }: Delegation): { session: string; turnId: string; callId: string } {
   const { session, turnId } = ancestors.at(-1)!
   return { session, turnId, callId }
-}
-
-/** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
-function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
-  if (signal === undefined) return () => {}
-  const listener = (): void => void react()
-  if (signal.aborted) listener()
-  else signal.addEventListener('abort', listener, { once: true })
-  return () => signal.removeEventListener('abort', listener)
 }

@@ -65,7 +65,7 @@ export interface Children {
 }
 
 /** The call that uses the port. */
-export interface Asking {
+export interface CallingCall {
   readonly callId: string
   readonly operationId: string
   readonly step: number

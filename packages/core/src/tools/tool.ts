@@ -1,9 +1,9 @@
 import {
   anything,
-  type Check,
   callable,
   checkFields,
   countOrNone,
+  type FieldCheck,
   type Fields,
   fieldsOf,
   flag,
@@ -258,7 +258,7 @@ type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'rec
 const isSchema = (it: unknown): boolean =>
   (typeof it === 'object' && it !== null && !Array.isArray(it)) || (typeof it === 'function' && '~standard' in it)
 
-const schema: Check = (it, path) => (isSchema(it) ? undefined : `${path} must be a schema`)
+const schema: FieldCheck = (it, path) => (isSchema(it) ? undefined : `${path} must be a schema`)
 
 const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
   // A tool may be made from another: this is made anew from its input.

@@ -27,7 +27,7 @@ export async function compact(run: TurnRun, { step, reason }: { step: number; re
       reason,
       system: await systemPrompt(run, step),
       tools: agent.specs,
-      id: `${turnId}.${step}.compacted`,
+      id: `${turnId}:${step}.compacted`,
       ...asking(
         agent,
         { ...run.context, step },
@@ -66,7 +66,7 @@ export async function compactBetweenTurns(
     system: await agent.prompt({ ...about, slots: conversation.slots }),
     tools: agent.specs,
     // A session may be compacted more than once after a turn.
-    id: `${turnId}.${conversation.seq}.compacted`,
+    id: `${turnId}:${conversation.seq}.compacted`,
     ...(dryRun
       ? { call: undefined }
       : asking(agent, { ...about, step: 0 }, { signal, session: nameOfKey(log.key), onDelta: () => {} })),
@@ -84,12 +84,14 @@ export async function compactBetweenTurns(
 
 const asking = (
   agent: Agent,
-  context: ModelCallContext,
+  context: Omit<ModelCallContext, 'model'>,
   call: ModelCallOptions,
 ): Pick<CompactionRequest, 'call' | 'generate'> => ({
   call,
   generate: (model, request) =>
-    agent.hooks.modelCall(request, { ...context, summaryBy: model.id }, (it) => model.generate(it, call)),
+    agent.hooks.modelCall(request, { ...context, model: model.id, summaryBy: model.id }, (it) =>
+      model.generate(it, call),
+    ),
 })
 
 const busy = (turnId: string): OxbowError =>

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../errors.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import type { ApprovalState, CallState } from '../journal/state.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
-import { remember } from '../permissions/remembered.ts'
+import { storeRememberedRule } from '../permissions/remembered.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
 import { type Arguments, parseAgain, parseArguments } from '../tools/arguments.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
@@ -32,6 +32,11 @@ export async function mayRun(run: TurnRun, call: CallState, tool: Tool): Promise
   const parsed = await parseArguments(call.arguments, tool)
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
+  if (!(await run.refreshOldPrincipal())) {
+    const why = `${run.principal.user} may not act any more.`
+    const verdict = { decision: 'deny', rule: 'principal', reason: why } as const
+    return denial(decidedOf(run, call, verdict, parsed.arguments), why, why)
+  }
   const turn = run.turn()
   const policy = policyOf(run.agent.policy, turn)
   let verdict = await authorise({ tool, arguments: parsed.arguments, principal: run.principal, policy })
@@ -76,7 +81,7 @@ async function useApproval(
   const policy = policyOf(run.agent.policy, turn)
   const denied = await denialOf({ tool, arguments: parsed.arguments, principal, policy })
   if (denied !== undefined) return refuse(denied.reason, parsed.arguments)
-  await remember(run.files, run.log.key.tenant, turn.principal, resolved!)
+  await storeRememberedRule(run.files, run.log.key.tenant, turn.principal, resolved!)
   const by = `Approved by ${approver?.user ?? 'a person'}${edited === undefined ? '' : ', with other arguments'}.`
   const decided = decidedOf(run, call, { decision: 'allow', rule, reason: by }, parsed.arguments)
   return { decided, input: parsed.input, principal }

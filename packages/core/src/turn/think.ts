@@ -52,7 +52,9 @@ export async function think(run: TurnRun): Promise<void> {
     run.faultPoint?.('model.before')
     const request = requestFor(run, turn, await systemPrompt(run, step))
     reply = await agent.hooks.reasoning(context, () =>
-      agent.hooks.modelCall(request, context, (it) => generate(run, live, it, { onDelta, onFailedAttempt })),
+      agent.hooks.modelCall(request, { ...context, model: run.model.id }, (it) =>
+        generate(run, live, it, { onDelta, onFailedAttempt }),
+      ),
     )
     run.faultPoint?.('model.after')
   } catch (caught) {
@@ -146,7 +148,8 @@ function finished(
   const cancelled = error !== undefined && run.stopped !== undefined
   const blocks: Block[] = reply?.blocks ?? []
   const message: Message = {
-    id: `${run.turnId}.${step}`,
+    // No id of a client holds a colon: joined ids of two turns never meet.
+    id: `${run.turnId}:${step}`,
     role: 'assistant',
     // Half a call never runs, and a provider would refuse it in the history.
     blocks: error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call'),

@@ -38,6 +38,10 @@ export interface TurnRun {
   readonly stopped: StopReason | undefined
   /** The turn as folded now. Throws ClaimLost when it is no longer this worker's. */
   turn(): TurnState
+  /** The same, or undefined when it has ended or is another worker's. */
+  held(): TurnState | undefined
+  /** This worker has ended the turn. */
+  readonly ended: boolean
   /** What to do next: what the state says, or the failure with which this worker stops. */
   next(): Action
   /**
@@ -72,6 +76,8 @@ export interface TurnRun {
    * they may.
    */
   refreshPrincipal(): Promise<boolean>
+  /** The same, when it was asked longer ago than the engine's `principalMaxAgeMs`. */
+  refreshOldPrincipal(): Promise<boolean>
   /**
    * Whether more time may have passed since the input than a turn may run: it has waited, or nobody took it up for long.
    */
@@ -96,18 +102,33 @@ export function turnRun(options: {
   faultPoint: FaultPoint | undefined
   report: (error: unknown) => string
   currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
+  principalMaxAgeMs: number
   leaveBehind: (work: Promise<unknown>) => void
 }): TurnRun {
-  const { log, agent, files, engine, turnId, worker, epoch, faultPoint, report, currentPrincipal, leaveBehind } =
-    options
+  const {
+    log,
+    agent,
+    files,
+    engine,
+    turnId,
+    worker,
+    epoch,
+    faultPoint,
+    report,
+    currentPrincipal,
+    principalMaxAgeMs,
+    leaveBehind,
+  } = options
   const controller = new AbortController()
   let stopped: StopReason | undefined
   let failure: Failure | undefined
   const inFlight = new Set<string>()
   let identityWaits = 0
 
+  const isMine = (turn: TurnState | undefined): turn is TurnState =>
+    turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker
   const mine = (turn: TurnState | undefined): TurnState => {
-    if (turn?.turnId === turnId && turn.claim?.epoch === epoch && turn.claim.worker === worker) return turn
+    if (isMine(turn)) return turn
     throw new ClaimLost(`turn ${turnId} is no longer this worker's`)
   }
   const first = mine(log.ahead.turn)
@@ -155,6 +176,7 @@ export function turnRun(options: {
   }
 
   let lost: { readonly error: unknown } | undefined
+  let ended = false
   const givenUp = (): boolean => stopped === 'shutdown'
   /**
    * What follows from an event without an effect is stored in the same append: the next step, a pause, the end of the turn.
@@ -166,7 +188,10 @@ export function turnRun(options: {
       draft.add(...build(mine(draft.state.turn), draft.state))
       for (;;) {
         const after = draft.state.turn
-        if (after?.turnId !== turnId) return
+        if (after?.turnId !== turnId) {
+          ended = true
+          return
+        }
         if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
         const action = next(after, draft.state)
         draft.add(...whatFollows(after, action))
@@ -186,6 +211,20 @@ export function turnRun(options: {
   if (model === undefined) {
     const message = `The agent ${agent.name} no longer has the model ${first.options.model}, which this turn chose.`
     stop('failure', { code: 'unknown_model', message, reference: report(new OxbowError('unknown_model', message)) })
+  }
+
+  let principalAsOf = performance.now()
+  let asking: Promise<boolean> | undefined
+  async function refreshPrincipal(): Promise<boolean> {
+    const askedAt = performance.now()
+    const now = await askHost(first.principal)
+    if (now === undefined) {
+      stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
+      return false
+    }
+    principal = now
+    principalAsOf = askedAt
+    return true
   }
 
   return {
@@ -217,17 +256,24 @@ export function turnRun(options: {
       return principal
     },
     waited: first.waited === true || Date.now() - first.task.since > totalMs,
-    async refreshPrincipal() {
-      const now = await askHost(first.principal)
-      if (now !== undefined) principal = now
-      else stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
-      return now !== undefined
+    refreshPrincipal,
+    async refreshOldPrincipal() {
+      if (performance.now() - principalAsOf < principalMaxAgeMs) return true
+      // Calls that begin together ask once.
+      asking ??= refreshPrincipal().finally(() => {
+        asking = undefined
+      })
+      return asking
     },
     get waitsForIdentity() {
       return identityWaits > 0
     },
     rememberedRules: (principal) => rulesFor(files, principal, log.key.tenant, log.ahead.rules),
     turn: () => mine(log.ahead.turn),
+    held: () => (isMine(log.ahead.turn) ? log.ahead.turn : undefined),
+    get ended() {
+      return ended
+    },
     next: () => next(mine(log.ahead.turn), log.ahead),
     async write(build) {
       await append(build)

@@ -88,11 +88,9 @@ async function performAction(run: TurnRun, action: Exclude<Action, { type: 'wait
 
 /** Reacts to what others have appended: an interrupt, or another worker's claim. */
 function watchOver(run: TurnRun): void {
-  try {
-    if (run.turn().interrupt !== undefined) run.stop('interrupt')
-  } catch {
-    run.stop('claim_lost')
-  }
+  const turn = run.held()
+  if (turn?.interrupt !== undefined) run.stop('interrupt')
+  else if (turn === undefined && !run.ended) run.stop('claim_lost')
 }
 
 const STORAGE = /^(storage|journal)_/

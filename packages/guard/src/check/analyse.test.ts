@@ -128,7 +128,7 @@ describe('the folder is followed', () => {
   })
 
   test.each(['cd; a', 'cd - && a', 'cd $x && a', 'pushd src; a', 'eval x; a', '. x; a', '$x; a'])(
-    '%s leads nobody knows where',
+    '%s leads to a folder that is not known',
     async (text) => {
       const { simple } = await analyse(text)
       expect(simple.at(-1)!.directories).toEqual([])

@@ -171,7 +171,7 @@ describe('the shell', () => {
     expect(await decide('ls !!', peaceful, { interactive: true })).toBe('ask')
   })
 
-  test('pictures of several characters are no invisible characters', async () => {
+  test('emoji made of several characters do not count as invisible characters', async () => {
     expect(await decide('echo "✔️ 🤖 👩‍💻"', peaceful)).toBe('allow')
   })
 })

@@ -1,14 +1,13 @@
 // Analyses a command line and decides about it.
 import { homedir } from 'node:os'
-import { makeBudget } from '../budget.ts'
 import { secretIn, shows } from '../programs/environment.ts'
 import { ruleCovers } from '../rules/covers.ts'
-import { type CommandView, ruleMeans, viewOf } from '../rules/meaning.ts'
+import { type CommandView, ruleMeans, ruleViewOf } from '../rules/meaning.ts'
 import { readRule } from '../rules/reading.ts'
 import type { CommandRule } from '../rules/rule.ts'
 import { suggestFrom } from '../rules/suggest.ts'
 import { harmlessSurroundings, writesFile } from '../rules/surroundings.ts'
-import { analyse, type Look, notUnderstood, type Walked } from '../walk/analyse.ts'
+import { analyse, type Look, makeLook, notUnderstood, type Walked } from '../walk/analyse.ts'
 import { FORK_BOMB } from '../walk/walk.ts'
 import type {
   AnalyseOptions,
@@ -25,7 +24,7 @@ import { outrun } from './outrun.ts'
 import { notesOf } from './traps.ts'
 
 /** A command line that has been taken apart. What it holds of the file system must not outlive one check. */
-export interface Line {
+export interface CommandLine {
   readonly text: string
   readonly walked: Walked
   readonly look: Look
@@ -33,11 +32,11 @@ export interface Line {
   readonly views: () => readonly CommandView[]
 }
 
-export function readLine(text: string, options: AnalyseOptions): Line {
-  const look: Look = { budget: makeBudget(), seen: new Map() }
+export function readLine(text: string, options: AnalyseOptions): CommandLine {
+  const look = makeLook()
   const walked = analyse(text, options, look)
   let views: readonly CommandView[] | undefined
-  return { text, walked, look, views: () => (views ??= walked.simple.map(viewOf)) }
+  return { text, walked, look, views: () => (views ??= walked.simple.map(ruleViewOf)) }
 }
 
 /**
@@ -52,7 +51,7 @@ export function readLine(text: string, options: AnalyseOptions): Line {
  */
 export const analyseCommand = (text: string, options: AnalyseOptions): Analysis => analysisOf(readLine(text, options))
 
-function analysisOf({ text, walked: { simple, unknown, outside } }: Line): Analysis {
+function analysisOf({ text, walked: { simple, unknown, outside } }: CommandLine): Analysis {
   const compound = simple.length !== 1 || simple[0]!.text !== text.trim()
   return { simple, unknown, outside, notes: notesOf(simple), compound }
 }
@@ -66,7 +65,7 @@ function analysisOf({ text, walked: { simple, unknown, outside } }: Line): Analy
 export const checkCommand = (text: string, options: CommandOptions): CommandCheck =>
   checkLine(readLine(text, options), options)
 
-export function checkLine(line: Line, options: CommandOptions): CommandCheck {
+export function checkLine(line: CommandLine, options: CommandOptions): CommandCheck {
   const { text, look } = line
   const analysis = analysisOf(line)
   const { simple, unknown, notes } = analysis
@@ -93,7 +92,7 @@ export function checkLine(line: Line, options: CommandOptions): CommandCheck {
     reasons.push({
       decision: 'ask',
       code: 'path',
-      message: `A pattern lists the names in ${folder}, outside of the folders that may be used.`,
+      message: `A pattern lists the names in ${folder}, outside the allowed folders.`,
       text: text.slice(0, 80),
     })
   let readOnly = !simpleOptions.writes
@@ -151,7 +150,7 @@ const NOWHERE: AnalyseOptions = { cwd: '/', roots: [] }
 export const commandMatches = (pattern: string, text: string, options: AnalyseOptions = NOWHERE): boolean =>
   lineMatches(pattern, readLine(text, options))
 
-export function lineMatches(pattern: string, { walked: { simple, unknown } }: Line): boolean {
+export function lineMatches(pattern: string, { walked: { simple, unknown } }: CommandLine): boolean {
   if (unknown.length > 0 || simple.length === 0) return false
   const rule = readRule(pattern, 'allow')
   if ('problem' in rule) return false
@@ -159,10 +158,10 @@ export function lineMatches(pattern: string, { walked: { simple, unknown } }: Li
 }
 
 /**
- * Whether a rule that forbids or asks means any command in the text: inside of wrappers, substitutions and scripts, by any
+ * Whether a rule that forbids or asks means any command in the text: inside wrappers, substitutions and scripts, by any
  * path of the program, and behind options that come first (`git -C x push` for `git push *`). `'unknown'` if the text runs
  * something that cannot be followed, so that the rule could mean it (`$cmd`, `… | sh`, `python -c …`): the gate then asks.
- * What a program does by itself, and the files that it reads its orders from, are not looked at.
+ * It does not look at what a program does when it runs, nor at the files from which it reads commands.
  *
  * @example commandMentions('git push *', 'cd x && git -C y push') // true
  */
@@ -172,7 +171,7 @@ export const commandMentions = (
   options: AnalyseOptions = NOWHERE,
 ): boolean | 'unknown' => lineMentions(pattern, readLine(text, options))
 
-export function lineMentions(pattern: string, { walked: { unknown }, views }: Line): boolean | 'unknown' {
+export function lineMentions(pattern: string, { walked: { unknown }, views }: CommandLine): boolean | 'unknown' {
   const rule = readRule(pattern, 'deny')
   // A rule that forbids and cannot be read forbids everything.
   if ('problem' in rule) return true
@@ -185,4 +184,4 @@ export function lineMentions(pattern: string, { walked: { unknown }, views }: Li
 export const suggestRules = (text: string, options: AnalyseOptions = NOWHERE): readonly string[] =>
   suggestFor(readLine(text, options))
 
-export const suggestFor = (line: Line): readonly string[] => suggestFrom(analysisOf(line))
+export const suggestFor = (line: CommandLine): readonly string[] => suggestFrom(analysisOf(line))

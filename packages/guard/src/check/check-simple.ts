@@ -5,10 +5,10 @@ import { checkPathAgain, type PathCheck } from '../paths/check-path.ts'
 import { isSafeAssignment, secretIn, shows } from '../programs/environment.ts'
 import { readGit } from '../programs/git.ts'
 import { rowOf } from '../programs/lookup.ts'
-import { type Given, readOptions } from '../programs/options.ts'
+import { type GivenOption, readOptions } from '../programs/options.ts'
 import { VERSIONS } from '../programs/read-only.ts'
 import { chosenToolchain, holdsCredentials, riskyRepository } from '../programs/repository.ts'
-import { nameOf, PLAIN_SHELLS } from '../programs/wrappers.ts'
+import { PLAIN_SHELLS, programNameOf } from '../programs/wrappers.ts'
 import { type Look, pathOptions } from '../walk/analyse.ts'
 import type { AnalyseOptions, Argument, Reason, Redirected, SimpleCommand } from '../words/types.ts'
 import { problemInTree, type Reach } from './tree.ts'
@@ -41,7 +41,7 @@ export function checkSurroundings(command: SimpleCommand, options: SimpleOptions
   const reasons: Reason[] = []
   for (const it of command.assignments) {
     // `IFS= read` splits the one line that it reads.
-    if (it.name === 'IFS' && it.value?.value !== undefined && nameOf(command.words) === 'read') continue
+    if (it.name === 'IFS' && it.value?.value !== undefined && programNameOf(command.words) === 'read') continue
     if (!isSafeAssignment(it, command.words.length === 0))
       reasons.push(reason('assignment', `Setting ${it.name} may change which programs run and what they do.`, it.text))
   }
@@ -60,9 +60,9 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
   if (words.length === 0) return []
   const elsewhere = directories.find((it) => !check(it, it, 'read', options).inside)
   if (elsewhere !== undefined)
-    return [reason('directory', `It would run in ${elsewhere}, outside of the folders that may be used.`, text)]
-  const name = nameOf(words)
-  if (name === undefined) return [reason('dynamic', 'Which program this is, only the shell knows.', text)]
+    return [reason('directory', `It would run in ${elsewhere}, outside the allowed folders.`, text)]
+  const name = programNameOf(words)
+  if (name === undefined) return [reason('dynamic', 'The program is known only when the shell runs.', text)]
   const args = words.slice(1)
 
   // Wrappers are looked up too.
@@ -73,7 +73,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
     const shadow = shadowing(program, directories, options)
     if (shadow !== undefined)
       return [
-        reason('shadowed', `${program} would be ${shadow}, which can be changed from inside of the workspace.`, text),
+        reason('shadowed', `${program} would be ${shadow}, which can be changed from inside the workspace.`, text),
       ]
   }
   if (command.script !== undefined && PLAIN_SHELLS.has(name)) return []
@@ -97,7 +97,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
 
   let operands: readonly Argument[]
   let paths: readonly Argument[] = []
-  let given: readonly Given[] = []
+  let given: readonly GivenOption[] = []
   if (known.raw !== undefined) {
     const result = known.raw(args)
     if (typeof result === 'string') return [reason('option', `${name}: ${result}`, text)]
@@ -152,11 +152,11 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
 }
 
 /** A glob of rg brings hidden and ignored files back, unless it excludes. */
-const includes = (given: readonly Given[]): boolean =>
+const includes = (given: readonly GivenOption[]): boolean =>
   given.some(({ name, value }) => /^(-g|--glob|--iglob)$/.test(name) && !value?.prefix.startsWith('!'))
 
 /** What grep leaves out: other files than those with an ending, and folders of a name. */
-function narrowed(given: readonly Given[]): Pick<Reach, 'endings' | 'without'> {
+function narrowed(given: readonly GivenOption[]): Pick<Reach, 'endings' | 'without'> {
   const valuesOf = (option: string) => given.flatMap(({ name, value }) => (name === option ? [value?.value ?? ''] : []))
   const endings = valuesOf('--include').map((it) => /^\*(\.[\w.]+)$/.exec(it)?.[1])
   const known = endings.filter((it) => it !== undefined)
@@ -175,7 +175,7 @@ const comparesOnly = (words: readonly Argument[], text: string): boolean => {
   return /^-[nz]$/.test(one?.value ?? '') || /^(=|==|!=)$/.test(two?.value ?? '')
 }
 
-/** Tells the real places of the roots. */
+/** Whether a folder is a root, by its real path. */
 function isTopOf(options: SimpleOptions): (folder: string) => boolean {
   const tops = new Set(options.roots.map((it) => check(it, it, 'read', options).real))
   return (folder) => tops.has(folder)
@@ -195,7 +195,7 @@ function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reas
   if (directories.length === 0) return [reason('directory', 'In which folder git would run is not known.', text)]
   for (const directory of directories) {
     const { inside, real } = check(directory, directory, 'read', options)
-    if (!inside) return [reason('path', `${directory} is outside of the folders that may be used.`, text)]
+    if (!inside) return [reason('path', `${directory} is outside the allowed folders.`, text)]
     // Git sees the real folder, whatever the link is called that led there.
     const risky = riskyRepository(real, isTopOf(options), options.look.budget)
     if (risky !== undefined) return [reason('path', risky, text)]
@@ -238,7 +238,7 @@ function fileProblem(
   options: SimpleOptions,
 ): string | undefined {
   if (file.found) return undefined
-  if (file.value === undefined) return `Which file ${file.text} is, only the shell knows.`
+  if (file.value === undefined) return `Which file ${file.text} names is known only when the shell runs.`
   if (STREAMS.has(file.value)) return undefined
   const places = file.value.startsWith('/') ? directories.slice(0, 1) : directories
   if (directories.length === 0 && !file.value.startsWith('/'))
@@ -251,9 +251,15 @@ function fileProblem(
   return undefined
 }
 
-const check = (path: string, cwd: string, access: 'read' | 'write', options: SimpleOptions): PathCheck => {
-  options.look.budget.spend('paths')
-  return checkPathAgain(path, pathOptions(cwd, access, options), options.look.seen)
+function check(path: string, cwd: string, access: 'read' | 'write', options: SimpleOptions): PathCheck {
+  const { budget, seen, checked } = options.look
+  const key = `${access}\0${cwd}\0${path}`
+  const known = checked.get(key)
+  if (known !== undefined) return known
+  budget.spend('paths')
+  const answer = checkPathAgain(path, pathOptions(cwd, access, options), seen)
+  checked.set(key, answer)
+  return answer
 }
 
 function redirectionProblem(
@@ -265,7 +271,7 @@ function redirectionProblem(
   if (operator.startsWith('<<')) return undefined
   if (targets.length !== 1) return `${text} does not name one file.`
   const [target] = targets
-  if (target?.value === undefined || target.splits) return `Which file ${text} opens, only the shell knows.`
+  if (target?.value === undefined || target.splits) return `Which file ${text} opens is known only when the shell runs.`
   const { value } = target
   if (/^\/dev\/(tcp|udp)\//.test(value)) return `${text} opens a connection to another machine.`
   if (operator === '>&' || operator === '<&') {

@@ -1,7 +1,7 @@
 // What a tool that runs command lines needs for the permission gate.
 import { commandPatternProblem } from '../rules/reading.ts'
 import type { CommandOptions } from '../words/types.ts'
-import { checkLine, type Line, lineMatches, lineMentions, readLine, suggestFor } from './check-command.ts'
+import { type CommandLine, checkLine, lineMatches, lineMentions, readLine, suggestFor } from './check-command.ts'
 
 /** The object of one decision of the gate; see `DecisionContext` of `@oxbow/core`. */
 interface Context {
@@ -31,8 +31,8 @@ export interface CommandGuard {
  */
 export function commandGuard(place: Omit<CommandOptions, 'allow' | 'allowEdits'>): CommandGuard {
   // A line ends with its decision: files change.
-  const lines = new WeakMap<Context, Line>()
-  const lineOf = ({ command }: Input, context: Context): Line => {
+  const lines = new WeakMap<Context, CommandLine>()
+  const lineOf = ({ command }: Input, context: Context): CommandLine => {
     const text = String(command)
     const known = lines.get(context)
     if (known?.text === text) return known

@@ -1,6 +1,6 @@
-// Commands that nobody means: they are refused without a question, wherever they stand.
+// Commands that nobody wants to run. They are denied without a question, at any place in a line.
 import { posix } from 'node:path'
-import { nameOf, OPAQUE } from '../programs/wrappers.ts'
+import { OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Argument, SimpleCommand } from '../words/types.ts'
 
 export interface DisasterOptions {
@@ -26,7 +26,7 @@ export function disasterOf(command: SimpleCommand, options: DisasterOptions): st
     }
   }
   const found = disasterIn(command.words, command.directories, options)
-  const name = nameOf(command.words)
+  const name = programNameOf(command.words)
   if (found !== undefined || name === undefined || !Object.hasOwn(OPAQUE, name)) return found
   // Where the options of a wrapper are not followed, the inner program may begin at any word.
   for (let index = 1; index < command.words.length; index += 1) {
@@ -41,7 +41,7 @@ function disasterIn(
   directories: readonly string[],
   options: DisasterOptions,
 ): string | undefined {
-  const name = nameOf(words)?.replace(/^.*\//, '')
+  const name = programNameOf(words)?.replace(/^.*\//, '')
   if (name === undefined) return undefined
   const args = words.slice(1)
   const texts = args.map((it) => it.value ?? it.prefix)
@@ -55,7 +55,7 @@ function disasterIn(
   if (/^(mkfs|mke2fs|newfs|mkswap|wipefs|blkdiscard)(\..*|_.*)?$/.test(name)) return `${name} makes a disk empty.`
   switch (name) {
     case 'rm': {
-      if (texts.includes('--no-preserve-root')) return 'It is told to delete the root of the file system.'
+      if (texts.includes('--no-preserve-root')) return 'It would delete the root of the file system.'
       const place = recursive ? vital() : undefined
       return place === undefined ? undefined : `It deletes ${place} and everything in it.`
     }

@@ -1,22 +1,22 @@
 // A line that writes files can outrun its own check, which looks at the files before the line has written them.
 import { rowOf } from '../programs/lookup.ts'
-import { nameOf } from '../programs/wrappers.ts'
+import { programNameOf } from '../programs/wrappers.ts'
 import type { Walked } from '../walk/analyse.ts'
 import type { Reason, SimpleCommand } from '../words/types.ts'
 
-/** Programs that put links, or files of somebody else, where the check has seen none. */
+/** Programs that put links, or files from elsewhere, where the check has seen none. */
 const MOVERS = /^(7z|ar|bsdtar|cp|cpio|install|ln|mv|patch|rsync|scp|tar|unlink|unzip|wget|curl)$/
 const GIT_MOVERS =
   /^(am|apply|checkout|cherry-pick|clone|fetch|merge|pull|rebase|reset|restore|revert|stash|submodule|switch|worktree)$/
 
 const moves = ({ words }: SimpleCommand): boolean => {
-  const name = nameOf(words) ?? ''
+  const name = programNameOf(words) ?? ''
   return MOVERS.test(name) || (name === 'git' && words.slice(1).some((it) => GIT_MOVERS.test(it.value ?? '')))
 }
 
 /** Whether it was checked by looking at files that it names. */
 const looksAtFiles = ({ words }: SimpleCommand): boolean => {
-  const operands = rowOf(nameOf(words) ?? '')?.operands
+  const operands = rowOf(programNameOf(words) ?? '')?.operands
   const byName = operands === 'files' || operands === 'names' || operands === 'pattern and files'
   return byName && words.slice(1).some((it) => !it.prefix.startsWith('-'))
 }

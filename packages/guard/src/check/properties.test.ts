@@ -112,7 +112,7 @@ describe('a command that is not allowed', () => {
     ({ kind, command }) => kind !== 'broken syntax' && kind !== 'strange characters' && !/[;&|\n]/.test(command),
   )
 
-  test('is not allowed beside one that is', async () => {
+  test('is not allowed next to one that is', async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), pick(attacks), pick(JOINS), async (which, { command }, join) => {
         const text = join(still[which % still.length]!, command)
@@ -122,7 +122,7 @@ describe('a command that is not allowed', () => {
     )
   })
 
-  test('is not allowed with characters in it that nobody sees', async () => {
+  test('is not allowed with invisible characters in it', async () => {
     const characters = [
       '\0',
       '\r',

@@ -108,7 +108,7 @@ describe.skipIf(bash === undefined || !has('git'))(
       run(`git -C ${folder} config core.bare false && git -C ${folder} config core.worktree ${root}/${folder}`)
     }
 
-    test('a link leads into a folder that git takes for a repository', () => {
+    test('a link leads into a folder that git treats as a repository', () => {
       bareWithTree('vendor')
       symlinkSync('vendor/refs', join(root, 'docs'))
       run('cd docs && git status')

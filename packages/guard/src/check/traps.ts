@@ -1,11 +1,11 @@
-// Commands that may wait for a person or never end. They are named so that the caller can prepare; nothing is decided.
+// Commands that may wait for a person or never end. They are reported so that the caller can prepare; they decide nothing.
 
-import { nameOf } from '../programs/wrappers.ts'
-import type { Note, SimpleCommand } from '../words/types.ts'
+import { programNameOf } from '../programs/wrappers.ts'
+import type { SimpleCommand, Unclear } from '../words/types.ts'
 
 interface Trap {
   readonly names: string
-  readonly kind: Note['kind']
+  readonly kind: Unclear['kind']
   readonly when?: (args: readonly string[], command: SimpleCommand) => boolean
   readonly message: string
 }
@@ -169,9 +169,9 @@ const trapsOf = new Map<string, readonly Trap[]>()
 for (const trap of TRAPS)
   for (const name of trap.names.split(' ')) trapsOf.set(name, [...(trapsOf.get(name) ?? []), trap])
 
-export function notesOf(commands: readonly SimpleCommand[]): readonly Note[] {
-  return commands.flatMap((command): Note[] => {
-    const name = nameOf(command.words)
+export function notesOf(commands: readonly SimpleCommand[]): readonly Unclear[] {
+  return commands.flatMap((command): Unclear[] => {
+    const name = programNameOf(command.words)
     const args = command.words.slice(1).map((it) => it.value ?? it.prefix)
     const { text } = command
     if (name === 'git') {

@@ -22,7 +22,7 @@ const sameFile = (one: string, other: string): boolean | undefined => {
 
 /**
  * Asks the file system by looking for the folder, or for something in it, under a name with the other case. Nothing is
- * written. A folder that does not exist, or offers no name with a letter, is taken for case-sensitive: then two spellings
+ * written. A folder that does not exist, or offers no name with a letter, counts as case-sensitive: then two spellings
  * are two files, and the second is outside.
  */
 export function foldsCase(folder: string): boolean {

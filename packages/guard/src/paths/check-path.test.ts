@@ -92,7 +92,7 @@ describe('inside', () => {
     expect(check(path)).toMatchObject({ inside: true, reason: 'inside', root })
   })
 
-  test('the real path is told', () => {
+  test('the real path is reported', () => {
     expect(check('src/up/inside/./b.txt').real).toBe(join(root, 'src/b.txt'))
     expect(check('dangling-inside').real).toBe(join(root, 'src/new'))
     expect(check(`${root}/a.txt`).real).toBe(join(root, 'a.txt'))
@@ -215,7 +215,7 @@ describe('outside', () => {
     expect(reason('\\\\server\\share')).toBe('unknown form')
   })
 
-  test('by name alone a sibling is no child, and no root is no place', () => {
+  test('a sibling with a longer name is outside, and without roots everything is', () => {
     expect(check('/work-hack', { roots: ['/work'] }).inside).toBe(false)
     expect(check(`${root}x`).inside).toBe(false)
     expect(check('a.txt', { roots: [] }).inside).toBe(false)
@@ -431,7 +431,7 @@ describe('dangerous files', () => {
     expect(check(path).dangerous).toBeUndefined()
   })
 
-  test('they are told outside too, and by each name that a link gives them', () => {
+  test('they are reported outside the roots too, and by each name that a link gives them', () => {
     expect(check('~/.ssh/id_rsa').dangerous?.kind).toBe('secret')
     expect(check('/etc/shadow').dangerous?.kind).toBe('secret')
     expect(check('ssh/id_rsa').dangerous?.kind).toBe('secret')
@@ -445,7 +445,7 @@ describe('dangerous files', () => {
     expect(inNested('.claude/settings.json').dangerous?.kind).toBe('agent settings')
   })
 
-  test('a device inside of a root is told', () => {
+  test('a device inside a root is reported', () => {
     expect(checkPath('/dev/null', { cwd: '/', roots: ['/'] }).dangerous?.kind).toBe('device')
   })
 

@@ -15,7 +15,7 @@ export interface PathOptions {
   readonly readOnlyRoots?: readonly string[]
   /** What is to be done with the path. Default `'write'`, the stricter. */
   readonly access?: 'read' | 'write'
-  /** What `~` stands for. Default: the home folder of this process. */
+  /** What `~` expands to. Default: the home folder of this process. */
   readonly home?: string
   /** Whether the volumes fold case. Default: asked of each root's volume. */
   readonly caseInsensitive?: boolean
@@ -49,7 +49,7 @@ export interface PathCheck {
 }
 
 /**
- * Tells where a path really leads. Inside is what lies in a root both as the system resolves it (links first, then `..`)
+ * Resolves where a path really leads. A path is inside if it lies in a root both as the system resolves it (links first, then `..`)
  * and as a program that tidies the text first would (`a/link/..` is `a`). Roots and paths are compared by segments.
  *
  * What this cannot see, and only a sandbox can: a hard link to a file outside, a bind mount, and whatever changes between
@@ -97,8 +97,8 @@ export function checkPathAgain(path: string, options: PathOptions, seen: SeenNam
   for (const it of [physical, logical]) {
     if (it.ok) continue
     return it.problem === 'loop'
-      ? refuse('loop', `${path} goes through symbolic links that never end.`, it.real)
-      : refuse('unreadable', `Where ${path} leads cannot be seen.`, it.real)
+      ? refuse('loop', `${path} goes through a loop of symbolic links.`, it.real)
+      : refuse('unreadable', `${path} cannot be resolved: access to a folder on the way is denied.`, it.real)
   }
 
   const held = holder(real, access, options, flavour, seen)
@@ -116,9 +116,7 @@ export function checkPathAgain(path: string, options: PathOptions, seen: SeenNam
   const outside = [held, alsoHeld].find((it) => it.reason !== 'inside')
   if (outside !== undefined) {
     const message =
-      outside.reason === 'read-only'
-        ? `${real} is in a folder that may only be read.`
-        : `${real} is outside of the folders that may be used.`
+      outside.reason === 'read-only' ? `${real} is in a read-only folder.` : `${real} is outside the allowed folders.`
     return {
       inside: false,
       real,

@@ -1,5 +1,5 @@
-// Files that are dangerous even inside a workspace: reading them gives secrets away, or writing them makes somebody
-// else's program run code later. One row per kind of place; the sentence is shown to the person who is asked.
+// Files that are dangerous even inside a workspace: reading them reveals secrets, or writing them makes another
+// program run code later. One row per kind of place; the sentence is shown to the person who is asked.
 
 export interface DangerousFiles {
   readonly kind:
@@ -18,7 +18,7 @@ export interface DangerousFiles {
   readonly access: 'read' | 'write'
   readonly why: string
   /**
-   * Matched against the last segments of a path, at any depth, without regard to case. `*` stands for any characters of
+   * Matched against the last segments of a path, at any depth, without regard to case. `*` matches any characters of
    * one segment; a final `/**` covers the folder itself and everything below it.
    */
   readonly patterns: readonly string[]

@@ -1,11 +1,11 @@
-// The many ways to write a path on Windows, brought to one. What is not understood is not a path inside of anything.
+// The many ways to write a path on Windows, brought to one. What is not understood is not a path inside anything.
 import { win32 } from 'node:path'
 
 const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³])(\.|:|$)/i
 
 /**
  * The absolute path in the form `C:\folder\file` or `\\server\share\file`, or why it has none: a path relative to a
- * drive or without one depends on state that nobody sees, streams and devices are no files of a folder.
+ * drive or without one depends on state that cannot be seen; streams and devices are not files of a folder.
  */
 export function normaliseWindows(path: string, cwd: string): { path: string } | { problem: string } {
   let text = path.replaceAll('/', '\\')

@@ -1,5 +1,5 @@
 // Reads the options of a command against a list of those that are known, the way getopt does. What is not on the list is
-// an answer of its own: long options may be abbreviated and short ones joined, so only exact names count.
+// a separate answer: long options may be abbreviated and short ones joined, so only exact names count.
 import type { Argument } from '../words/types.ts'
 
 export type ValueKind = 'none' | 'text' | 'path' | 'optional'
@@ -11,13 +11,13 @@ export interface OptionList {
   readonly number: boolean
 }
 
-export interface Given {
+export interface GivenOption {
   readonly name: string
   readonly value?: Argument
 }
 
 export interface Call {
-  readonly options: readonly Given[]
+  readonly options: readonly GivenOption[]
   readonly operands: readonly Argument[]
   /** Values of options that name files to be read. */
   readonly paths: readonly Argument[]
@@ -59,7 +59,7 @@ export function readOptions(
   list: OptionList,
   { permute = true }: { permute?: boolean } = {},
 ): Call | Problem {
-  const options: Given[] = []
+  const options: GivenOption[] = []
   const operands: Argument[] = []
   const paths: Argument[] = []
   const take = (name: string, kind: ValueKind, value: Argument): Problem | undefined => {
@@ -100,7 +100,7 @@ export function readOptions(
       const kind = list.long.get(name)
       if (kind === undefined || (word.value === undefined && equals < 0))
         return word.value === undefined && equals < 0
-          ? { problem: `Which option ${word.text} is, only the shell knows.`, dynamic: true }
+          ? { problem: `Which option ${word.text} is, is known only when the shell runs.`, dynamic: true }
           : { problem: `The option ${name} is not known to be harmless.` }
       let problem: Problem | undefined
       if (equals >= 0) {
@@ -140,7 +140,7 @@ export function readOptions(
       break
     }
     if (at >= text.length && word.value === undefined)
-      return { problem: `Which options ${word.text} has, only the shell knows.`, dynamic: true }
+      return { problem: `Which options ${word.text} has is known only when the shell runs.`, dynamic: true }
   }
   return { options, operands, paths }
 }

@@ -42,7 +42,7 @@ export interface ReadOnlyCommand {
   readonly operands: Operands
   /** Operands beyond this number are something else, as the output of `uniq`. */
   readonly most?: number
-  /** Options that stand for the pattern operand. */
+  /** Options that replace the pattern operand. */
   readonly pattern?: string
   /** Options with which whole folders are read, and those with which links in them are followed. `*`: always. */
   readonly recursive?: string

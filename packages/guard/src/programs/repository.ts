@@ -2,7 +2,7 @@
 // program, can be put there by anybody who may write ordinary files.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import type { Budget } from '../budget.ts'
+import type { WorkBudget } from '../budget.ts'
 
 /**
  * Settings that neither name a program nor lead to one. Everything else in the settings of a repository below the top of the
@@ -47,7 +47,7 @@ function riskySetting(config: string): string | undefined {
 
 /**
  * Why git should not run in the folder: below the top of the workspace it would meet a repository whose settings or hooks
- * start programs, or a folder that it takes for a bare repository although nothing in its name says so. The repository at
+ * start programs, or a folder that it treats as a bare repository although nothing in its name says so. The repository at
  * the top is the person's own.
  *
  * @param from the real folder, which git sees whatever the link is called that led there
@@ -55,7 +55,7 @@ function riskySetting(config: string): string | undefined {
 export function riskyRepository(
   from: string,
   isTop: (folder: string) => boolean,
-  { spend }: Budget,
+  { spend }: WorkBudget,
 ): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     spend('folders')
@@ -99,7 +99,7 @@ export function holdsCredentials(from: string, isTop: (folder: string) => boolea
   }
 }
 
-/** A file between the folder and the top that puts a program of its own in the place of a toolchain's. */
+/** A file between the folder and the top that replaces a program of a toolchain. */
 export function chosenToolchain(from: string, isTop: (folder: string) => boolean): string | undefined {
   for (let folder = from; ; folder = dirname(folder)) {
     const found = ['rust-toolchain', 'rust-toolchain.toml', '.tool-versions']

@@ -125,7 +125,7 @@ export interface Unwrapped {
   readonly unsure?: string
 }
 
-export const nameOf = (words: readonly Argument[]): string | undefined => {
+export const programNameOf = (words: readonly Argument[]): string | undefined => {
   const value = words[0]?.value
   if (value === undefined) return undefined
   if (!value.startsWith('/')) return value
@@ -146,7 +146,7 @@ export function unwrap(written: readonly Argument[]): Unwrapped {
   let directory: Argument | undefined
   let unsure: string | undefined
   for (;;) {
-    const name = nameOf(words)
+    const name = programNameOf(words)
     const list = name !== undefined && Object.hasOwn(TRANSPARENT, name) ? TRANSPARENT[name] : undefined
     if (name === undefined || list === undefined) break
     const call = readOptions(words.slice(1), parsed(list), { permute: false })
@@ -208,7 +208,7 @@ export interface Inner {
 
 /** What a command runs besides itself: the text of `sh -c` and `eval`, the command of `find -exec`. */
 export function innerOf(words: readonly Argument[]): readonly Inner[] {
-  const name = nameOf(words)
+  const name = programNameOf(words)
   const args = words.slice(1)
   if (name === undefined) return []
   if (isShell(name)) return shellScript(name, args)

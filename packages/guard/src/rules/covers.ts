@@ -1,6 +1,6 @@
 // Whether a rule allows a command: it names all of it, word by word.
 import { matchesPieces } from '../pieces.ts'
-import { afterOptions, nameOf, OPAQUE } from '../programs/wrappers.ts'
+import { afterOptions, OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Argument, SimpleCommand } from '../words/types.ts'
 import type { CommandRule } from './rule.ts'
 
@@ -21,7 +21,7 @@ function matchesAll(rule: CommandRule, words: readonly Argument[], named: number
         if (index !== named) next.add(at)
       }
       if (it?.type !== 'word') continue
-      const name = at === 0 ? nameOf([given]) : undefined
+      const name = at === 0 ? programNameOf([given]) : undefined
       if ((index !== named || it.pieces.length === 1) && matchesWord(it.pieces, given, name)) next.add(at + 1)
     }
     if (next.size === 0) return false
@@ -57,7 +57,7 @@ export function ruleCovers(rule: CommandRule, { written, words, start }: SimpleC
 
 /** Where the program in a wrapper stands, if there is one. */
 export function innerIndex(written: readonly Argument[], start: number): number | undefined {
-  const name = nameOf(written.slice(start, start + 1))
+  const name = programNameOf(written.slice(start, start + 1))
   if (name === undefined || !Object.hasOwn(OPAQUE, name)) return start > 0 ? start : undefined
   const rest = afterOptions(written.slice(start + 1), OPAQUE[name]!)
   return rest.length > 0 ? written.length - rest.length : undefined

@@ -1,6 +1,6 @@
 // Whether a rule that denies or asks means a command: in whatever spelling, and in whatever disguise.
 import { runsNoWord } from '../programs/lookup.ts'
-import { nameOf, OPAQUE } from '../programs/wrappers.ts'
+import { OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Argument, SimpleCommand } from '../words/types.ts'
 import { literal } from '../words/words.ts'
 import { matchesWord } from './covers.ts'
@@ -44,9 +44,9 @@ const COMMON = new Set(
   ),
 )
 
-export function viewOf(command: SimpleCommand): CommandView {
+export function ruleViewOf(command: SimpleCommand): CommandView {
   const { written, words } = command
-  const name = nameOf(words)
+  const name = programNameOf(words)
   const opaque = name !== undefined && Object.hasOwn(OPAQUE, name)
   const readings: Reading[] = [{ words: written, anywhere: false, perhaps: false }]
   if (words !== written || opaque) readings.push({ words, anywhere: opaque, perhaps: false })
@@ -148,7 +148,7 @@ const isProgram = (program: string, { value }: Argument): boolean =>
   value !== undefined &&
   (value === program ||
     (program.includes('/')
-      ? nameOf([{ text: '', value, prefix: value, splits: false }]) === program
+      ? programNameOf([{ text: '', value, prefix: value, splits: false }]) === program
       : baseName(value) === baseName(program)))
 
 /** As a word, or as the value of an option that is joined to it: `-XPOST`, `--request=POST`. */

@@ -1,11 +1,10 @@
 // A rule goes through the same analysis as a command, so that one that could never match is an error and not silent.
-import { makeBudget } from '../budget.ts'
-import { isShell, isWrapper, nameOf, unwrap } from '../programs/wrappers.ts'
-import { analyse } from '../walk/analyse.ts'
+import { isShell, isWrapper, programNameOf, unwrap } from '../programs/wrappers.ts'
+import { analyse, makeLook } from '../walk/analyse.ts'
 import type { SimpleCommand } from '../words/types.ts'
 import { literal } from '../words/words.ts'
 import { innerIndex } from './covers.ts'
-import { type CommandRule, type PatternWord, parseRule, type RuleOrProblem } from './rule.ts'
+import { type CommandRule, type PatternWord, parseCommandRule, type RuleOrProblem } from './rule.ts'
 
 /** Longer than any rule that a person writes. */
 const LONGEST = 1_000
@@ -29,7 +28,7 @@ export function readRule(pattern: string, use: RuleUse): RuleOrProblem {
 
 function ruleOf(pattern: string, use: RuleUse): RuleOrProblem {
   if (pattern.length > LONGEST) return { problem: `The rule has more than ${LONGEST} characters.` }
-  const rule = parseRule(pattern)
+  const rule = parseCommandRule(pattern)
   if ('problem' in rule) return rule
   if (/\s/.test(rule.program))
     return {
@@ -40,11 +39,7 @@ function ruleOf(pattern: string, use: RuleUse): RuleOrProblem {
 }
 
 function problemOf(rule: CommandRule, use: RuleUse): string | undefined {
-  const { simple, unknown } = analyse(
-    rule.sample,
-    { cwd: '/', roots: [], shell: 'bash' },
-    { budget: makeBudget(), seen: new Map() },
-  )
+  const { simple, unknown } = analyse(rule.sample, { cwd: '/', roots: [], shell: 'bash' }, makeLook())
   const syntax = unknown.find((it) => /^(syntax|word|budget|characters|too long)$/.test(it.kind))
   if (syntax !== undefined) return syntax.why
   const command = simple.find((it) => it.text === rule.sample.trim()) ?? simple.at(0)
@@ -83,10 +78,10 @@ function namesInner({ words }: CommandRule): boolean {
   const end = words.findIndex((it) => it.type === 'any' || it.pieces.length > 1)
   if (end < 0) return true
   const written = words.slice(0, end).map((it) => literal(it.type === 'any' ? '' : it.pieces[0]!))
-  // With one more word that nobody knows the wrapper would run that word.
+  // With one more word, which stands for the wildcard, the wrapper may run that word.
   const { start } = unwrap([...written, literal('x')])
   const inner = innerIndex([...written, literal('x')], start)
-  return inner === undefined ? !isWrapper(nameOf(written) ?? '') : inner < written.length
+  return inner === undefined ? !isWrapper(programNameOf(written) ?? '') : inner < written.length
 }
 
 /**

@@ -13,7 +13,7 @@ export interface CommandRule {
   readonly exact: boolean
   /** The first word. */
   readonly program: string
-  /** The words that are no options, for rules that deny or ask. */
+  /** The words that are not options, for rules that deny or ask. */
   readonly operands: readonly PatternWord[]
   /** Its options, each as the pieces between wildcards. */
   readonly options: readonly (readonly string[])[]
@@ -24,12 +24,12 @@ export interface CommandRule {
 export type RuleOrProblem = CommandRule | { readonly problem: string }
 
 /**
- * Reads a rule: words as in a shell, with quotes. `*` as a word of its own stands for any words or none, `*` inside of a
+ * Reads a rule: words as in a shell, with quotes. `*` as a separate word matches any words or none, `*` inside a
  * word for any characters of this one word: `git commit *`, `npm run test:*`.
  *
  * @returns the rule, or what is wrong with it; such a rule could never match.
  */
-export function parseRule(pattern: string): RuleOrProblem {
+export function parseCommandRule(pattern: string): RuleOrProblem {
   const words: PatternWord[] = []
   let pieces: string[] | undefined
   let quote = ''

@@ -30,7 +30,7 @@ const LONG_OPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   sudo: { user: 'u' },
 }
 
-/** Programs whose long options have one dash, so that letters behind a dash are no options of one letter. */
+/** Programs whose long options have one dash, so that letters after a dash are not single-letter options. */
 const ONE_DASH = new Set(
   'find java javac go gcc g++ cc clang clang++ terraform openssl ffmpeg ip kill xcodebuild'.split(' '),
 )

@@ -1,5 +1,5 @@
 // Which rules to offer with a question about a command.
-import { nameOf, OPAQUE } from '../programs/wrappers.ts'
+import { OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Analysis, Argument } from '../words/types.ts'
 import { harmlessSurroundings } from './surroundings.ts'
 
@@ -12,7 +12,7 @@ export function suggestFrom({ simple, unknown, compound }: Analysis): readonly s
   const [command] = simple
   if (command === undefined || compound || unknown.length > 0 || simple.length > 1) return []
   const { words, start, via, script } = command
-  const name = nameOf(words)
+  const name = programNameOf(words)
   if (name === undefined || start > 0 || via.length > 0 || script !== undefined || !harmlessSurroundings(command))
     return []
   if (Object.hasOwn(OPAQUE, name) || INTERPRETERS.test(name) || words[0]!.value !== name || !/^[\w.+-]+$/.test(name))

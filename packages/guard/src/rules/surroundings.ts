@@ -1,4 +1,4 @@
-// What stands around the words of a command and is no concern of a rule.
+// The surroundings of a command, which rules ignore: assignments and redirections.
 import { isSafeAssignment } from '../programs/environment.ts'
 import type { SimpleCommand } from '../words/types.ts'
 

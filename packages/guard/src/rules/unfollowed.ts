@@ -1,7 +1,7 @@
 // Commands that run more than their words say, as far as the words tell that they do.
 import { checkAwk } from '../programs/awk.ts'
 import { checkSed } from '../programs/sed.ts'
-import { isShell, isWrapper, nameOf, OPAQUE } from '../programs/wrappers.ts'
+import { isShell, isWrapper, OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { SimpleCommand } from '../words/types.ts'
 
 /** Arguments that hold code, or commands, in the program's own language. */
@@ -20,11 +20,11 @@ const CODE: readonly (readonly [program: RegExp, argument: RegExp])[] = [
 const READERS = /^(python[\d.]*|pypy\d?|node|nodejs|deno|bun|perl[\d.]*|ruby[\d.]*|lua[\d.]*|php[\d.]*|osascript|R)$/
 
 /**
- * Whether the command runs a text that nobody has looked through: a script on the standard input of a shell, code in an
- * argument, what a wrapper makes of its words. What programs and the files that they read do by themselves is not meant.
+ * Whether the command runs a text that the analysis has not read: a script on the standard input of a shell, code in an
+ * argument, what a wrapper makes of its words. The actions of a program, and the files that it reads, are out of scope.
  */
 export function runsUnfollowed({ words, script }: SimpleCommand): boolean {
-  const name = nameOf(words)
+  const name = programNameOf(words)
   // Only assignments, or a name that only the shell will know; the latter may be anything in any case.
   if (name === undefined) return false
   if (Object.hasOwn(OPAQUE, name) || name === 'alias') return true

@@ -1,7 +1,7 @@
 // From the text of a command line to the simple commands in it.
 import { homedir } from 'node:os'
-import { type Budget, TooMuch } from '../budget.ts'
-import { checkPathAgain, type PathOptions } from '../paths/check-path.ts'
+import { makeBudget, TooMuch, type WorkBudget } from '../budget.ts'
+import { checkPathAgain, type PathCheck, type PathOptions } from '../paths/check-path.ts'
 import type { SeenNames } from '../paths/real-path.ts'
 import { deceptive, LONGEST } from '../words/parser.ts'
 import type { AnalyseOptions, Construct, SimpleCommand } from '../words/types.ts'
@@ -9,9 +9,13 @@ import { walkScript } from './walk.ts'
 
 /** What one analysis has seen of the file system, and what it may still spend. It ends with the analysis. */
 export interface Look {
-  readonly budget: Budget
+  readonly budget: WorkBudget
   readonly seen: SeenNames
+  /** Answers about paths, by access, folder and path. */
+  readonly checked: Map<string, PathCheck>
 }
+
+export const makeLook = (): Look => ({ budget: makeBudget(), seen: new Map(), checked: new Map() })
 
 export interface Walked {
   readonly simple: readonly SimpleCommand[]

@@ -2,7 +2,7 @@
 import type { ParsedScript } from 'unbash'
 import type { Construct, Shell, SimpleCommand } from '../words/types.ts'
 import type { Scope, WordContext } from '../words/units.ts'
-import type { Outcome } from './scope.ts'
+import type { WalkOutcome } from './scope.ts'
 
 export interface Walk {
   readonly home: string
@@ -15,11 +15,11 @@ export interface Walk {
   /** Words that belong to no simple command: the lists of loops, what `case` compares. */
   readonly between: string[]
   /** Walks a script that was parsed with the text around it, and one that has still to be parsed. */
-  readonly enter: (place: Place, tree: ParsedScript, scope: Scope) => Outcome
-  readonly parseAndEnter: (place: Place, source: string, scope: Scope) => Outcome
+  readonly enter: (place: WorkingPlace, tree: ParsedScript, scope: Scope) => WalkOutcome
+  readonly parseAndEnter: (place: WorkingPlace, source: string, scope: Scope) => WalkOutcome
 }
 
-export interface Place {
+export interface WorkingPlace {
   readonly walk: Walk
   readonly source: string
   readonly via: readonly string[]
@@ -27,12 +27,16 @@ export interface Place {
   readonly piped: boolean
 }
 
-export function onlyInBash({ walk, shell }: Place, text: string): void {
+export function onlyInBash({ walk, shell }: WorkingPlace, text: string): void {
   if (shell === 'sh')
-    walk.unknown.push({ kind: 'bash', text, why: 'Only bash reads this so; another shell may run something else.' })
+    walk.unknown.push({
+      kind: 'bash',
+      text,
+      why: 'Only bash reads this as bash does; another shell may run something else.',
+    })
 }
 
-export function contextOf(place: Place, scope: Scope): WordContext {
+export function contextOf(place: WorkingPlace, scope: Scope): WordContext {
   const { walk } = place
   return {
     scope,

@@ -4,14 +4,15 @@ import type { Argument } from '../words/types.ts'
 import type { Scope } from '../words/units.ts'
 
 /** The state after a command: when it has succeeded, and when it has failed. `undefined` if that never comes. */
-export interface Outcome {
+export interface WalkOutcome {
   readonly success: Scope | undefined
   readonly failure: Scope | undefined
 }
 
-export const both = (scope: Scope): Outcome => ({ success: scope, failure: scope })
+export const both = (scope: Scope): WalkOutcome => ({ success: scope, failure: scope })
 
-export const after = ({ success, failure }: Outcome, otherwise: Scope): Scope => merge(success, failure) ?? otherwise
+export const after = ({ success, failure }: WalkOutcome, otherwise: Scope): Scope =>
+  merge(success, failure) ?? otherwise
 
 /** The state after one or the other. */
 export function merge(one: Scope | undefined, other: Scope | undefined): Scope | undefined {
@@ -52,7 +53,7 @@ export const forgetAll = (scope: Scope): Scope => ({
 /**
  * The folders after `cd`. Shells take `..` away from the text first and fall back to the real parent; both are kept.
  */
-export function changeDirectory(scope: Scope, words: readonly Argument[]): Outcome {
+export function changeDirectory(scope: Scope, words: readonly Argument[]): WalkOutcome {
   const args = words.slice(1).filter((it) => it.value !== '-P' && it.value !== '-L' && it.value !== '--')
   const target = args[0]?.value
   const unknown = { ...scope, directories: [] }

@@ -5,10 +5,10 @@ import { innerOf, unwrap } from '../programs/wrappers.ts'
 import type { Argument, Assigned, Redirected, SimpleCommand } from '../words/types.ts'
 import type { Scope, WordContext } from '../words/units.ts'
 import { dynamic, expandValue, expandWord, literal, visitParts } from '../words/words.ts'
-import { contextOf, onlyInBash, type Place } from './place.ts'
-import { bind, both, changeDirectory, forgetAll, type Outcome } from './scope.ts'
+import { contextOf, onlyInBash, type WorkingPlace } from './place.ts'
+import { bind, both, changeDirectory, forgetAll, type WalkOutcome } from './scope.ts'
 
-/** So many substitutions and scripts inside of each other are followed. */
+/** How many levels of nested substitutions and scripts are followed. */
 export const DEEPEST = 10
 
 /** Builtins after which no variable is known. */
@@ -25,7 +25,7 @@ export const changesVariables = (name: string, args: readonly string[]): boolean
   CHANGES_VARIABLES.has(name) ||
   (name === 'printf' && args.some((it) => it.startsWith('-') || /%[^%a-zA-Z]*n/.test(it)))
 
-export function simple(place: Place, node: CommandTree, scope: Scope): Outcome {
+export function simple(place: WorkingPlace, node: CommandTree, scope: Scope): WalkOutcome {
   const context = contextOf(place, scope)
   const words: Argument[] = []
   // The shell makes one word of what stands together; this parser begins a new one at a process substitution.
@@ -83,7 +83,7 @@ function assignmentValue(assignment: Assignment, context: WordContext): Argument
   return undefined
 }
 
-function redirection(place: Place, node: Redirection, scope: Scope): Redirected {
+function redirection(place: WorkingPlace, node: Redirection, scope: Scope): Redirected {
   const context = contextOf(place, scope)
   const text = place.source.slice(node.pos, node.end)
   if (node.descriptor?.type === 'FileDescriptorVariable')
@@ -111,13 +111,13 @@ function redirection(place: Place, node: Redirection, scope: Scope): Redirected 
 }
 
 export function emit(
-  place: Place,
+  place: WorkingPlace,
   scope: Scope,
   node: { readonly pos: number; readonly end: number },
   written: readonly Argument[],
   assignments: readonly Assigned[],
   redirects: readonly Redirection[],
-): Outcome {
+): WalkOutcome {
   // Whether a redirection sees the assignments of its own command depends on the shell.
   const unsure = assignments.reduce((known, { name }) => bind(known, name, null), scope)
   const redirections = redirects.map((it) => redirection(place, it, unsure))
@@ -130,13 +130,13 @@ export function emit(
 }
 
 function emitWords(
-  place: Place,
+  place: WorkingPlace,
   scope: Scope,
   text: string,
   written: readonly Argument[],
   assignments: readonly Assigned[],
   redirections: readonly Redirected[],
-): Outcome {
+): WalkOutcome {
   const { walk, via } = place
   const { words, start, via: wrappers, assignments: own, directory, unsure } = unwrap(written)
   if (unsure !== undefined) walk.unknown.push({ kind: 'wrapper', text, why: unsure })
@@ -177,7 +177,7 @@ function emitWords(
     const apart = it.same ? { ...forgetAll(moved), directories: [] } : fresh
     if (it.script !== undefined && it.script.trim() !== '') {
       if (deeper.via.length > DEEPEST)
-        walk.unknown.push({ kind: 'depth', text, why: 'Commands stand too deep inside of each other.' })
+        walk.unknown.push({ kind: 'depth', text, why: 'Commands are nested too deeply.' })
       else
         walk.parseAndEnter(
           { ...deeper, shell: it.same ? place.shell : it.label === 'bash -c' ? 'bash' : 'sh' },
@@ -191,7 +191,7 @@ function emitWords(
 }
 
 /** What a builtin does to the shell. */
-function effectOf(words: readonly Argument[], wrappers: readonly string[], scope: Scope): Outcome {
+function effectOf(words: readonly Argument[], wrappers: readonly string[], scope: Scope): WalkOutcome {
   const name = words[0]?.value
   if (wrappers.some((it) => it !== 'command' && it !== 'builtin')) return both(scope)
   if (name === undefined) return both(words.length === 0 ? scope : { ...forgetAll(scope), directories: [] })

@@ -15,8 +15,8 @@ import { uncovered } from '../words/parser.ts'
 import type { Shell } from '../words/types.ts'
 import type { Scope } from '../words/units.ts'
 import { dynamic, expandWord, literal, visitParts } from '../words/words.ts'
-import { contextOf, onlyInBash, type Place, type Walk } from './place.ts'
-import { after, bind, both, forgetAll, merge, type Outcome } from './scope.ts'
+import { contextOf, onlyInBash, type Walk, type WorkingPlace } from './place.ts'
+import { after, bind, both, forgetAll, merge, type WalkOutcome } from './scope.ts'
 import { changesVariables, DEEPEST, emit, simple } from './simple.ts'
 
 /** A loop over more values than this has a value that is not known. */
@@ -29,7 +29,7 @@ export function walkScript(
   scope: Scope,
   shell: Shell,
 ): void {
-  const parseAndEnter = (place: Place, text: string, start: Scope): Outcome => {
+  const parseAndEnter = (place: WorkingPlace, text: string, start: Scope): WalkOutcome => {
     start.budget.spend('characters', text.length)
     return script({ ...place, source: text, piped: false }, parse(text), start, 0, text.length)
   }
@@ -37,12 +37,12 @@ export function walkScript(
   parseAndEnter({ walk: whole, source, via: [], shell, piped: false }, source, scope)
 }
 
-function script(place: Place, tree: ParsedScript, scope: Scope, from = tree.pos, to = tree.end): Outcome {
+function script(place: WorkingPlace, tree: ParsedScript, scope: Scope, from = tree.pos, to = tree.end): WalkOutcome {
   const { walk, via } = place
   const inner = tree.source === undefined ? place : { ...place, source: tree.source }
   const [begin, end] = tree.source === undefined ? [from, to] : [0, tree.source.length]
   if (via.length > DEEPEST) {
-    walk.unknown.push({ kind: 'depth', text: via.join(' › '), why: 'Commands stand too deep inside of each other.' })
+    walk.unknown.push({ kind: 'depth', text: via.join(' › '), why: 'Commands are nested too deeply.' })
     return both(scope)
   }
   for (const it of tree.errors ?? [])
@@ -56,7 +56,7 @@ function script(place: Place, tree: ParsedScript, scope: Scope, from = tree.pos,
   return statements(inner, tree.commands, scope)
 }
 
-function statements(place: Place, list: readonly Statement[], scope: Scope): Outcome {
+function statements(place: WorkingPlace, list: readonly Statement[], scope: Scope): WalkOutcome {
   let outcome = both(scope)
   let before = scope
   for (const it of list) {
@@ -67,7 +67,7 @@ function statements(place: Place, list: readonly Statement[], scope: Scope): Out
   return outcome
 }
 
-function andOr(place: Place, node: Statement['command'], scope: Scope): Outcome {
+function andOr(place: WorkingPlace, node: Statement['command'], scope: Scope): WalkOutcome {
   if (node.type !== 'AndOr') return pipeline(place, node, scope)
   let outcome = pipeline(place, node.commands[0]!, scope)
   for (const [index, operator] of node.operators.entries()) {
@@ -83,19 +83,19 @@ function andOr(place: Place, node: Statement['command'], scope: Scope): Outcome 
   return outcome
 }
 
-function pipeline(place: Place, node: PipelineNode, scope: Scope): Outcome {
+function pipeline(place: WorkingPlace, node: PipelineNode, scope: Scope): WalkOutcome {
   if (node.type !== 'Pipeline') return command(place, node, scope)
   for (const it of node.operators) if (it === '|&') onlyInBash(place, it)
   let outcome = both(scope)
   for (const [index, it] of node.commands.entries())
     outcome = command(index > 0 ? { ...place, piped: true } : place, it, scope)
-  // Each part of a pipeline has a shell of its own; some shells run the last part themselves.
+  // Each part of a pipeline runs in its own shell; some shells run the last part themselves.
   if (node.commands.length > 1) return both(merge(scope, after(outcome, scope))!)
   const negated = node.prefixes.filter((it) => it.type === 'Negation').length % 2 === 1
   return negated ? { success: outcome.failure, failure: outcome.success } : outcome
 }
 
-function command(place: Place, node: CommandNode | Redirection | SyntaxNode, scope: Scope): Outcome {
+function command(place: WorkingPlace, node: CommandNode | Redirection | SyntaxNode, scope: Scope): WalkOutcome {
   const { walk } = place
   const refuse = (kind: string, why: string): void => {
     walk.unknown.push({ kind, text: place.source.slice(node.pos, node.end), why })
@@ -169,7 +169,7 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
         refuse(FORK_BOMB, 'The function starts itself in the background until the machine stands still.')
       return lost(place, node.body, scope)
     case 'Coproc':
-      refuse('coproc', 'A coprocess runs beside the shell.')
+      refuse('coproc', 'A coprocess runs in parallel with the shell.')
       return lost(place, node.body, scope)
     case 'Select':
       refuse('select', 'The loop waits for a person.')
@@ -190,13 +190,13 @@ function command(place: Place, node: CommandNode | Redirection | SyntaxNode, sco
 
 export const FORK_BOMB = 'fork bomb'
 
-/** Whether a call of `name` stands in a pipeline or in the background of its own body. */
+/** Whether the body of `name` calls it in a pipeline or in the background. */
 function startsItself(name: string, body: SyntaxNode): boolean {
   let found = false
-  const visit = (node: SyntaxNode, beside: boolean): void => {
-    if (node.type === 'Command' && node.name?.value === name && beside) found = true
+  const visit = (node: SyntaxNode, parallel: boolean): void => {
+    if (node.type === 'Command' && node.name?.value === name && parallel) found = true
     const next =
-      beside ||
+      parallel ||
       (node.type === 'Pipeline' && node.commands.length > 1) ||
       (node.type === 'Statement' && node.background === true)
     forEachChild(node, (child) => visit(child, next))
@@ -205,20 +205,25 @@ function startsItself(name: string, body: SyntaxNode): boolean {
   return found
 }
 
-const join = (one: Outcome, other: Outcome): Outcome => ({
+const join = (one: WalkOutcome, other: WalkOutcome): WalkOutcome => ({
   success: merge(one.success, other.success),
   failure: merge(one.failure, other.failure),
 })
 
 /** Walks something that may run in any state. */
-function lost(place: Place, node: SyntaxNode, scope: Scope): Outcome {
+function lost(place: WorkingPlace, node: SyntaxNode, scope: Scope): WalkOutcome {
   const anywhere = { ...forgetAll(scope), directories: [] }
   command(place, node, anywhere)
   return both(anywhere)
 }
 
 /** Runs the body of a loop until another turn would change nothing. */
-function loop(place: Place, bodies: readonly SyntaxNode[], scope: Scope, turn: (start: Scope) => Outcome): Outcome {
+function loop(
+  place: WorkingPlace,
+  bodies: readonly SyntaxNode[],
+  scope: Scope,
+  turn: (start: Scope) => WalkOutcome,
+): WalkOutcome {
   const { simple, unknown } = place.walk
   let start = scope
   for (const name of bodies.flatMap((it) => [...assignedIn(it)]))
@@ -250,7 +255,7 @@ function assignedIn(node: SyntaxNode): Set<string> {
   return names
 }
 
-function expansionsIn(place: Place, node: SyntaxNode, scope: Scope): void {
+function expansionsIn(place: WorkingPlace, node: SyntaxNode, scope: Scope): void {
   forEachChild(node, (child) => {
     if (child.type === 'CommandExpansion' || child.type === 'ArithmeticCommandExpansion')
       contextOf(place, scope).script(child.script, '$(…)', child.text)
@@ -258,7 +263,7 @@ function expansionsIn(place: Place, node: SyntaxNode, scope: Scope): void {
   })
 }
 
-function test(place: Place, expression: TestExpression, scope: Scope): void {
+function test(place: WorkingPlace, expression: TestExpression, scope: Scope): void {
   const context = contextOf(place, scope)
   const refuse = (): void =>
     context.unknown({

@@ -1,5 +1,5 @@
 // Brace expansion as bash does it, on the units of a word.
-import type { Budget } from '../budget.ts'
+import type { WorkBudget } from '../budget.ts'
 import type { Unit } from './units.ts'
 
 /** More words than this from one word are not followed. */
@@ -14,7 +14,7 @@ const isChar = (unit: Unit | undefined, char: string): boolean =>
  *
  * @throws TooMuch
  */
-export function expandBraces(units: readonly Unit[], budget: Budget): readonly (readonly Unit[])[] | undefined {
+export function expandBraces(units: readonly Unit[], budget: WorkBudget): readonly (readonly Unit[])[] | undefined {
   budget.spend('steps', units.length)
   const start = units.findIndex(isOpen)
   if (start < 0) return [units]
@@ -57,7 +57,7 @@ export function expandBraces(units: readonly Unit[], budget: Budget): readonly (
     budget.spend('steps', sequence.length * tails.length * units.length)
     return sequence.flatMap((middle) => tails.map((tail) => [...before, ...middle, ...tail]))
   }
-  // `{}` and `{word}` stand for themselves. Everything else that has a comma or two dots is read differently by
+  // `{}` and `{word}` stay as they are. Everything else with a comma or two dots is read differently by
   // different shells and versions.
   const rest = units.slice(start + 1)
   const plain = end > 0 && !inner.some((unit) => isOpen(unit) || unit.type !== 'char')

@@ -1,4 +1,4 @@
-// Parameters, arithmetic and substitutions inside of a word: what they may run and what can be known of their value.
+// Parameters, arithmetic and substitutions inside a word: what they may run and what can be known of their value.
 import type { ArithmeticExpression, ParameterExpansionPart, Word, WordPart } from 'unbash'
 import type { Unit, WordContext } from './units.ts'
 
@@ -70,7 +70,7 @@ function variable(name: string, quoted: boolean, context: WordContext): readonly
   if (name === '@' || name === '*') return [WORDS]
   const value = knownValue(name, context)
   if (value === undefined) return [quoted ? ONE_WORD : WORDS]
-  // Without quotes the value is split and its wildcards are expanded; an empty one is no word at all.
+  // Without quotes the value is split and its wildcards are expanded; an empty one is not a word.
   if (!quoted && !/^[^\s*?[\\]+$/.test(value)) return [WORDS]
   context.scope.budget.spend('characters', value.length)
   return [...value].map((char) => ({ type: 'char', char, quoted: true }))
@@ -136,7 +136,7 @@ function parameter(part: ParameterExpansionPart, quoted: boolean, context: WordC
   return [quoted && !several ? ONE_WORD : WORDS]
 }
 
-/** Finds the scripts inside of an arithmetic expression. */
+/** Finds the scripts inside an arithmetic expression. */
 export function arithmetic(expression: ArithmeticExpression, context: WordContext, visit: Visit): void {
   switch (expression.type) {
     case 'ArithmeticBinary':

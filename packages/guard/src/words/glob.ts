@@ -1,7 +1,7 @@
 // Path-name expansion against the real folder, so that what a pattern will name can be checked name by name.
 import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Budget } from '../budget.ts'
+import type { WorkBudget } from '../budget.ts'
 
 /** More names than this are not followed. */
 const MOST = 1_000
@@ -27,7 +27,7 @@ export function expandGlob(
   pattern: readonly PatternCharacter[],
   cwd: string,
   may: (folder: string) => boolean,
-  budget: Budget,
+  budget: WorkBudget,
 ): readonly string[] | undefined {
   const segments: PatternCharacter[][] = [[]]
   for (const it of pattern) {
@@ -74,7 +74,7 @@ export function expandGlob(
 type Part = '*' | ((char: string) => boolean)
 
 /** The pattern of one segment; `undefined` for a bracket whose meaning depends on the locale or the shell. */
-function segmentPattern(segment: readonly PatternCharacter[], budget: Budget): readonly Part[] | undefined {
+function segmentPattern(segment: readonly PatternCharacter[], budget: WorkBudget): readonly Part[] | undefined {
   const parts: Part[] = []
   for (let index = 0; index < segment.length; index += 1) {
     const it = segment[index]!

@@ -42,7 +42,7 @@ function isGap(text: string): boolean {
   return true
 }
 
-/** Nodes that are one token here; what is inside of them is checked where their words are read. */
+/** Nodes that are one token here; what is inside them is checked where their words are read. */
 const WHOLE = new Set([
   'Word',
   'Assignment',

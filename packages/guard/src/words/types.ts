@@ -58,7 +58,7 @@ export interface Construct {
 }
 
 /** Something that may wait for a person or never end. It decides nothing. */
-export interface Note {
+export interface Unclear {
   readonly kind: 'interactive' | 'endless'
   readonly text: string
   readonly message: string
@@ -69,7 +69,7 @@ export interface Analysis {
   readonly unknown: readonly Construct[]
   /** Folders outside the roots whose names a pattern would list. */
   readonly outside: readonly string[]
-  readonly notes: readonly Note[]
+  readonly notes: readonly Unclear[]
   /** More than one command, or a construct around it. */
   readonly compound: boolean
 }
@@ -79,7 +79,7 @@ export type Shell = 'bash' | 'sh'
 export interface AnalyseOptions
   extends Pick<PathOptions, 'cwd' | 'roots' | 'readOnlyRoots' | 'home' | 'caseInsensitive'> {
   /**
-   * Which shell runs the text. `sh` stands for any POSIX shell: what only bash reads as bash does is then not understood.
+   * Which shell runs the text. `sh` means any POSIX shell: constructs that only bash reads its way are then not understood.
    * Default `'sh'`, the stricter. No other shell is covered; zsh and fish read many things in their own way.
    */
   readonly shell?: Shell
@@ -124,7 +124,7 @@ export interface CommandCheck {
   readonly reasons: readonly Reason[]
   readonly simple: readonly SimpleCommand[]
   readonly unknown: readonly Construct[]
-  readonly notes: readonly Note[]
+  readonly notes: readonly Unclear[]
   /** Rules that would allow it the next time, the narrowest first. */
   readonly suggestions: readonly string[]
 }

@@ -1,6 +1,6 @@
 // What a word consists of, and what is known where it stands.
 import type { ParsedScript } from 'unbash'
-import type { Budget } from '../budget.ts'
+import type { WorkBudget } from '../budget.ts'
 import type { Argument, Construct } from './types.ts'
 
 /** A character of a word, or a hole that only the shell can fill. */
@@ -22,7 +22,7 @@ export interface Scope {
   readonly variables: ReadonlyMap<string, Argument | null>
   /** The folders in which the command may run; empty if that is not known. */
   readonly directories: readonly string[]
-  readonly budget: Budget
+  readonly budget: WorkBudget
 }
 
 export interface WordContext {

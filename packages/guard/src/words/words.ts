@@ -19,7 +19,7 @@ export function expandWord(word: Word, context: WordContext): readonly Argument[
   }
   context.scope.budget.spend('characters', words.length === 1 ? 0 : words.reduce((sum, it) => sum + it.length, 0))
   return words.flatMap((it) => {
-    // An empty alternative is no word, unless there are quotes in it.
+    // An empty alternative is not a word, unless there are quotes in it.
     if (it.length === 0 && words.length > 1) return /['"]/.test(word.text) ? [dynamic(word.text, '', true)] : []
     return argumentsOf(expandTilde(it, context), word.text, context)
   })
@@ -196,7 +196,7 @@ function argumentsOf(units: readonly Unit[], text: string, context: WordContext)
     const matched = expandGlob(characters, directory, context.mayRead, context.scope.budget)
     if (matched === undefined) return [dynamic(text, literalStart(characters), true)]
     for (const name of matched) names.add(name)
-    // A pattern without a match stands for itself.
+    // A pattern without a match stays as it is.
     if (matched.length === 0) names.add(value)
   }
   return [...names].map((it) => literal(it, text))

@@ -310,7 +310,8 @@ test('the folded state is the same from one by one, all at once, and a snapshot'
     keep: 2,
   })
   for (let n = 0; n < 20; n++) await session.run(`Request ${n}`)
-  const { emptyState, evolve, createEngine } = await import('@oxbow/core')
+  const { createEngine } = await import('@oxbow/core')
+  const { emptyState, evolve } = await import('@oxbow/core/internal')
   const state = (await eventsOf(session)).reduce(evolve, emptyState)
   const again = createEngine({ backend, agents: [...engine.agents.values()] })
   expect(await again.session({ user: 'ann', session: 's1' }).state()).toEqual(state)

@@ -11,8 +11,8 @@ import type {
   Usage,
 } from '@oxbow/core'
 import { contextTokens, type Ruler, rulerFor } from './measure.ts'
-import { emptyMemory, headMessage, isInput, type Memory, remember, saidIn, sayable } from './memory.ts'
-import { type CompactionOptions, fixedTokens, type Settings, type Sizes, settingsFor } from './options.ts'
+import { emptyMemory, headMessage, isInput, type Memory, rememberNotes, saidInMessages, sayable } from './memory.ts'
+import { type CompactionOptions, type CompactionSettings, fixedTokens, type Sizes, settingsFor } from './options.ts'
 import { shorten } from './shorten.ts'
 import { type Summary, summarise } from './summarise.ts'
 
@@ -33,7 +33,7 @@ export const compactorFor =
   }
 
 function due(
-  { trigger, keep, sizes, window }: Settings,
+  { trigger, keep, sizes, window }: CompactionSettings,
   conversation: Conversation,
   fixed: number,
 ): CompactionReason | undefined {
@@ -63,7 +63,7 @@ interface Cut {
 
 type Draft = Pick<Compaction, 'tier'> & { readonly messages: readonly Message[]; readonly memory?: Memory }
 
-async function compact(settings: Settings, request: CompactionRequest): Promise<Compaction> {
+async function compact(settings: CompactionSettings, request: CompactionRequest): Promise<Compaction> {
   const { conversation, reason, id, call, generate } = request
   const given = takenApart(conversation)
   const ruler = rulerFor(request, settings.window())
@@ -92,7 +92,7 @@ async function compact(settings: Settings, request: CompactionRequest): Promise<
   const summary = await summaryOf(settings, cut, { call, generate }, aims.summary)
   const spent = summary.usage === undefined ? {} : { usage: summary.usage }
   if ('additions' in summary) {
-    const memory = remember(cut.memory, summary.additions, aims.summary)
+    const memory = rememberNotes(cut.memory, summary.additions, aims.summary)
     const messages = place(memory)
     return reported(worth(messages) ? { tier: 'summary', messages, memory } : unchanged, spent)
   }
@@ -159,7 +159,7 @@ const CUTS = (keep: number, user: number) => [
 ]
 
 /** The first way that comes down to the goal; else to the budget, else to the limit, else the shortest. */
-function chosenCut(given: Given, { keep }: Settings, aims: Aims, ruler: Ruler): Cut {
+function chosenCut(given: Given, { keep }: CompactionSettings, aims: Aims, ruler: Ruler): Cut {
   const cuts = CUTS(keep, aims.user).map((it) => cutAs(given, it))
   const size = (cut: Cut): number =>
     ruler.total([headMessage('', cut.memory, cut.said), ...cut.tail]) + (cut.gone.length > 0 ? aims.summary : 0)
@@ -185,19 +185,19 @@ function cutAs(
   const own = gone
     .filter((it) => it.role === 'user' && it.origin === undefined)
     .flatMap((it) => it.blocks.filter(isInput))
-  const { said, lost } = sayable([...(head === undefined ? [] : saidIn(head)), ...own], way.user)
+  const { said, lost } = sayable([...(head === undefined ? [] : saidInMessages(head)), ...own], way.user)
   const covered = memory.covered + gone.length
   return { gone, tail, said, memory: { ...memory, covered, lost: { ...memory.lost, said: memory.lost.said + lost } } }
 }
 
 async function summaryOf(
-  { model }: Settings,
+  { model }: CompactionSettings,
   { memory, gone }: Cut,
   { call, generate }: Pick<CompactionRequest, 'call' | 'generate'>,
   tokens: number,
 ): Promise<Summary | { readonly usage?: Usage; readonly failure?: Failure }> {
   if (call !== undefined) return summarise(model, memory, gone, { tokens, call, generate })
-  // Nobody is asked: a summary of the usual length stands for it.
+  // No model is called: a summary of the usual length is assumed.
   return { additions: { add: [{ kind: 'fact', text: 'x'.repeat(Math.max(1, (tokens - 10) * 4)) }], done: [] } }
 }
 

@@ -1,22 +1,23 @@
 // What is left of messages that the model sees no more: notes of a summary, and what the user has said, word for word.
-import { type Block, bounded, estimateTokens, type InputBlock, type Message } from '@oxbow/core'
+import { type Block, estimateTokens, type InputBlock, type Message } from '@oxbow/core'
+import { bounded } from '@oxbow/core/internal'
 import { cutMiddle, readAgain } from './shorten.ts'
 
 export const KINDS = ['goal', 'constraint', 'decision', 'fact', 'open'] as const
-export type Kind = (typeof KINDS)[number]
+export type NoteKind = (typeof KINDS)[number]
 
-export interface Note {
+export interface MemoryNote {
   /** Stable over compactions: `n1`, `n2` … */
   readonly id: string
-  readonly kind: Kind
+  readonly kind: NoteKind
   readonly text: string
-  /** A file, an address, the id of a call: where it stands. */
+  /** The source: a file, an address, the id of a call. */
   readonly where?: string
 }
 
 /** Stored with each compaction, for the next one. */
 export interface Memory {
-  readonly notes: readonly Note[]
+  readonly notes: readonly MemoryNote[]
   readonly lastNote: number
   /** Messages that are not shown any more. */
   readonly covered: number
@@ -28,18 +29,18 @@ export const emptyMemory: Memory = { notes: [], lastNote: 0, covered: 0, lost: {
 
 /** What a summary adds, and the ids of notes that it ends. */
 export interface Additions {
-  readonly add: readonly Omit<Note, 'id'>[]
+  readonly add: readonly Omit<MemoryNote, 'id'>[]
   readonly done: readonly string[]
 }
 
-/** Facts and constraints are never ended by a model: they only go, the oldest first, when there is no room. */
-const ENDABLE: ReadonlySet<Kind> = new Set(['goal', 'decision', 'open'])
-const LEAVING: readonly Kind[] = ['fact', 'decision', 'open', 'goal', 'constraint']
+/** A model cannot end facts and constraints: they leave only for lack of room, the oldest first. */
+const ENDABLE: ReadonlySet<NoteKind> = new Set(['goal', 'decision', 'open'])
+const LEAVING: readonly NoteKind[] = ['fact', 'decision', 'open', 'goal', 'constraint']
 
 /** Old notes stay as they are: no model writes them anew, so none is lost on the way from summary to summary. */
-export function remember(memory: Memory, { add, done }: Additions, tokens: number): Memory {
+export function rememberNotes(memory: Memory, { add, done }: Additions, tokens: number): Memory {
   const ended = new Set(done)
-  const notes: Note[] = memory.notes.filter((it) => !(ended.has(it.id) && ENDABLE.has(it.kind)))
+  const notes: MemoryNote[] = memory.notes.filter((it) => !(ended.has(it.id) && ENDABLE.has(it.kind)))
   const known = new Set(notes.map(sayingOf))
   let { lastNote } = memory
   for (const it of add) {
@@ -59,13 +60,14 @@ export function remember(memory: Memory, { add, done }: Additions, tokens: numbe
   return { ...memory, notes, lastNote, lost: { ...memory.lost, notes: memory.lost.notes + lost } }
 }
 
-const sayingOf = ({ kind, text }: Pick<Note, 'kind' | 'text'>): string => `${kind} ${text}`
+const sayingOf = ({ kind, text }: Pick<MemoryNote, 'kind' | 'text'>): string => `${kind} ${text}`
 /** One line, whatever a note holds: another one could pass for a title or for another note. */
-export const lineOf = ({ id, text, where }: Note): string =>
+export const lineOf = ({ id, text, where }: MemoryNote): string =>
   `- ${id}: ${text}${where ? ` (${where})` : ''}`.replace(/\s+/g, ' ')
-const tokensIn = (notes: readonly Note[]): number => notes.reduce((sum, it) => sum + estimateTokens(lineOf(it)), 0)
+const tokensIn = (notes: readonly MemoryNote[]): number =>
+  notes.reduce((sum, it) => sum + estimateTokens(lineOf(it)), 0)
 
-const TITLES: Record<Kind, string> = {
+const TITLES: Record<NoteKind, string> = {
   goal: 'Goals',
   constraint: 'Constraints',
   decision: 'Decisions',
@@ -73,14 +75,14 @@ const TITLES: Record<Kind, string> = {
   open: 'Open work',
 }
 
-export const notesText = (notes: readonly Note[]): string =>
+export const notesText = (notes: readonly MemoryNote[]): string =>
   KINDS.flatMap((kind) => {
     const lines = notes.filter((it) => it.kind === kind).map(lineOf)
     return lines.length === 0 ? [] : [`${TITLES[kind]}:\n${lines.join('\n')}`]
   }).join('\n')
 
 /**
- * The message that stands for all before it. Its first block holds the notes, as data: they may come from results. Every
+ * The message that replaces all before it. Its first block holds the notes, as data: they may come from results. Every
  * other block is the user's own.
  */
 export function headMessage(id: string, { notes, covered, lost }: Memory, said: readonly InputBlock[]): Message {
@@ -96,7 +98,7 @@ export function headMessage(id: string, { notes, covered, lost }: Memory, said: 
 }
 
 /** What the user has said in the message that `headMessage` has made. */
-export const saidIn = (head: Message): InputBlock[] => head.blocks.slice(1).filter(isInput)
+export const saidInMessages = (head: Message): InputBlock[] => head.blocks.slice(1).filter(isInput)
 
 export const isInput = (block: Block): block is InputBlock => block.type === 'text' || block.type === 'data'
 

@@ -18,12 +18,12 @@ export interface CompactionOptions {
   readonly userTokens?: number
 }
 
-export interface Settings {
+export interface CompactionSettings {
   readonly trigger: number
   readonly keep: number
   readonly threshold: number
   readonly model: Model
-  /** Undefined as long as nobody knows it. */
+  /** Undefined while it is not known. */
   window(): number | undefined
   sizes(): Sizes
 }
@@ -39,7 +39,7 @@ export interface Sizes {
 }
 
 /** @throws OxbowError `compaction_invalid`, with the arithmetic */
-export function settingsFor(options: CompactionOptions, agent: CompactedAgent): Settings {
+export function settingsFor(options: CompactionOptions, agent: CompactedAgent): CompactionSettings {
   const { trigger = 30, keep = 10, threshold = 0.6, model = agent.model } = options
   for (const [name, value] of Object.entries({ trigger, keep, ...tokensOf(options) }))
     if (!(Number.isInteger(value) && value > 0)) throw invalid(`${name} must be a whole number above 0, not ${value}`)
@@ -88,7 +88,7 @@ function check(agent: CompactedAgent, threshold: number, window: number | undefi
     )
 }
 
-/** What stands before the conversation in each request. */
+/** What precedes the conversation in each request. */
 export const fixedTokens = (system: string, tools: CompactedAgent['tools']): number =>
   estimateTokens(system) +
   tools.reduce((sum, it) => sum + estimateTokens(it.name + it.description + JSON.stringify(it.input)), 0)

@@ -1,6 +1,5 @@
 // The notes of a summary, written by a model and believed only as far as they can be checked.
 import {
-  bounded,
   type CompactionRequest,
   estimateTokens,
   type Failure,
@@ -10,7 +9,8 @@ import {
   OxbowError,
   type Usage,
 } from '@oxbow/core'
-import { type Additions, KINDS, type Kind, lineOf, type Memory } from './memory.ts'
+import { bounded } from '@oxbow/core/internal'
+import { type Additions, KINDS, lineOf, type Memory, type NoteKind } from './memory.ts'
 import { cutMiddle, shorten } from './shorten.ts'
 
 export type Summary = { readonly usage?: Usage } & ({ readonly additions: Additions } | { readonly failure: Failure })
@@ -85,7 +85,7 @@ You get the notes so far and the messages that will not be shown any more. Answe
 - goal: what the user wants. constraint: what they forbid or demand. decision: what was decided, and why. fact: what was
   found out, with exact names, numbers, paths and ids. open: work that is begun or promised and not done.
 - One thing in each text, at most ${LONGEST_NOTE} characters, in the language of the conversation.
-- where: a path, an address or the id of a call, exactly as it stands in the messages; leave it out if there is none.
+- where: a path, an address or the id of a call, exactly as written in the messages; leave it out if there is none.
 - done: ids of goals, decisions and open work in the notes that are over now.
 - Do not repeat notes that are there. What the user has said is kept elsewhere, word for word.
 - Each message stands between <data> and </data> marks of the same id, whose title says who has said it: user, assistant,
@@ -147,7 +147,7 @@ interface Told {
   readonly text: string
 }
 
-/** Each between marks of its own, so that none can hold what passes for another one. */
+/** Each has its own marks, so that none can contain what looks like another one. */
 const shown = ({ by, text }: Told): string => bounded(by, text)
 
 const told = ({ role, origin, blocks }: Message): Told[] =>
@@ -167,22 +167,22 @@ function additionsIn(text: string, memory: Memory, material: string, tokens: num
   try {
     value = JSON.parse(text.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1'))
   } catch {
-    return text.trim() === '' ? 'it is empty' : 'it is no JSON'
+    return text.trim() === '' ? 'it is empty' : 'it is not JSON'
   }
   if (!isRecord(value) || !Array.isArray(value.add)) return 'it has no list "add"'
   const { add, done = [] } = value
-  if (!Array.isArray(done) || !done.every((it) => typeof it === 'string')) return '"done" is no list of ids'
+  if (!Array.isArray(done) || !done.every((it) => typeof it === 'string')) return '"done" is not a list of ids'
   const notes: Additions['add'][number][] = []
   for (const it of add) {
-    if (!isRecord(it) || typeof it.text !== 'string' || !KINDS.includes(it.kind as Kind))
-      return `${JSON.stringify(it)?.slice(0, 80)} is no note`
+    if (!isRecord(it) || typeof it.text !== 'string' || !KINDS.includes(it.kind as NoteKind))
+      return `${JSON.stringify(it)?.slice(0, 80)} is not a note`
     if (it.text.length > LONGEST_NOTE)
       return `a note has ${it.text.length} characters, at most ${LONGEST_NOTE} are allowed`
     if (isPlaceholder(it.text)) continue
     const { where } = it
     // A place that the messages do not name is invented.
     const found = typeof where === 'string' && where.length > 0 && where.length <= 300 && material.includes(where)
-    notes.push({ kind: it.kind as Kind, text: it.text.trim(), ...(found && { where }) })
+    notes.push({ kind: it.kind as NoteKind, text: it.text.trim(), ...(found && { where }) })
   }
   const used = notes.reduce((sum, it) => sum + estimateTokens(it.text + (it.where ?? '')), 0)
   if (used > tokens) return `it takes ${used} tokens, at most ${tokens} are allowed`

@@ -1,9 +1,11 @@
-// A knowledge base as a capability: a tool that finds passages, and a look at what the answer cites.
-import { bounded, type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
+// A knowledge base as a capability: a tool that finds passages, and a check of what the answer cites.
+import { type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
+import { bounded } from '@oxbow/core/internal'
 import type { Hit, SearchResult } from '@oxbow/knowledge'
 import { citationsReviewer } from './citations.ts'
+import { visibleText } from './visible.ts'
 
-/** What `openKnowledge` of `@oxbow/knowledge` returns is one. */
+/** Satisfied by what `openKnowledge` of `@oxbow/knowledge` returns. */
 export interface Searchable {
   search(question: string, options: { readonly k: number; readonly signal: AbortSignal }): Promise<SearchResult>
 }
@@ -14,7 +16,7 @@ export interface KnowledgeOptions {
   readonly passages?: number
 }
 
-/** So many of the passages that were retrieved last may be cited; a session that retrieves more forgets the oldest. */
+/** How many of the last retrieved passages may be cited; a session that retrieves more forgets the oldest. */
 const MOST_REMEMBERED = 1_000
 
 /** The ids of the passages that this session has retrieved, the newest last. */
@@ -23,13 +25,13 @@ const retrieved = slot({
   initial: [] as readonly string[],
   reduce: (known, found: readonly string[]) =>
     [...known.filter((it) => !found.includes(it)), ...found].slice(-MOST_REMEMBERED),
-  // What an agent below has retrieved may be cited above.
+  // A parent may cite what its sub-agents retrieved.
   handsUp: true,
 })
 
 /**
- * Gives an agent the tool `retrieve`, and checks what its answers cite: an id that this session has not retrieved is told to
- * the model, which may answer once more; what is wrong then is stored as `reply.reviewed` and shown to whoever watches.
+ * Gives an agent the tool `retrieve`, and checks the citations in its answers. The model learns of an id that this session has
+ * not retrieved, and may answer once more; what is still wrong is stored as `reply.reviewed` and shown to readers.
  *
  * @example
  * const base = openKnowledge({ path: '.oxbow/knowledge.db' })
@@ -80,12 +82,13 @@ function passageText({ id, title, headings, page, text }: Hit): string {
   // The first passage below a heading begins with it.
   const above = /^#{1,6} /.test(text) ? headings.slice(0, -1) : headings
   const place = headings.length > 0 ? above.join(' › ') : (title ?? '')
-  return `${`[${id}] ${place}`.trimEnd()}${page === undefined ? '' : `, page ${page}`}\n${text}`
+  return `${`[${id}] ${visibleText(place)}`.trimEnd()}${page === undefined ? '' : `, page ${page}`}\n${visibleText(text)}`
 }
 
-/** Which channels have answered, and which should have: what is not found may be there all the same. */
+/** Which channels answered, and which failed: a passage that was not found may exist all the same. */
 function inWords(channels: SearchResult['channels']): string {
   const answered = channels.filter((it) => it.status === 'answered').map((it) => it.channel)
   const failed = channels.filter((it) => it.status === 'failed').map((it) => `${it.channel} failed: ${it.reason}`)
-  return [`searched by ${answered.length === 0 ? 'nothing' : answered.join(', ')}`, ...failed].join('; ')
+  const remarks = channels.flatMap((it) => (it.status === 'answered' && it.reason !== undefined ? [it.reason] : []))
+  return [`searched by ${answered.length === 0 ? 'nothing' : answered.join(', ')}`, ...remarks, ...failed].join('; ')
 }

@@ -1,15 +1,15 @@
-// A server that asks the user in the middle of a call. The call is ended (the server is told that nobody has answered yet), its
-// question becomes an approval in the journal, and with the decision the call is made again and the question answered.
+// A server that asks the user during a call. The call ends (the server gets `cancel`), its question becomes an approval in the
+// journal, and after the decision the call is made again and the question is answered.
 //
 // A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all have
-// defaults. Anything else is declined at once, and so is what is too long for somebody to read before they agree.
+// defaults. Anything else is declined at once, and so is a question that is too long to read before agreeing.
 // One decision answers one question once: the next one, also of the same words, is asked again.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import type { ToolDecision } from '@oxbow/core'
 import type { QuestionPolicy } from './options.ts'
 
-export interface Question {
+export interface ElicitationQuestion {
   readonly message: string
   /** The form's own words on its fields, by their names. */
   readonly labels: Readonly<Record<string, string>>
@@ -17,26 +17,26 @@ export interface Question {
   readonly answer: Readonly<Record<string, string | number | boolean | string[]>>
 }
 
-/** What one call has been told by a person, and what its server wants to know beside. */
-export interface Asking {
+/** The decisions of one call, and what its server asks in addition. */
+export interface Elicitation {
   /** Asked before, in the order of the server; the decision is on the last, and those before it were approved. */
-  readonly decided: readonly Question[]
+  readonly decided: readonly ElicitationQuestion[]
   /** Those that this run of the call has not answered yet. */
-  readonly left: Question[]
+  readonly left: ElicitationQuestion[]
   readonly decision: ToolDecision | undefined
-  /** What somebody has to decide now. */
-  open?: Question
+  /** To be decided now. */
+  open?: ElicitationQuestion
 }
 
-export function newAsking(decision: ToolDecision | undefined): Asking {
-  const decided = (decision?.arguments.questions as readonly Question[] | undefined) ?? []
+export function newAsking(decision: ToolDecision | undefined): Elicitation {
+  const decided = (decision?.arguments.questions as readonly ElicitationQuestion[] | undefined) ?? []
   return { decided, left: [...decided], decision }
 }
 
 const MAX_LENGTH = 4_000
 
-/** What whoever decides is shown: all that a yes says. */
-export function wordsOfQuestion({ message, labels, answer }: Question): string {
+/** What the approver reads: everything that a yes sends. */
+export function wordsOfQuestion({ message, labels, answer }: ElicitationQuestion): string {
   const fields = Object.entries(answer).map(([name, value]) => {
     const label = labels[name]
     return `${label === undefined ? name : `${label} (${name})`}: ${JSON.stringify(value)}`
@@ -45,12 +45,12 @@ export function wordsOfQuestion({ message, labels, answer }: Question): string {
 }
 
 /** To which call a request of the server belongs: over HTTP it comes on the stream of the call's own response. */
-export const currentCall = new AsyncLocalStorage<Asking>()
+export const currentCall = new AsyncLocalStorage<Elicitation>()
 
 /** @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only one. */
 export async function answerTo(
   { params }: ElicitRequest,
-  inFlight: ReadonlySet<Asking>,
+  inFlight: ReadonlySet<Elicitation>,
   policy: QuestionPolicy = 'ask',
 ): Promise<ElicitResult> {
   if (!('requestedSchema' in params) || policy === 'decline') return { action: 'decline' }
@@ -77,7 +77,7 @@ export async function answerTo(
 
 type Form = Extract<ElicitRequest['params'], { requestedSchema: unknown }>['requestedSchema']
 
-function questionOf(message: string, { properties, required = [] }: Form): Question | undefined {
+function questionOf(message: string, { properties, required = [] }: Form): ElicitationQuestion | undefined {
   const answer: Record<string, string | number | boolean | string[]> = {}
   const labels: Record<string, string> = {}
   for (const [name, field] of Object.entries(properties)) {

@@ -22,7 +22,7 @@ export type Trouble =
   | 'unknown'
 
 /**
- * Statuses that mean that the request was not carried out, whatever stands between us and the server. 401, 403 and 404 do
+ * Statuses that mean that the request was not carried out, whatever proxies are in between. 401, 403 and 404 do
  * so as well, and have a `Trouble` of their own. A proxy answers any other status also after the server has acted.
  */
 const REFUSALS = new Set([400, 405, 413, 415, 422, 429])

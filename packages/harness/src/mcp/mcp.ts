@@ -2,7 +2,7 @@
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
 import type { McpAuth } from './auth/oauth.ts'
 import { isStdio, type McpOptions, type McpServer, type McpStatus, PROTOCOL_VERSIONS } from './options.ts'
-import { redactor } from './redact.ts'
+import { secretsRedactor } from './redact.ts'
 import { NOT_MARKED } from './tools/listing.ts'
 import { aliasesOf, namesOf, originOf } from './tools/names.ts'
 import { type Offered, offered } from './tools/remote-tools.ts'
@@ -92,7 +92,7 @@ export async function mcp(
       const list = skipped.slice(0, MAX_TOLD).map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`)
       if (skipped.length > MAX_TOLD) list.push(`and ${skipped.length - MAX_TOLD} more`)
       if (list.length > 0)
-        options.onNotice?.({ level, server: name, message: redactor(server)(`Left out: ${list.join(', ')}.`) })
+        options.onNotice?.({ level, server: name, message: secretsRedactor(server)(`Left out: ${list.join(', ')}.`) })
     }
   })
   return {

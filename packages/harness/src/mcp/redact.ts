@@ -4,7 +4,7 @@ import { isStdio, type McpServer } from './options.ts'
 const MIN_SECRET = 4
 
 /** Replaces what the configuration of the server has said in confidence. */
-export function redactor(server: McpServer): (text: string) => string {
+export function secretsRedactor(server: McpServer): (text: string) => string {
   const given = isStdio(server)
     ? Object.values(server.env ?? {})
     : [

@@ -70,13 +70,13 @@ describe('P10: an agent elsewhere as a tool', () => {
     expect((await remote.wait(remote.key.session)).status).toBe('cancelled')
   })
 
-  test('that ends without an answer is an error of its own kind', async () => {
+  test('that ends without an answer has failed', async () => {
     const it = await pair({
       caller: [ask(), { text: 'Told.' }],
       remote: [{ thinking: 'Hm.', finishReason: 'length' }],
     })
     await it.session.run('Go.')
-    expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_empty' } })
+    expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_failed' } })
   })
 
   test('that fails is an error of its own kind', async () => {
@@ -178,7 +178,7 @@ describe('P10: a connection that breaks', () => {
   /** Stands between caller and remote, and does to each request what `treat` says. */
   async function between(
     url: () => string,
-    treat: (request: IncomingMessage) => 'pass' | { cutAfter: number } | { status: number },
+    treat: (request: IncomingMessage) => 'pass' | { cutAfter: number } | { status: number } | { leaveOut: string },
   ): Promise<string> {
     const server = createServer(async (request, response) => {
       const treated = treat(request)
@@ -190,6 +190,8 @@ describe('P10: a connection that breaks', () => {
         ...(body.byteLength > 0 && { body }),
       })
       response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' })
+      if (typeof treated === 'object' && 'leaveOut' in treated)
+        return void response.end((await answer.text()).replaceAll(treated.leaveOut, ''))
       let left = treated === 'pass' ? Number.POSITIVE_INFINITY : treated.cutAfter
       for await (const bytes of answer.body!) {
         response.write(bytes.subarray(0, left))
@@ -242,6 +244,22 @@ describe('P10: a connection that breaks', () => {
     remoteUrl = it.remoteUrl
     await it.session.run('Go.')
     expect(told(it.model)).toEqual(['Found.'])
+  })
+
+  test('to a service that reports success without an answer is an error of its own kind', async () => {
+    let remoteUrl = ''
+    const proxy = await between(
+      () => remoteUrl,
+      () => ({ leaveOut: 'Nothing to see.' }),
+    )
+    const it = await pair({
+      caller: [ask(), { text: 'Told.' }],
+      remote: [{ text: 'Nothing to see.' }],
+      client: { url: proxy },
+    })
+    remoteUrl = it.remoteUrl
+    await it.session.run('Go.')
+    expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_empty' } })
   })
 
   test('for good is an error that says so', async () => {

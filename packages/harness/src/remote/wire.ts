@@ -1,6 +1,5 @@
 // The Agent Protocol as a client speaks it: requests, answers, and the stream of events.
 import { OxbowError } from '@oxbow/core'
-import { createParser } from 'eventsource-parser'
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -30,7 +29,7 @@ export interface RemoteTask {
   readonly waiting: readonly RemoteCall[]
 }
 
-export interface Submission {
+export interface RemoteSubmission {
   readonly task_id: string
   readonly agent_id?: string
   readonly input: string
@@ -50,8 +49,8 @@ const SILENCE_MS = 60_000
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 export interface RemoteTasks {
-  /** Sending the same task again is no second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
-  submit(submission: Submission): Promise<void>
+  /** Sending the same task again does not make a second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
+  submit(submission: RemoteSubmission): Promise<void>
   /** Undefined when there is no such task. */
   task(id: string): Promise<RemoteTask | undefined>
   /** Answers when the task has ended or waits for a decision, at the latest after some seconds. */
@@ -138,10 +137,11 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
           throw new OxbowError('remote_no_stream', `The remote agent ${name} streams no events.`)
         await accepted(answer)
         const received: RemoteEvent[] = []
+        const { createParser } = await import('eventsource-parser')
         const parser = createParser({
           maxBufferSize: MAX_EVENT_LENGTH,
           onError({ type }) {
-            // What comes after it cannot be told apart any more.
+            // The events after it can no longer be separated.
             if (type === 'max-buffer-size-exceeded')
               throw new OxbowError('remote_failed', `The remote agent ${name} sent an event that is too long.`)
           },

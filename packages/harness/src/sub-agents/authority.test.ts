@@ -1,6 +1,7 @@
 // What a child may do, as the engine judges it. The whole table is that of the gate, in core.
 import type { Agent, Mode, OxbowError, Tool } from '@oxbow/core'
-import { MODES, tool } from '@oxbow/core'
+import { tool } from '@oxbow/core'
+import { MODES } from '@oxbow/core/internal'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { subAgents } from '../index.ts'

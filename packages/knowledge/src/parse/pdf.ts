@@ -1,5 +1,5 @@
 import { KnowledgeError, messageOf } from '../errors.ts'
-import { asHeading, type Block, type ParsedDocument } from '../text/document.ts'
+import { asHeading, type DocumentBlock, type ParsedDocument } from '../text/document.ts'
 import { paragraphsOf } from './text.ts'
 
 interface TextItem {
@@ -20,7 +20,7 @@ export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
     try {
       let text = ''
       const pages: number[] = []
-      const blocks: Block[] = []
+      const blocks: DocumentBlock[] = []
       for (let number = 1; number <= pdf.numPages; number++) {
         if (text !== '') text += '\n\n'
         const start = text.length

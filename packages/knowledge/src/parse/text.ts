@@ -1,4 +1,4 @@
-import type { Block, ParsedDocument } from '../text/document.ts'
+import type { DocumentBlock, ParsedDocument } from '../text/document.ts'
 
 /** Paragraphs are what empty lines divide. */
 export function parseText(text: string): ParsedDocument {
@@ -10,12 +10,13 @@ export function parseRows(text: string): ParsedDocument {
   const start = text.length - text.trimStart().length
   const end = text.trimEnd().length
   const line = text.indexOf('\n', start)
-  const blocks: Block[] = end > start ? [{ type: 'table', start, end, headerEnd: line === -1 ? end : line + 1 }] : []
+  const blocks: DocumentBlock[] =
+    end > start ? [{ type: 'table', start, end, headerEnd: line === -1 ? end : line + 1 }] : []
   return { title: undefined, text, blocks, pages: undefined }
 }
 
-export function paragraphsOf(text: string, from: number, to: number): Block[] {
-  const blocks: Block[] = []
+export function paragraphsOf(text: string, from: number, to: number): DocumentBlock[] {
+  const blocks: DocumentBlock[] = []
   const gap = /\n[^\S\n]*\n\s*/g
   const add = (start: number, end: number): void => {
     const part = text.slice(start, end)

@@ -1,10 +1,10 @@
-// The thread that reads documents. Who wrote them may wish us ill, so it can be ended in the midst of one.
+// The thread that parses documents. They may be hostile, so it can be ended at any point.
 import { parentPort } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
 import { type Passage, type PassageOptions, passagesOf } from '../text/passages.ts'
 import { parseDocument } from './parse.ts'
 
-export interface Task {
+export interface ParseTask {
   /** Its name says the format. */
   readonly path: string
   readonly bytes: Uint8Array
@@ -16,15 +16,15 @@ export interface Parsed {
   readonly passages: readonly Passage[]
 }
 
-export type Answer = { readonly parsed: Parsed } | { readonly code: KnowledgeErrorCode; readonly message: string }
+export type ParseAnswer = { readonly parsed: Parsed } | { readonly code: KnowledgeErrorCode; readonly message: string }
 
 /** They are written in one go, at some ten thousand a second. */
 const MAX_PASSAGES = 100_000
 
 const port = parentPort!
 
-port.on('message', async ({ path, bytes, passages }: Task) => {
-  let answer: Answer
+port.on('message', async ({ path, bytes, passages }: ParseTask) => {
+  let answer: ParseAnswer
   try {
     const document = await parseDocument(path, bytes)
     const cut = passagesOf(document, passages)

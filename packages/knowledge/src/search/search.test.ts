@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import type { Embedder } from '../embedder.ts'
 import { letterEmbedder, names, place } from '../helpers.fixture.ts'
-import type { KnowledgeOptions } from '../knowledge.ts'
+import type { KnowledgeIndexOptions } from '../knowledge.ts'
 import { reader } from './reading.ts'
 import type { SearchOptions } from './search.ts'
 
@@ -12,7 +12,7 @@ const files = {
   'guide/chairs.md': '# Chairs\n\nChairs are delivered on Mondays.',
 }
 
-async function knowing(options: Partial<KnowledgeOptions> = {}, documents: Record<string, string> = files) {
+async function knowing(options: Partial<KnowledgeIndexOptions> = {}, documents: Record<string, string> = files) {
   const there = place(documents)
   const knowledge = there.open(options)
   const report = await knowledge.add([there.documents])
@@ -190,7 +190,7 @@ describe('Y11: each channel fails alone', () => {
     const answers: [unknown, RegExp][] = [
       [Promise.withResolvers().promise, /no answer within 50 ms/],
       [Promise.resolve({ vectors: [] }), /0 vectors came for 1 texts/],
-      [Promise.resolve({ vectors: [Float32Array.of(Number.NaN, 1)] }), /no number/],
+      [Promise.resolve({ vectors: [Float32Array.of(Number.NaN, 1)] }), /not a number/],
       [Promise.resolve({ vectors: [Float32Array.of(0, 0)] }), /zero/],
     ]
     for (const [answer, reason] of answers) {

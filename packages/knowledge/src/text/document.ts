@@ -4,12 +4,12 @@ export interface ParsedDocument {
   readonly title: string | undefined
   readonly text: string
   /** In the order of the text, without overlap. */
-  readonly blocks: readonly Block[]
+  readonly blocks: readonly DocumentBlock[]
   /** Where each page begins, for formats that have pages. */
   readonly pages: readonly number[] | undefined
 }
 
-export type Block = Heading | Content
+export type DocumentBlock = Heading | DocumentContent
 
 interface Heading {
   readonly type: 'heading'
@@ -20,7 +20,7 @@ interface Heading {
   readonly text: string
 }
 
-export interface Content {
+export interface DocumentContent {
   readonly type: 'paragraph' | 'list' | 'code' | 'table'
   readonly start: number
   readonly end: number
@@ -33,9 +33,9 @@ export interface Content {
 /** Headings and titles stand with every passage below them, so they are short: one line, at most 200 characters. */
 export const asHeading = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 200).toWellFormed()
 
-/** Adds what lies between the blocks, so that nothing that is not white space is lost. */
-export function covered(text: string, blocks: readonly Block[]): Block[] {
-  const all: Block[] = []
+/** Adds the text between the blocks, so that only white space is lost. */
+export function covered(text: string, blocks: readonly DocumentBlock[]): DocumentBlock[] {
+  const all: DocumentBlock[] = []
   let at = 0
   const fill = (end: number): void => {
     const gap = text.slice(at, end)

@@ -4,7 +4,7 @@ import { parseHtml } from '../parse/html.ts'
 import { parseMarkdown } from '../parse/markdown.ts'
 import { parseRows, parseText } from '../parse/text.ts'
 import { type Passage, passagesOf } from './passages.ts'
-import { estimateTokens } from './tokens.ts'
+import { estimatePassageTokens } from './tokens.ts'
 
 const sentences = (count: number, word = 'word'): string =>
   Array.from({ length: count }, (_, n) => `This is ${word} sentence number ${n}.`).join(' ')
@@ -51,7 +51,7 @@ describe.each(Object.entries(parsers))('passages of %s', (_, parse) => {
         const passages = passagesOf(document, { maxTokens, overlapTokens })
         const seen = new Uint8Array(document.text.length)
         for (const { text, start, end } of passages) {
-          expect(estimateTokens(text)).toBeLessThanOrEqual(maxTokens)
+          expect(estimatePassageTokens(text)).toBeLessThanOrEqual(maxTokens)
           expect(text.endsWith(document.text.slice(start, end))).toBe(true)
           seen.fill(1, start, end)
         }

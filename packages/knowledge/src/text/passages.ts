@@ -1,7 +1,7 @@
 // Documents → passages. A passage is a slice of the text that follows its structure: it never crosses a heading, blocks stay
 // whole where they fit, and only a block that had to be cut overlaps itself.
 import { hash } from 'node:crypto'
-import type { Block, Content, ParsedDocument } from './document.ts'
+import type { DocumentBlock, DocumentContent, ParsedDocument } from './document.ts'
 import { sizesOf } from './tokens.ts'
 
 export interface PassageOptions {
@@ -34,7 +34,7 @@ interface Bounds {
 interface Unit extends Bounds {
   readonly heading: boolean
   /** The block that it is a part of. */
-  readonly of: Content | undefined
+  readonly of: DocumentContent | undefined
 }
 
 export const DEFAULT_PASSAGES: Required<PassageOptions> = { maxTokens: 400, overlapTokens: 40 }
@@ -82,8 +82,10 @@ export function passagesOf(document: ParsedDocument, options: PassageOptions = {
 }
 
 /** Headings that follow one another, each deeper, open one section; its path is that of the innermost. */
-function sectionsOf(blocks: readonly Block[]): { headings: readonly string[]; blocks: readonly Block[] }[] {
-  const sections: { headings: readonly string[]; blocks: Block[] }[] = []
+function sectionsOf(
+  blocks: readonly DocumentBlock[],
+): { headings: readonly string[]; blocks: readonly DocumentBlock[] }[] {
+  const sections: { headings: readonly string[]; blocks: DocumentBlock[] }[] = []
   let path: { depth: number; text: string }[] = []
   for (const block of blocks) {
     const section = sections.at(-1)
@@ -103,7 +105,7 @@ function sectionsOf(blocks: readonly Block[]): { headings: readonly string[]; bl
 type Size = (bounds: Bounds) => number
 type Cutter = ReturnType<typeof cutterOf>
 
-function unitsOf(blocks: readonly Block[], limit: number, size: Size, cutter: Cutter): Unit[] {
+function unitsOf(blocks: readonly DocumentBlock[], limit: number, size: Size, cutter: Cutter): Unit[] {
   const units: Unit[] = []
   let headingsFrom: number | undefined
   for (const block of blocks) {
@@ -128,14 +130,14 @@ function unitsOf(blocks: readonly Block[], limit: number, size: Size, cutter: Cu
   return units
 }
 
-/** The header of a table, unless it is so large that little would fit beside it. */
-function repeatedHeader(block: Content | undefined, limit: number, size: Size): Bounds | undefined {
+/** The header of a table, unless it leaves little room for rows. */
+function repeatedHeader(block: DocumentContent | undefined, limit: number, size: Size): Bounds | undefined {
   if (block?.headerEnd === undefined) return undefined
   const header = { start: block.start, end: block.headerEnd }
   return size(header) > limit / 3 || block.headerEnd >= block.end ? undefined : header
 }
 
-/** Where a passage begins that goes on in a block: with the last parts of it that fit. */
+/** Where a passage that continues a block begins: with the last parts of it that fit. */
 function overlapStart(units: readonly Unit[], position: number, overlap: number, limit: number, size: Size): number {
   const unit = units[position]!
   let start = unit.start
@@ -189,7 +191,7 @@ function cutterOf(text: string, size: Size) {
   }
 
   /** The parts of a block, without the white space around each. */
-  return ({ type, start, end, cuts, headerEnd }: Content, limit: number): Bounds[] => {
+  return ({ type, start, end, cuts, headerEnd }: DocumentContent, limit: number): Bounds[] => {
     const best = cuts === undefined ? [] : [() => [...cuts]]
     // A header stays in one part with the line of dashes below it, where it fits.
     const parts =

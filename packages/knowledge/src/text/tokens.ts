@@ -24,6 +24,6 @@ export function sizesOf(text: string): Float64Array {
 }
 
 /** About how many tokens a text is: a quarter per ASCII character, one per Chinese character. */
-export function estimateTokens(text: string): number {
+export function estimatePassageTokens(text: string): number {
   return Math.ceil(sizesOf(text).at(-1)! / 4)
 }

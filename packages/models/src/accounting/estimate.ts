@@ -1,11 +1,5 @@
-import {
-  type Block,
-  estimateMessageTokens,
-  estimateTokens,
-  type ModelRequest,
-  type ToolSpec,
-  type Usage,
-} from '@oxbow/core'
+import { type Block, estimateTokens, type ModelRequest, type ToolSpec, type Usage } from '@oxbow/core'
+import { estimateMessageTokens } from '@oxbow/core/internal'
 
 /** Tokens of a request: its text, with a little for the frame of each message. Messages are counted once. */
 export function estimateRequestTokens(request: ModelRequest): number {

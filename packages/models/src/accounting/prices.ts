@@ -1,8 +1,10 @@
 // What a call costs. Prices change and differ by contract: the configuration's come first, then the library's; a price that
 // nobody knows stays unknown.
-import type { Model, ModelReply, Usage } from '@oxbow/core'
+import { type Model, ModelError, type ModelReply, type Usage } from '@oxbow/core'
 import type { calcPrice as calcPriceType } from '@pydantic/genai-prices'
 import { COUNT, checkNumbers, type Numbers } from '../check-numbers.ts'
+import { estimateRequestTokens } from './estimate.ts'
+import { mayBeTooLong, tooLong } from './too-long.ts'
 
 /** US dollars per million tokens. */
 export interface Price {
@@ -157,6 +159,20 @@ export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
     known ??= facts.price
     return price === undefined ? facts.cost(usage) : costAt(price, usage)
   }
+  /** The longest request that was answered. */
+  let answered = 0
+  const generate: Model['generate'] = async (request, options) => {
+    const tokens = estimateRequestTokens(request)
+    try {
+      const reply = await model.generate(request, options)
+      answered = Math.max(answered, tokens)
+      return reply
+    } catch (error) {
+      throw error instanceof ModelError && mayBeTooLong(error, request, { tokens, answered, window })
+        ? tooLong(model.id, error)
+        : error
+    }
+  }
   return {
     id: model.id,
     get contextWindow() {
@@ -166,7 +182,7 @@ export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
       return known
     },
     async generate(request, options) {
-      const reply = await model.generate(request, options)
+      const reply = await generate(request, options)
       const cost = await costOf(reply)
       return cost === undefined ? reply : { ...reply, usage: { ...reply.usage, cost } }
     },

@@ -1,4 +1,5 @@
-import { tokenCount as count, mayBeTokens, type Usage } from '@oxbow/core'
+import type { Usage } from '@oxbow/core'
+import { tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 
 type Figures = Record<string, unknown>
 
@@ -26,12 +27,16 @@ export function normaliseUsage(wire: Figures): Usage {
   const reasoning = count(output.reasoning_tokens) || count(wire.reasoning_tokens)
   // xAI counts reasoning beside the completion; the total gives it away.
   const beside = reasoning > 0 && count(wire.total_tokens) === prompt + completion + reasoning
+  // The cache is inside the prompt. Where it is larger, only the total can say that it is beside it.
+  const cached = cacheRead + cacheWrite
+  const isBeside = cached > prompt && count(wire.total_tokens) === prompt + cached + completion
   return {
-    inputTokens: Math.max(0, prompt - cacheRead - cacheWrite),
+    inputTokens: isBeside ? prompt : Math.max(0, prompt - cached),
     cacheReadTokens: cacheRead,
     cacheWriteTokens: cacheWrite,
     outputTokens: beside ? completion + reasoning : completion,
     reasoningTokens: reasoning,
-    estimated: false,
+    // Figures that cannot be right together are no more than a guess.
+    estimated: cached > prompt && !isBeside,
   }
 }

@@ -4,6 +4,9 @@ import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
 import { type ErrorContext, redirectError } from '../failures/provider-errors.ts'
 import { scrubber } from '../failures/secrets.ts'
+import { namingTools } from '../failures/tool-errors.ts'
+import { offerable } from '../requests/dialect.ts'
+import { sortedByName } from '../requests/write.ts'
 import { checkLimits, cutError, defaultLimits, type Limits, limitError, startAnswer } from '../wire/answer.ts'
 import { checkTimeouts, type Timeouts } from '../wire/clock.ts'
 import { checkAddress, withOptions } from '../wire/endpoint.ts'
@@ -129,7 +132,7 @@ export function sdkModel(options: SdkModelOptions): Model {
       ended(() => sdkFailure(error, { context, partial: partial(), streaming }))
       abort.abort()
     })
-    return answer.reply
+    return namingTools(answer.reply, offerable(sortedByName(request.tools), id))
   }
   return { id, generate }
 }

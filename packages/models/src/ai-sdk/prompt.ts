@@ -9,6 +9,8 @@ import type {
 } from '@ai-sdk/provider'
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ThinkingBlock, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
+import { inputSchema, offerable } from '../requests/dialect.ts'
+import { fileNote, fitted } from '../requests/files.ts'
 import { noOutput, perObject, sortedByName, wireArguments, wireCallId, wireToolName } from '../requests/write.ts'
 import { readSignature, readSignatureOf } from './signature.ts'
 
@@ -26,18 +28,19 @@ export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRe
       type: 'function',
       name: wireToolName(tool.name),
       description: tool.description,
-      inputSchema: tool.input,
+      inputSchema: inputSchema(tool),
     }),
   )
 
   return ({ system, messages, tools, toolChoice, output, temperature, maxOutputTokens, options = {} }) => {
     // Gemini and Bedrock want a conversation to begin with its user.
     const history = repairHistory(messages, { userFirst: true }).messages.flatMap(messagesOf)
+    const offered = offerable(sortedByName(tools), id)
     return {
       ...options,
       prompt: system.trim() === '' ? history : [{ role: 'system', content: system.toWellFormed() }, ...history],
-      ...(tools.length === 0 ? {} : { tools: sortedByName(tools).map(toolOf) }),
-      ...(tools.length === 0 || toolChoice === undefined ? {} : { toolChoice: choiceOf(toolChoice) }),
+      ...(offered.length === 0 ? {} : { tools: offered.map(toolOf) }),
+      ...(offered.length === 0 || toolChoice === undefined ? {} : { toolChoice: choiceOf(toolChoice) }),
       ...(output ? { responseFormat: { type: 'json', name: output.name, schema: output.schema } } : {}),
       ...(temperature === undefined ? {} : { temperature }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
@@ -49,16 +52,17 @@ const choiceOf = (choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<
   typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: wireToolName(choice.tool) }
 
 function promptMessages(message: Message, id: string, urls: SupportedUrls): PromptMessage[] {
+  const others = othersOf(id)
   if (message.role === 'assistant') {
     const content = assistantParts(message, id)
     return content.length === 0 ? [] : [{ role: 'assistant', content }]
   }
   if (message.role === 'tool') {
     const results = message.blocks.filter((block) => block.type === 'result')
-    return [{ role: 'tool', content: results.map((result) => resultPart(result, urls)) }]
+    return [{ role: 'tool', content: results.map((result) => resultPart(result, urls, others)) }]
   }
   const content = message.blocks.flatMap((block) =>
-    block.type === 'text' ? [textPart(block.text)] : block.type === 'data' ? [dataPart(block, urls)] : [],
+    block.type === 'text' ? [textPart(block.text)] : block.type === 'data' ? [dataPart(block, urls, others)] : [],
   )
   return content.length === 0 ? [] : [{ role: 'user', content }]
 }
@@ -71,7 +75,7 @@ function assistantParts(message: Message, id: string): AssistantPart[] {
   for (const block of message.blocks) {
     if (block.type === 'text') parts.push(textPart(block.text))
     // No provider fetches what a model is said to have made.
-    else if (block.type === 'data') parts.push(dataPart(block, {}))
+    else if (block.type === 'data') parts.push(dataPart(block, {}, othersOf(id)))
     else if (block.type === 'call') parts.push(callPart(block, own))
     else if (block.type === 'thinking' && own) addThinking(parts, block)
   }
@@ -107,17 +111,19 @@ function callPart({ callId, tool, arguments: text, signature }: CallBlock, own: 
   }
 }
 
-function resultPart(result: ResultBlock, urls: SupportedUrls): ToolResultPart {
+function resultPart(result: ResultBlock, urls: SupportedUrls, others: RegExp | undefined): ToolResultPart {
   return {
     type: 'tool-result',
     toolCallId: wireCallId(result.callId),
     toolName: wireToolName(result.tool),
-    output: outputOf(result, urls),
+    output: outputOf(result, urls, others),
   }
 }
 
-function outputOf(result: ResultBlock, urls: SupportedUrls): ToolResultPart['output'] {
-  const parts = result.content.map((part) => (part.type === 'text' ? textPart(part.text) : dataPart(part, urls)))
+function outputOf(result: ResultBlock, urls: SupportedUrls, others: RegExp | undefined): ToolResultPart['output'] {
+  const parts = result.content.map((part) =>
+    part.type === 'text' ? textPart(part.text) : dataPart(part, urls, others),
+  )
   if (parts.some((part) => part.type === 'file')) return { type: 'content', value: parts }
   const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('\n')
   return { type: result.status === 'success' ? 'text' : 'error-text', value: text === '' ? noOutput(result) : text }
@@ -125,14 +131,23 @@ function outputOf(result: ResultBlock, urls: SupportedUrls): ToolResultPart['out
 
 const textPart = (text: string): TextPart => ({ type: 'text', text: text.toWellFormed() })
 
-function dataPart({ data, url, mediaType, name }: DataBlock, urls: SupportedUrls): FilePart | TextPart {
+const othersOf = (id: string): RegExp | undefined =>
+  id.startsWith('bedrock:') || id.startsWith('amazon-bedrock:') ? undefined : ofGoogle
+
+/** Beside images and PDF: what Gemini hears and sees. Bedrock refuses it. */
+const ofGoogle = /^(audio|video)\//
+
+function dataPart(block: DataBlock, urls: SupportedUrls, others: RegExp | undefined): FilePart | TextPart {
+  const { data, url, mediaType, name } = block
   const named = name === undefined ? {} : { filename: name }
+  const fit = fitted(block, others)
+  if (fit.as === 'text' && data !== undefined) return textPart(fit.text)
   if (data !== undefined) return { type: 'file', mediaType, data: { type: 'data', data }, ...named }
   if (url !== undefined && isSupported(url, mediaType, urls)) {
     return { type: 'file', mediaType, data: { type: 'url', url: new URL(url) }, ...named }
   }
   // Not fetched here: an address may lead to where only this machine can go. The model should know that there was a file.
-  return textPart(`[file ${[name, mediaType, url].filter(Boolean).join(' ')}]`)
+  return textPart(fileNote(block))
 }
 
 const isSupported = (url: string, mediaType: string, urls: SupportedUrls): boolean =>

@@ -4,18 +4,11 @@ import type {
   LanguageModelV4FinishReason as SdkFinishReason,
   LanguageModelV4Usage as SdkUsage,
 } from '@ai-sdk/provider'
-import {
-  type Block,
-  clippedName,
-  tokenCount as count,
-  type ModelDelta,
-  type ModelRequest,
-  mayBeTokens,
-  type Usage,
-} from '@oxbow/core'
+import type { Block, ModelDelta, ModelRequest, Usage } from '@oxbow/core'
+import { clippedName, tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
-import { endedBy, endOf } from '../wire/end-reason.ts'
+import { endedBy, endReasonOf } from '../wire/end-reason.ts'
 import { type Metadata, sign, signatureOf } from './signature.ts'
 
 interface OpenText {
@@ -105,7 +98,7 @@ export function assembleParts(
   const finish = (part: Part & { type: 'finish' }): WireFault | undefined => {
     usage = part.usage
     const { unified, raw } = part.finishReason
-    if (unified === 'error' || (unified === 'other' && raw !== undefined && endOf(raw) === 'broken')) {
+    if (unified === 'error' || (unified === 'other' && raw !== undefined && endReasonOf(raw) === 'broken')) {
       return { type: 'error', error: { code: raw ?? 'error', message: `it ended with ${raw ?? 'an error'}` } }
     }
     // No reason at all: the SDK closes also a stream that was cut.
@@ -213,9 +206,10 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const reasoningTokens = count(output?.reasoning)
   const outputTokens = count(output?.total) || count(output?.text) + reasoningTokens
   // The total has the cached tokens inside. A package that subtracts them may come out below nothing.
-  const inputTokens = count(input?.noCache) || Math.max(0, total - cacheReadTokens - cacheWriteTokens)
+  const cached = cacheReadTokens + cacheWriteTokens
+  const inputTokens = count(input?.noCache) || Math.max(0, total - cached)
   if (inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens === 0) return undefined
-  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: false }
+  return { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated: cached > total }
 }
 
 /** The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the provider's. */

@@ -1,5 +1,8 @@
 // The driver for Anthropic's messages format, streamed.
 import type { Model } from '@oxbow/core'
+import { namingTools } from '../failures/tool-errors.ts'
+import { offerable } from '../requests/dialect.ts'
+import { sortedByName } from '../requests/write.ts'
 import { type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import type { AnthropicQuirks } from './quirks.ts'
@@ -45,7 +48,8 @@ export function anthropic(options: AnthropicOptions): Model {
     generate: async (request, { signal, onDelta }) => {
       const { body, answerTool } = writeRequest(withOptions(request, options.options))
       const { calls: maxCalls } = endpoint.limits
-      return exchange(endpoint, body, assembleMessage({ request, model, answerTool, onDelta, maxCalls }), signal)
+      const assembler = assembleMessage({ request, model, answerTool, onDelta, maxCalls })
+      return namingTools(exchange(endpoint, body, assembler, signal), offerable(sortedByName(request.tools), id))
     },
   }
 }

@@ -2,7 +2,7 @@
 import type { Block, CallBlock, DataBlock, Message, ResultBlock, ThinkingBlock } from '@oxbow/core'
 import { noOutput, wellFormed, wireArguments, wireCallId, wireJson, wireToolName } from '../requests/write.ts'
 
-export interface Content {
+export interface AnthropicContent {
   /** The blocks, joined by commas; empty when nothing of the message may be sent. */
   readonly text: string
   readonly startsWithThinking: boolean
@@ -17,7 +17,7 @@ export interface Replay {
 }
 
 /** `replay` undefined: no reasoning at all. */
-export function contentOf(message: Message, replay: Replay | undefined): Content {
+export function contentOf(message: Message, replay: Replay | undefined): AnthropicContent {
   const blocks = message.role === 'assistant' ? assistantBlocks(message, replay) : message.blocks
   return {
     text: blocks

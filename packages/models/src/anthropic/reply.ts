@@ -1,9 +1,10 @@
 // From the events of an Anthropic messages stream to deltas and one reply.
-import { type Block, clippedName, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import type { Block, ModelDelta, ModelRequest } from '@oxbow/core'
+import { clippedName } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
-import { endedBy, endOf } from '../wire/end-reason.ts'
-import { type Figures, mergeFigures, tellsFigures, usageOf } from './usage.ts'
+import { endedBy, endReasonOf } from '../wire/end-reason.ts'
+import { anthropicUsage, type Figures, mergeFigures, tellsFigures } from './usage.ts'
 
 /** An event, or a whole non-streamed answer. Any field may be missing, null or of another type. */
 interface WireEvent {
@@ -58,7 +59,7 @@ interface OpenBlock {
   place: number | undefined
 }
 
-export interface AssemblerOptions {
+export interface AnthropicAssemblerOptions {
   readonly request: ModelRequest
   readonly model: string
   /** Calls of this tool are the answer, as text. */
@@ -67,7 +68,7 @@ export interface AssemblerOptions {
   readonly maxCalls?: number
 }
 
-export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
+export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssembler {
   const { request, model, answerTool, onDelta, maxCalls = Number.POSITIVE_INFINITY } = options
   /** By the index of the wire; an index that is used again means another block. */
   const open: (OpenBlock | undefined)[] = []
@@ -190,7 +191,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
   }
   const noteReason = (reason: unknown): WireFault | undefined => {
     if (typeof reason !== 'string') return undefined
-    if (endOf(reason) === 'broken')
+    if (endReasonOf(reason) === 'broken')
       return { type: 'error', error: { type: reason, message: `it ended with ${reason}` } }
     wireReason = reason
     return undefined
@@ -257,7 +258,7 @@ export function assembleMessage(options: AssemblerOptions): ReplyAssembler {
 
   function figuresOf(finished: readonly Block[]) {
     if (!tellsFigures(figures)) return estimateUsage(request, finished)
-    const usage = usageOf(figures)
+    const usage = anthropicUsage(figures)
     if (figuresAreFinal) return usage
     // The start tells the input and one token of output; a cut answer has more of it.
     const { outputTokens, reasoningTokens } = estimateUsage(request, finished)

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { anthropicAt, ask, request, serve, userMessage } from '../asking.fixture.ts'
 import { assistant, call, histories, result, text, tool, user } from '../history/histories.fixture.ts'
 import { type AnthropicOptions, repairHistory } from '../index.ts'
-import { messagesRequestWriter, type WriterOptions } from './request.ts'
+import { type AnthropicWriterOptions, messagesRequestWriter } from './request.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: the wire is what these tests look at.
 type Body = Record<string, any>
@@ -225,7 +225,9 @@ describe('tools', () => {
 
   test('that were called stay named in a step that offers none, for the API wants tools beside calls', async () => {
     const body = await sent({ messages: [user(text('a')), assistant(call('c')), tool(result('c'))], tools: [] })
-    expect(body.tools).toEqual([{ name: 'add', description: expect.any(String), input_schema: { type: 'object' } }])
+    expect(body.tools).toEqual([
+      { name: 'add', description: expect.any(String), input_schema: { type: 'object', properties: {} } },
+    ])
     expect(body.tool_choice).toEqual({ type: 'none' })
     expect(await sent({ tools: [] })).not.toHaveProperty('tools')
   })
@@ -345,7 +347,7 @@ describe('a JSON answer', () => {
 })
 
 describe('any history', () => {
-  const options: WriterOptions = { model: 'any', id: 'test:any', promptCache: true, quirks: {} }
+  const options: AnthropicWriterOptions = { model: 'any', id: 'test:any', promptCache: true, quirks: {} }
   const thinking = fc.constantFrom(
     undefined,
     { type: 'enabled', budget_tokens: 1_024 },

@@ -1,8 +1,9 @@
 // From a ModelRequest to the JSON text of a request in Anthropic's messages format.
 import type { Message, ModelRequest, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
+import { inputSchema, offerable } from '../requests/dialect.ts'
 import { perObject, sortedByName, wireJson, wireToolName } from '../requests/write.ts'
-import { type Content, contentOf, type Replay } from './content.ts'
+import { type AnthropicContent, contentOf, type Replay } from './content.ts'
 import { answerTool, nativeSchema } from './output.ts'
 import { type AnthropicQuirks, refusesSampling } from './quirks.ts'
 
@@ -12,7 +13,7 @@ export interface Written {
   readonly answerTool?: string
 }
 
-export interface WriterOptions {
+export interface AnthropicWriterOptions {
   /** As the provider knows it. */
   readonly model: string
   /** As messages are signed with it. */
@@ -27,7 +28,7 @@ const DEFAULT_MAX_TOKENS = 32_000
  * Makes the function that serialises requests for one model. The text of each message is kept with the message object,
  * so that a long history costs a join and not a serialisation.
  */
-export function messagesRequestWriter(options: WriterOptions): (request: ModelRequest) => Written {
+export function messagesRequestWriter(options: AnthropicWriterOptions): (request: ModelRequest) => Written {
   const { model, id, promptCache, quirks } = options
   const replay: Replay = { model: id, unsigned: quirks.unsignedThinking === true }
   const contentWithThinking = perObject((message: Message) => contentOf(message, replay))
@@ -37,9 +38,12 @@ export function messagesRequestWriter(options: WriterOptions): (request: ModelRe
     wireJson({
       name: wireToolName(tool.name),
       description: tool.description,
-      input_schema: { type: 'object', ...tool.input },
+      input_schema: inputSchema(tool),
     }),
   )
+  // The answer's schema is sent as it is: what it cannot say any other way, a tool can.
+  const answerText = ({ name, description, input }: ToolSpec) =>
+    wireJson({ name, description, input_schema: { type: 'object', ...input } })
   const schemaOf = perObject(nativeSchema)
   const mark = promptCache ? marked : (text: string) => text
 
@@ -58,7 +62,7 @@ export function messagesRequestWriter(options: WriterOptions): (request: ModelRe
     const output = outputOf(request, quirks, schemaOf)
     const answer = output?.tool
     const head = wireJson({ model, stream: true, ...further, ...settingsOf(request, options, thinking, output) })
-    const tools = [...sortedByName(request.tools).map(toolText), ...(answer ? [toolText(answer)] : [])]
+    const tools = [...offerable(sortedByName(request.tools), id).map(toolText), ...(answer ? [answerText(answer)] : [])]
     if (tools.length > 0) tools.push(mark(tools.pop()!))
     if (Array.isArray(furtherTools)) tools.push(...furtherTools.map(wireJson))
     const parts = [head.slice(0, -1)]
@@ -96,7 +100,7 @@ interface Group {
 }
 
 /** Roles take turns: what stands side by side on one side becomes one message. */
-function groupsOf(messages: readonly Message[], contentOf: (message: Message) => Content): Group[] {
+function groupsOf(messages: readonly Message[], contentOf: (message: Message) => AnthropicContent): Group[] {
   const groups: Group[] = []
   for (const message of messages) {
     const { text, startsWithThinking } = contentOf(message)
@@ -144,7 +148,7 @@ function outputOf(
 
 function settingsOf(
   request: ModelRequest,
-  { model, quirks }: WriterOptions,
+  { model, quirks }: AnthropicWriterOptions,
   thinking: Thinking | undefined,
   output: Output | undefined,
 ): Record<string, unknown> {

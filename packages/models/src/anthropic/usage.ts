@@ -1,4 +1,5 @@
-import { tokenCount as count, mayBeTokens, type Usage } from '@oxbow/core'
+import type { Usage } from '@oxbow/core'
+import { tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 
 export type Figures = Readonly<Record<string, unknown>>
 
@@ -21,7 +22,7 @@ const inputOf = (figures: Figures): number =>
   count(figures.input_tokens) + count(figures.cache_read_input_tokens) + count(figures.cache_creation_input_tokens)
 
 /** Anthropic counts cached input beside the input, as we do. Thinking is inside the output; older models do not tell it. */
-export function usageOf(figures: Figures): Usage {
+export function anthropicUsage(figures: Figures): Usage {
   const details = (figures.output_tokens_details ?? {}) as Figures
   return {
     inputTokens: count(figures.input_tokens),

@@ -3,7 +3,7 @@ import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { frame, modelAt, request, serve, sse, text } from '../asking.fixture.ts'
 import { withFallbacks } from './fallbacks.ts'
-import { guard } from './guard.ts'
+import { guardModel } from './guard.ts'
 import { requestQueue } from './queue.ts'
 import type { RetryOptions } from './retry.ts'
 
@@ -198,7 +198,7 @@ describe('other models (B1)', () => {
   test('are asked while the queue of the provider is full', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, text: 'slow' })
-    const full = guard(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }) })
+    const full = guardModel(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }) })
     const slow = asked(full)
     await expect.poll(() => server.requests.length).toBe(1)
     const spare = await named('spare', { text: 'here' })

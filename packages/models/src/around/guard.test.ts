@@ -1,7 +1,7 @@
 import { gate, type Reply } from '@oxbow/testing'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ask, askInVain, modelAt, serve, text } from '../asking.fixture.ts'
-import { guard } from './guard.ts'
+import { guardModel } from './guard.ts'
 import { requestQueue } from './queue.ts'
 
 const down: Reply = { status: 503 }
@@ -27,7 +27,7 @@ describe('a model that fails (B1, B17)', () => {
       { beforeHeaders: probed, text: 'one two', hold: { atChunk: 1, gate: held } },
       { text: 'more' },
     )
-    const model = guard(modelAt(server), { breaker: failing, onBreaker: (_, state) => states.push(state) })
+    const model = guardModel(modelAt(server), { breaker: failing, onBreaker: (_, state) => states.push(state) })
     await askInVain(model)
     await askInVain(model)
     expect(model.health()).toMatchObject({
@@ -57,7 +57,7 @@ describe('a model that fails (B1, B17)', () => {
   test('stays alone when the probe fails or is cancelled', async () => {
     const never = gate()
     const server = await serve(down, down, down, { beforeHeaders: never })
-    const model = guard(modelAt(server), { breaker: failing })
+    const model = guardModel(modelAt(server), { breaker: failing })
     await askInVain(model)
     await askInVain(model)
     tenMinutesLater()
@@ -79,7 +79,7 @@ describe('a model that fails (B1, B17)', () => {
     ['too many requests', { status: 429 }],
   ])('%s is no fault of the model', async (_, reply) => {
     const server = await serve(reply, reply, reply, { text: 'hello' })
-    const model = guard(modelAt(server), { breaker: failing })
+    const model = guardModel(modelAt(server), { breaker: failing })
     for (let i = 0; i < 3; i++) await askInVain(model)
     expect(text((await ask(model)).reply)).toBe('hello')
     expect(model.health()).toMatchObject({ breaker: 'closed', answered: 1, failed: 3 })
@@ -90,9 +90,9 @@ test('a dead provider holds up its own requests only', async () => {
   const held = gate()
   const dead = await serve({ beforeHeaders: held }, { beforeHeaders: held })
   const queue = requestQueue({ concurrency: 1 })
-  const first = guard(modelAt(dead), { queue })
-  const second = guard(modelAt(dead, { model: 'other' }), { queue })
-  const healthy = guard(modelAt(await serve({ text: 'here' })))
+  const first = guardModel(modelAt(dead), { queue })
+  const second = guardModel(modelAt(dead, { model: 'other' }), { queue })
+  const healthy = guardModel(modelAt(await serve({ text: 'here' })))
   const waiting = [ask(first), ask(second)]
   await expect.poll(() => [second.health().running, second.health().waiting]).toEqual([1, 1])
   expect(text((await ask(healthy)).reply)).toBe('here')
@@ -107,10 +107,10 @@ describe('an open breaker and the queue of its provider', () => {
     const held = gate()
     const server = await serve(down, down)
     const queue = requestQueue({ concurrency: 1, requestsPerMinute: 60 })
-    const broken = guard(modelAt(server), { queue, breaker: failing })
+    const broken = guardModel(modelAt(server), { queue, breaker: failing })
     await askInVain(broken)
     await askInVain(broken)
-    const busy = guard(modelAt(await serve({ beforeHeaders: held, text: 'slow' })), { queue })
+    const busy = guardModel(modelAt(await serve({ beforeHeaders: held, text: 'slow' })), { queue })
     const slow = ask(busy)
     await expect.poll(() => busy.health().running).toBe(1)
     for (let n = 0; n < 100; n++) expect((await askInVain(broken)).error.details).toEqual({ breaker: 'open' })
@@ -118,13 +118,13 @@ describe('an open breaker and the queue of its provider', () => {
     held.open()
     await slow
     // Three of sixty may come at once, and three have.
-    expect(text((await ask(guard(modelAt(await serve({ text: 'next' })), { queue }))).reply)).toBe('next')
+    expect(text((await ask(guardModel(modelAt(await serve({ text: 'next' })), { queue }))).reply)).toBe('next')
   })
 
   test('who waits while it opens is refused when its turn comes, and the model is not asked', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, status: 503 })
-    const model = guard(modelAt(server), { queue: requestQueue({ concurrency: 1 }), breaker: { minimum: 1 } })
+    const model = guardModel(modelAt(server), { queue: requestQueue({ concurrency: 1 }), breaker: { minimum: 1 } })
     const asked = Array.from({ length: 10 }, () => askInVain(model))
     await expect.poll(() => server.requests.length).toBe(1)
     held.open()
@@ -137,7 +137,7 @@ describe('an open breaker and the queue of its provider', () => {
   test('a full queue is no fault of the model', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, text: 'hello' })
-    const model = guard(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }), breaker: failing })
+    const model = guardModel(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }), breaker: failing })
     const first = ask(model)
     await expect.poll(() => server.requests.length).toBe(1)
     for (let n = 0; n < 5; n++) expect((await askInVain(model)).error.details).toEqual({ queue: true })
@@ -150,7 +150,7 @@ describe('an open breaker and the queue of its provider', () => {
 test('a probe that is cancelled does not lengthen the rest: the next request is one', async () => {
   const never = gate()
   const server = await serve(down, down, { beforeHeaders: never }, { beforeHeaders: never }, { text: 'back' })
-  const model = guard(modelAt(server), { breaker: failing })
+  const model = guardModel(modelAt(server), { breaker: failing })
   await askInVain(model)
   await askInVain(model)
   tenMinutesLater()

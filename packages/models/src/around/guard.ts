@@ -40,7 +40,7 @@ export interface GuardedModel extends Model {
  * const model = guard(openaiChat({ … }), { queue })
  * @throws OxbowError `model_config` for a number in the options of the breaker that cannot be meant
  */
-export function guard(model: Model, options: GuardOptions = {}): GuardedModel {
+export function guardModel(model: Model, options: GuardOptions = {}): GuardedModel {
   const { queue = requestQueue(), onBreaker } = options
   const fuse = breaker(options.breaker, (state) => onBreaker?.(model.id, state))
   const [provider = model.id] = model.id.split(':')

@@ -1,10 +1,11 @@
 // A configuration of models, and what can be wrong with it before any of them is opened.
-import { nearest } from '@oxbow/core'
+
+import { nearest } from '@oxbow/core/internal'
 import { factNumbers, type Price } from '../accounting/prices.ts'
 import type { QueueOptions } from '../around/queue.ts'
 import { COUNT, DURATION, type Numbers, numberProblems, WEIGHT } from '../check-numbers.ts'
 import type { Timeouts } from '../wire/clock.ts'
-import { type PlaceChoice, placeOf } from './open.ts'
+import { modelPlaceOf, type PlaceChoice } from './open.ts'
 
 /** A model as a configuration names it. Keys stand in the environment; here only the name of a variable. */
 export interface ModelDefinition extends PlaceChoice {
@@ -66,7 +67,7 @@ export function modelProblems({ models = {}, aliases = {}, default: standard }: 
   }
   for (const [name, definition] of Object.entries(models)) {
     try {
-      placeOf(definition, {})
+      modelPlaceOf(definition, {})
     } catch (error) {
       problems.push(`models.${name}: ${(error as Error).message}`)
     }

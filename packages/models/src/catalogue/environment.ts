@@ -5,10 +5,10 @@ import {
   type Environment,
   keyOf,
   type ModelOptions,
+  type ModelPlace,
+  modelPlaceOf,
   OFFLINE,
   openDriver,
-  type Place,
-  placeOf,
   USAGE,
 } from './open.ts'
 import { providers } from './providers.ts'
@@ -37,7 +37,7 @@ export const modelFromEnvironment = (environment: Environment, options: ModelOpt
 export const resolveModel = (name: string, environment: Environment, options: ModelOptions = {}): Model =>
   openDriver(placeOfName(name, environment), environment, options)
 
-export function placeFromEnvironment(environment: Environment): Place {
+export function placeFromEnvironment(environment: Environment): ModelPlace {
   if (environment.OXBOW_MODEL) return placeOfName(environment.OXBOW_MODEL, environment)
   const found = Object.entries(providers).find(
     ([, provider]) => provider.defaultModel !== undefined && keyOf(provider.keyVariables, environment) !== undefined,
@@ -45,11 +45,11 @@ export function placeFromEnvironment(environment: Environment): Place {
   return found ? placeOfName(found[0], environment) : OFFLINE
 }
 
-export function placeOfName(name: string, environment: Environment): Place {
+export function placeOfName(name: string, environment: Environment): ModelPlace {
   const [provider = '', ...rest] = name.trim().split(':')
   const baseUrl = environment.OXBOW_BASE_URL || undefined
   try {
-    return placeOf({ provider, model: rest.join(':'), baseUrl }, environment)
+    return modelPlaceOf({ provider, model: rest.join(':'), baseUrl }, environment)
   } catch (error) {
     const { message } = error as Error
     // A name like "gpt-5" is a model whose provider is missing.

@@ -1,20 +1,29 @@
 // The models of a service: named ones from its configuration, others by provider and name; each with its protection.
 import { isDeepStrictEqual } from 'node:util'
 import type { FailedAttempt, Model } from '@oxbow/core'
-import { nearest } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import { type Price, type PricedModel, withFacts } from '../accounting/prices.ts'
 import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'
-import { type GuardedModel, guard, type ModelHealth } from '../around/guard.ts'
+import { type GuardedModel, guardModel, type ModelHealth } from '../around/guard.ts'
 import { type QueueOptions, type RequestQueue, requestQueue } from '../around/queue.ts'
-import type { Embedder } from '../embeddings/embedder.ts'
+import type { EmbeddingModel } from '../embeddings/embedder.ts'
 import { addressOf } from '../failures/secrets.ts'
 import type { Probe } from '../probe/probe.ts'
 import { proxyFor } from '../probe/proxy.ts'
-import type { Reranker } from '../rerank/jina-rerank.ts'
+import type { RerankModel } from '../rerank/jina-rerank.ts'
 import { answering, type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
 import { placeFromEnvironment, placeOfName } from './environment.ts'
-import { configError, type Environment, isProvider, keyOf, openDriver, type Place, placeOf, USAGE } from './open.ts'
+import {
+  configError,
+  type Environment,
+  isProvider,
+  keyOf,
+  type ModelPlace,
+  modelPlaceOf,
+  openDriver,
+  USAGE,
+} from './open.ts'
 import { providers } from './providers.ts'
 import { type EmbedderChoice, openEmbedder, openReranker } from './texts.ts'
 
@@ -52,12 +61,12 @@ export interface Models {
    * A model that makes vectors of texts, named as in `get`.
    * @throws OxbowError `model_config` when there is none, or it has no key
    */
-  embedder(name: string, choice?: EmbedderChoice): Embedder
+  embedder(name: string, choice?: EmbedderChoice): EmbeddingModel
   /**
    * A model that orders texts, behind `POST /rerank`, named as in `get`.
    * @throws OxbowError `model_config` when there is none, or it has no key
    */
-  reranker(name: string): Reranker
+  reranker(name: string): RerankModel
   /**
    * How to test a model: alone, without retries and spares. Undefined where there is nothing to test, as for the offline model.
    * @throws OxbowError `model_config` when there is none of this name
@@ -70,7 +79,7 @@ export interface Models {
 
 interface Entry {
   readonly name: string
-  readonly place: Place
+  readonly place: ModelPlace
   readonly definition: Partial<ModelDefinition>
   opened?: { readonly guarded: GuardedModel; readonly model: PricedModel }
   whole?: Model
@@ -104,11 +113,11 @@ export function createModels(
   const { models = {}, aliases = {} } = config
   const entries = new Map<string, Entry>()
   for (const [name, definition] of Object.entries(models))
-    entries.set(name, { name, place: placeOf(definition, environment), definition })
+    entries.set(name, { name, place: modelPlaceOf(definition, environment), definition })
   const limits = limitsByAddress(entries)
   const queues = new Map<string, RequestQueue>()
 
-  const queueOf = ({ row, baseUrl }: Place): RequestQueue => {
+  const queueOf = ({ row, baseUrl }: ModelPlace): RequestQueue => {
     const address = endpointKey(baseUrl)
     const queue =
       queues.get(address) ?? requestQueue(row === undefined ? { concurrency: Infinity } : limits.get(address))
@@ -131,7 +140,7 @@ export function createModels(
   function open(entry: Entry): NonNullable<Entry['opened']> {
     if (entry.opened !== undefined) return entry.opened
     const { name, place, definition } = entry
-    const guarded = guard(drive(entry), {
+    const guarded = guardModel(drive(entry), {
       queue: queueOf(place),
       onBreaker: (_, state) => listeners.onBreaker?.(name, state),
     })
@@ -157,7 +166,7 @@ export function createModels(
     return placed(placeOfName(name, environment))
   }
 
-  function placed(place: Place): Entry {
+  function placed(place: ModelPlace): Entry {
     const found = entries.get(place.id) ?? { name: place.id, place, definition: {} }
     entries.set(place.id, found)
     return found

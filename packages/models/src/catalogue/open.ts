@@ -1,5 +1,6 @@
 // From a provider and a name to a driver: where it is asked, and with which key.
-import { type Model, nearest, OxbowError } from '@oxbow/core'
+import { type Model, OxbowError } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import { sdkModel } from '../ai-sdk/ai-sdk.ts'
 import { needPackage } from '../ai-sdk/load.ts'
 import { anthropic } from '../anthropic/anthropic.ts'
@@ -13,7 +14,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 export type ModelOptions = Pick<OpenAiChatOptions, 'headers' | 'options' | 'timeouts' | 'limits' | 'fetch'>
 
 /** A model, and where it is asked: everything but the key. */
-export interface Place {
+export interface ModelPlace {
   /** `provider:model`. */
   readonly id: string
   readonly provider: string
@@ -33,7 +34,7 @@ export interface PlaceChoice {
   readonly baseUrl?: string | undefined
 }
 
-export const OFFLINE: Place = {
+export const OFFLINE: ModelPlace = {
   id: 'offline:offline',
   provider: 'offline',
   model: 'offline',
@@ -48,7 +49,7 @@ const ALIASES: Readonly<Record<string, string>> = { gemini: 'google' }
 export const isProvider = (name: string): boolean => Object.hasOwn(ALIASES, name) || Object.hasOwn(providers, name)
 
 /** @throws OxbowError `model_config` for an unknown provider, or one without a default when no model is named */
-export function placeOf(choice: PlaceChoice, environment: Environment): Place {
+export function modelPlaceOf(choice: PlaceChoice, environment: Environment): ModelPlace {
   const provider = Object.hasOwn(ALIASES, choice.provider) ? ALIASES[choice.provider]! : choice.provider
   if (provider === 'offline') return OFFLINE
   const row = Object.hasOwn(providers, provider) ? providers[provider] : undefined
@@ -71,7 +72,7 @@ export function placeOf(choice: PlaceChoice, environment: Environment): Place {
 }
 
 /** @throws OxbowError `model_config` for a missing key, or an address, key or header that cannot be right */
-export function openDriver(place: Place, environment: Environment, options: ModelOptions = {}): Model {
+export function openDriver(place: ModelPlace, environment: Environment, options: ModelOptions = {}): Model {
   const { id, provider, model, row, baseUrl } = place
   if (row === undefined) return offline()
   const settings = { ...connectionOf(place, environment), ...options }
@@ -94,7 +95,7 @@ export function openDriver(place: Place, environment: Environment, options: Mode
 }
 
 /** Address and key. @throws OxbowError `model_config` when one of them is missing */
-export function connectionOf(place: Place, environment: Environment) {
+export function connectionOf(place: ModelPlace, environment: Environment) {
   const { id, provider, model, row, baseUrl, keyVariables } = place
   const key = keyOf(keyVariables, environment)
   if (key === undefined && keyVariables.length > 0)

@@ -1,10 +1,10 @@
 // Embedders and rerankers of a configuration: models that answer no questions.
 import { arkMultimodal } from '../embeddings/ark-multimodal.ts'
-import type { Embedder } from '../embeddings/embedder.ts'
+import type { EmbeddingModel } from '../embeddings/embedder.ts'
 import { openaiEmbeddings } from '../embeddings/openai-embeddings.ts'
-import { jinaRerank, type Reranker } from '../rerank/jina-rerank.ts'
+import { jinaRerank, type RerankModel } from '../rerank/jina-rerank.ts'
 import type { ModelDefinition } from './definition.ts'
-import { connectionOf, type Environment, type Place } from './open.ts'
+import { connectionOf, type Environment, type ModelPlace } from './open.ts'
 
 export interface EmbedderChoice {
   /** `openai`: `POST /embeddings`, in batches. `ark-multimodal`: `POST /embeddings/multimodal`, one text each. Default `openai`. */
@@ -14,19 +14,19 @@ export interface EmbedderChoice {
 }
 
 interface Given {
-  readonly place: Place
+  readonly place: ModelPlace
   readonly definition: Partial<ModelDefinition>
 }
 
 /** @throws OxbowError `model_config` for a missing key, or an address or key that cannot be right */
-export function openEmbedder(given: Given, environment: Environment, choice: EmbedderChoice): Embedder {
+export function openEmbedder(given: Given, environment: Environment, choice: EmbedderChoice): EmbeddingModel {
   const { protocol = 'openai', dimensions } = choice
   const options = { ...optionsOf(given, environment), ...(dimensions !== undefined && { dimensions }) }
   return protocol === 'openai' ? openaiEmbeddings(options) : arkMultimodal(options)
 }
 
 /** @throws OxbowError `model_config` for a missing key, or an address or key that cannot be right */
-export const openReranker = (given: Given, environment: Environment): Reranker =>
+export const openReranker = (given: Given, environment: Environment): RerankModel =>
   jinaRerank(optionsOf(given, environment))
 
 function optionsOf({ place, definition }: Given, environment: Environment) {

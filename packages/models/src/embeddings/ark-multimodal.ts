@@ -4,8 +4,8 @@ import { bodyError } from '../failures/provider-errors.ts'
 import { endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 import { embedInBatches } from './batches.ts'
-import type { Embedder } from './embedder.ts'
-import { checkEmbedding, type EmbeddingsOptions, idOf } from './openai-embeddings.ts'
+import type { EmbeddingModel } from './embedder.ts'
+import { checkEmbedding, type EmbeddingsOptions, embeddingModelId } from './openai-embeddings.ts'
 import { vectorsOf, type WireEmbedding } from './vectors.ts'
 
 const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings/multimodal', headers: jsonBearer }
@@ -20,14 +20,14 @@ const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings
  *   provider: 'ark', model: 'doubao-embedding-vision-250615', baseUrl: 'https://ark.cn-beijing.volces.com/api/v3', apiKey,
  * })
  */
-export function arkMultimodal(options: EmbeddingsOptions): Embedder {
+export function arkMultimodal(options: EmbeddingsOptions): EmbeddingModel {
   const { model, dimensions, retry, concurrency = 4 } = options
   checkEmbedding(options)
   const endpoint = endpointOf(options, format)
   const { context } = endpoint
   const limits = { texts: 1, tokens: Number.POSITIVE_INFINITY, concurrency }
   return {
-    id: idOf(options),
+    id: embeddingModelId(options),
     ...(dimensions === undefined ? {} : { dimensions }),
     embed: async (texts, { signal } = {}) =>
       embedInBatches(texts, {

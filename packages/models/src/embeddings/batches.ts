@@ -21,7 +21,7 @@ export interface Batch {
 }
 
 /** What one request brings. `usage` as the provider told it. */
-export interface Answer {
+export interface BatchAnswer {
   readonly vectors: Float32Array[]
   readonly usage: unknown
 }
@@ -31,7 +31,7 @@ export interface Batching {
   readonly limits: BatchLimits
   readonly retry?: RetryOptions | undefined
   readonly signal: AbortSignal | undefined
-  ask(texts: readonly string[], signal: AbortSignal): Promise<Answer>
+  ask(texts: readonly string[], signal: AbortSignal): Promise<BatchAnswer>
 }
 
 export async function embedInBatches(texts: readonly string[], batching: Batching): Promise<Embeddings> {
@@ -67,7 +67,7 @@ export function batchesOf(texts: readonly string[], limits: Pick<BatchLimits, 't
 }
 
 interface Answered extends Batch {
-  readonly answer: Answer
+  readonly answer: BatchAnswer
 }
 
 /** A batch that is too long is asked in halves, down to the text that is. */

@@ -1,7 +1,7 @@
 // Texts as vectors, from services.
 import type { Usage } from '@oxbow/core'
 
-export interface Embedder {
+export interface EmbeddingModel {
   /** Names the model and what else changes its vectors: those of different ids must not be compared. */
   readonly id: string
   /** How many numbers a vector has, where that was chosen. */

@@ -1,4 +1,5 @@
 // Embeddings over real HTTP: what is asked, in which parts, and that a vector never belongs to another text.
+import type { ModelError } from '@oxbow/core'
 import { gate } from '@oxbow/testing'
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
@@ -186,7 +187,7 @@ describe('faults', () => {
     ['a place for some only', ([a, b, c]) => [a, b, { embedding: c!.embedding }], /for the text undefined/],
     ['an empty one', ([a, b, c]) => [a, b, { ...c, embedding: [] }], /cannot be read/],
     ['null in one', ([a, b, c]) => [a, b, { ...c, embedding: [1, null, 1] }], /cannot be read/],
-    ['NaN in one', ([a, b, c]) => [a, b, { ...c, embedding: nan }], /no number/],
+    ['NaN in one', ([a, b, c]) => [a, b, { ...c, embedding: nan }], /not a number/],
     ['bytes that are no floats', ([a, b, c]) => [a, b, { ...c, embedding: 'aGk=' }], /cannot be read/],
   ])('%s is asked again, and in the end an error', async (_, change, message) => {
     const server = await service(broken(change))
@@ -362,4 +363,16 @@ describe('Y11: Ark’s multimodal endpoint', () => {
       details: { index: 1 },
     })
   })
+})
+
+test('B1: the words of the provider are in the details of an error, and not in its message', async () => {
+  const said = 'shard 7 at 10.0.0.4 is down'
+  const server = await service(() => ({ status: 500, body: { error: { message: said } } }))
+  const embedder = openaiEmbeddings({ provider: 'acme', model: 'm', baseUrl: server.url, retry: { attempts: 1 } })
+  const error = await embedder.embed(['a']).then(
+    () => expect.unreachable(),
+    (it: ModelError) => it,
+  )
+  expect(error.message).toBe('acme failed (HTTP 500). Try again.')
+  expect(error).toMatchObject({ code: 'provider_error', details: { said } })
 })

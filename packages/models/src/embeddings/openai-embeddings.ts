@@ -5,7 +5,7 @@ import { bodyError } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 import { type BatchLimits, embedInBatches } from './batches.ts'
-import type { Embedder } from './embedder.ts'
+import type { EmbeddingModel } from './embedder.ts'
 import { vectorsOf, type WireEmbedding } from './vectors.ts'
 
 export interface EmbeddingsOptions extends DriverOptions {
@@ -40,7 +40,7 @@ const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', heade
  * })
  * const { vectors } = await embedder.embed(['How do I cancel?'], { kind: 'query' })
  */
-export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): Embedder {
+export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): EmbeddingModel {
   const { model, dimensions, retry, encoding = 'float', prefixes = {} } = options
   const { batchTexts = 100, batchTokens = 100_000, concurrency = 4 } = options
   checkEmbedding(options)
@@ -48,7 +48,7 @@ export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): Embedder {
   const limits: BatchLimits = { texts: batchTexts, tokens: batchTokens, concurrency }
   const { context } = endpoint
   return {
-    id: idOf(options),
+    id: embeddingModelId(options),
     ...(dimensions === undefined ? {} : { dimensions }),
     embed: async (texts, { kind = 'document', signal } = {}) => {
       const prefix = prefixes[kind] ?? ''
@@ -87,5 +87,5 @@ export function checkEmbedding(options: OpenAiEmbeddingsOptions): void {
 }
 
 /** Vectors of another length are others. */
-export const idOf = ({ id, provider, model, dimensions }: EmbeddingsOptions): string =>
+export const embeddingModelId = ({ id, provider, model, dimensions }: EmbeddingsOptions): string =>
   id ?? `${provider}:${model}${dimensions === undefined ? '' : `@${dimensions}`}`

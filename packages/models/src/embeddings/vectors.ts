@@ -29,7 +29,7 @@ export function vectorsOf(
     if (vectors[index as number]) throw wrong(`two vectors for the text ${index}`)
     const vector = vectorOf(entry?.embedding)
     if (!vector) throw wrong('a vector that cannot be read')
-    if (!vector.every(Number.isFinite)) throw wrong('a vector with something in it that is no number')
+    if (!vector.every(Number.isFinite)) throw wrong('a vector with an element that is not a number')
     vectors[index as number] = vector
   }
   const length = dimensions ?? vectors[0]?.length

@@ -1,7 +1,7 @@
 // Which error it is and what is to be mended, by status, codes and words. The texts are the providers'.
 import { describe, expect, test } from 'vitest'
 import { ask, askInVain, modelAt, serve, sse, text } from '../asking.fixture.ts'
-import { guard, withFallbacks } from '../index.ts'
+import { guardModel, withFallbacks } from '../index.ts'
 
 const refused = async (status: number, body: unknown, headers: Record<string, string> = {}) => {
   const options = { provider: 'acme', model: 'm1', keyVariable: 'ACME_API_KEY' }
@@ -163,7 +163,7 @@ describe('B12: a tool call that the provider could not read', () => {
 
   test('says nothing about whether the provider works', async () => {
     const server = await serve(...Array.from({ length: 8 }, () => ({ status: 400, body: failed })))
-    const model = guard(modelAt(server))
+    const model = guardModel(modelAt(server))
     for (let i = 0; i < 8; i++) expect((await askInVain(model)).error.details).toMatchObject({ at: 'output' })
     expect(model.health().breaker).toBe('closed')
   })

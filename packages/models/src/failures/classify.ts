@@ -16,13 +16,13 @@ export type At =
   /** The model wrote a call that its provider could not read. */
   | 'output'
 
-export interface Verdict {
+export interface FailureVerdict {
   readonly code: ModelErrorCode
   readonly retryable: boolean
   readonly at?: At
 }
 
-export interface Said {
+export interface SaidByProvider {
   /** Undefined for an error inside a stream. */
   readonly status: number | undefined
   /** Codes and message of the error. */
@@ -30,8 +30,8 @@ export interface Said {
   readonly body: string
 }
 
-const lasting = (code: ModelErrorCode, at?: At): Verdict => ({ code, retryable: false, ...(at && { at }) })
-const passing = (code: ModelErrorCode, at?: At): Verdict => ({ code, retryable: true, ...(at && { at }) })
+const lasting = (code: ModelErrorCode, at?: At): FailureVerdict => ({ code, retryable: false, ...(at && { at }) })
+const passing = (code: ModelErrorCode, at?: At): FailureVerdict => ({ code, retryable: true, ...(at && { at }) })
 
 const brokenCall = /tool_use_failed|failed.to.call.a.function|malformed.?function.?call|"failed_generation"/i
 const blockedContent =
@@ -54,7 +54,7 @@ const tooFast = /rate.?limit|too many requests/i
 const passingStatus = new Set([408, 409, 424, 425])
 
 /** @example classify({ status: 429, text: 'rate_limit_exceeded', body: '' }) // { code: 'rate_limited', retryable: true } */
-export function classify(said: Said): Verdict {
+export function classify(said: SaidByProvider): FailureVerdict {
   const { status, text, body } = said
   if (brokenCall.test(text) || (status === 400 && brokenCall.test(body))) return passing('provider_error', 'output')
   if (status === 401) return lasting('auth', 'key')
@@ -80,10 +80,10 @@ export function classify(said: Said): Verdict {
   return status === undefined && /invalid_request/i.test(text) ? lasting('invalid_request') : passing('provider_error')
 }
 
-const isSpent = ({ text, body }: Said): boolean => emptyAccount.test(text) && retryDelay(body) === undefined
+const isSpent = ({ text, body }: SaidByProvider): boolean => emptyAccount.test(text) && retryDelay(body) === undefined
 
 /** What providers tell with status 400 and 403, or inside a stream, and mean something else than the request or the key. */
-function causeOf(said: Said): Verdict | undefined {
+function causeOf(said: SaidByProvider): FailureVerdict | undefined {
   const { status, text, body } = said
   if (status !== undefined && page.test(body)) return lasting('provider_error', 'proxy')
   if (isSpent(said)) return lasting('rate_limited', 'account')

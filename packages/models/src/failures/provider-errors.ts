@@ -1,7 +1,7 @@
 // What went wrong at a provider, as a ModelError: a typed code, a message that is safe to show and names the fix, and
 // the provider's own words, clipped, in `details`.
 import { ModelError, type ModelReply } from '@oxbow/core'
-import { classify, type Verdict } from './classify.ts'
+import { classify, type FailureVerdict } from './classify.ts'
 import { retryAfterOf } from './retry-after.ts'
 import { addressOf, type Scrub, scrubbedError } from './secrets.ts'
 
@@ -87,7 +87,7 @@ export function redirectError(context: ErrorContext, status: number, location: s
       : `to ${clip(context.scrub(to.endsWith(context.path) ? to.slice(0, to.length - context.path.length) : to), 300)}`
   return new ModelError(
     'invalid_request',
-    `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Nothing is sent there on its word: set the base URL to the address that is meant.`,
+    `${context.provider} redirects ${addressOf(context.baseUrl)} ${where}. Redirects are not followed. Set the base URL to the right address.`,
     { status, details: { at: 'address' } },
   )
 }
@@ -191,7 +191,7 @@ function build(
 
 function advice(
   context: ErrorContext,
-  { code, retryable, at }: Verdict,
+  { code, retryable, at }: FailureVerdict,
   status: number | undefined,
   retryAfterMs: number | undefined,
 ): string {

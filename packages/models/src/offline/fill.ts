@@ -12,7 +12,7 @@ import {
   findTimeZone,
   findUrl,
 } from './find.ts'
-import { type JsonSchema, plainSchema, sampleOf } from './sample.ts'
+import { plainSchema, type SampledSchema, sampleOf } from './sample.ts'
 import { wordsOf } from './words.ts'
 
 /** Kinds of values by what parameters are called. */
@@ -44,7 +44,7 @@ export function fillArguments(tool: ToolSpec, question: string, force: boolean):
   )
   const filled: Record<string, unknown> = {}
 
-  const find = (name: string, property: JsonSchema, isRequired: boolean): unknown => {
+  const find = (name: string, property: SampledSchema, isRequired: boolean): unknown => {
     if (property.enum) {
       return property.enum.find((value) => question.toLowerCase().includes(String(value).toLowerCase()))
     }
@@ -73,9 +73,14 @@ export function fillArguments(tool: ToolSpec, question: string, force: boolean):
   return filled
 }
 
-const isFreeText = (schema: JsonSchema): boolean => schema.type === 'string' && schema.enum === undefined
+const isFreeText = (schema: SampledSchema): boolean => schema.type === 'string' && schema.enum === undefined
 
-function findList(property: JsonSchema, root: JsonSchema, question: string, tool: ToolSpec): unknown[] | undefined {
+function findList(
+  property: SampledSchema,
+  root: SampledSchema,
+  question: string,
+  tool: ToolSpec,
+): unknown[] | undefined {
   const items = plainSchema(property.items ?? {}, root)
   if (items.type === 'number' || items.type === 'integer') {
     const numbers = findNumbers(question)

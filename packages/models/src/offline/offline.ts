@@ -1,4 +1,4 @@
-// The model that answers when none is configured. It is no language model: it plans by words, so that a first run shows
+// The model that answers when none is configured. It is not a language model: it plans by words, so that a first run shows
 // the whole machine at work (tools, permissions, streaming), and it says what it is.
 import { setImmediate } from 'node:timers/promises'
 import {

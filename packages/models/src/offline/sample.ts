@@ -1,21 +1,21 @@
 // A value that satisfies a simple JSON Schema.
 import { findNumbers } from './find.ts'
 
-export interface JsonSchema {
+export interface SampledSchema {
   readonly type?: string
-  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly properties?: Readonly<Record<string, SampledSchema>>
   readonly required?: readonly string[]
   readonly enum?: readonly unknown[]
-  readonly items?: JsonSchema
+  readonly items?: SampledSchema
   readonly default?: unknown
   readonly [keyword: string]: unknown
 }
 
 /** Looks through local references, alternatives and lists of types to one schema that says its type. */
-export function plainSchema(schema: unknown, root: unknown): JsonSchema {
-  let current = (typeof schema === 'object' && schema !== null ? schema : {}) as JsonSchema
+export function plainSchema(schema: unknown, root: unknown): SampledSchema {
+  let current = (typeof schema === 'object' && schema !== null ? schema : {}) as SampledSchema
   for (let depth = 0; depth < 16; depth++) {
-    const alternatives = (current.anyOf ?? current.oneOf ?? current.allOf) as JsonSchema[] | undefined
+    const alternatives = (current.anyOf ?? current.oneOf ?? current.allOf) as SampledSchema[] | undefined
     if (typeof current.$ref === 'string') current = lookUp(current.$ref, root)
     else if (Array.isArray(alternatives)) current = alternatives.find((each) => each.type !== 'null') ?? {}
     else break
@@ -25,11 +25,11 @@ export function plainSchema(schema: unknown, root: unknown): JsonSchema {
   return current.type === undefined && current.properties ? { ...current, type: 'object' } : current
 }
 
-function lookUp(reference: string, root: unknown): JsonSchema {
+function lookUp(reference: string, root: unknown): SampledSchema {
   let value = root
   for (const part of reference.replace(/^#\/?/, '').split('/'))
     value = (value as Record<string, unknown> | undefined)?.[part]
-  return (value ?? {}) as JsonSchema
+  return (value ?? {}) as SampledSchema
 }
 
 /**
@@ -71,7 +71,7 @@ export function sampleOf(
   }
 }
 
-function number(schema: JsonSchema, wanted: number): number {
+function number(schema: SampledSchema, wanted: number): number {
   const step = bound(schema.multipleOf) ?? (schema.type === 'integer' ? 1 : 0)
   const low = bound(schema.minimum) ?? (bound(schema.exclusiveMinimum) ?? Number.NEGATIVE_INFINITY) + (step || 0.5)
   const high = bound(schema.maximum) ?? (bound(schema.exclusiveMaximum) ?? Number.POSITIVE_INFINITY) - (step || 0.5)
@@ -91,7 +91,7 @@ const formats: Readonly<Record<string, string>> = {
   uuid: '00000000-0000-4000-8000-000000000000',
 }
 
-function text(schema: JsonSchema, source: string): string {
+function text(schema: SampledSchema, source: string): string {
   const format = typeof schema.format === 'string' ? formats[schema.format] : undefined
   if (format !== undefined) return format
   const padded = (source.trim() || 'offline').padEnd(bound(schema.minLength) ?? 0, '.')

@@ -1,8 +1,8 @@
+import { clippedName } from '@oxbow/core/internal'
+
 // Puts tool calls together from their fragments. Providers disagree on what marks a fragment's call, so the rules here
 // are: an id that is known continues its call; a new id with a name opens one; without an id the index decides, and without an index
 // the place. Argument text is kept as it came; nothing is repaired.
-
-import { clippedName } from '@oxbow/core'
 
 /** One element of `delta.tool_calls`, as far as it can be trusted. */
 export interface CallFragment {

@@ -1,5 +1,8 @@
 // The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
 import type { Model } from '@oxbow/core'
+import { namingTools } from '../failures/tool-errors.ts'
+import { offerable } from '../requests/dialect.ts'
+import { sortedByName } from '../requests/write.ts'
 import { bearer, type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import type { Quirks } from './quirks.ts'
@@ -33,11 +36,14 @@ export function openaiChat(options: OpenAiChatOptions): Model {
   return {
     id,
     generate: async (request, { signal, onDelta }) =>
-      exchange(
-        endpoint,
-        writeRequest(withOptions(request, options.options)),
-        assembleReply(request, model, quirks, onDelta, calls),
-        signal,
+      namingTools(
+        exchange(
+          endpoint,
+          writeRequest(withOptions(request, options.options)),
+          assembleReply(request, model, quirks, onDelta, calls),
+          signal,
+        ),
+        offerable(sortedByName(request.tools), id),
       ),
   }
 }

@@ -1,9 +1,10 @@
 // From the frames of a chat-completions stream to deltas and one reply.
-import { type Block, clippedName, type DataBlock, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import type { Block, DataBlock, ModelDelta, ModelRequest } from '@oxbow/core'
+import { clippedName } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
-import { endedBy, endOf } from '../wire/end-reason.ts'
+import { endedBy, endReasonOf } from '../wire/end-reason.ts'
 import { assembleCalls, type OpenCall } from './calls.ts'
 import { imageOf } from './images.ts'
 import type { Quirks } from './quirks.ts'
@@ -191,7 +192,7 @@ export function assembleReply(
     if (typeof reason !== 'string' || reason === 'null') return undefined
     noteUsage(choice.usage)
     noteUsage(frame.x_groq?.usage)
-    if (endOf(reason) === 'broken')
+    if (endReasonOf(reason) === 'broken')
       return { type: 'error', error: { code: reason, message: `it ended with ${reason}` } }
     wireReason = reason
     announceAll()

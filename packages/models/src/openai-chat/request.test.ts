@@ -224,7 +224,7 @@ describe('settings', () => {
     expect(tools).toEqual(
       ['a', 'b'].map((name) => ({
         type: 'function',
-        function: { name, description: `does ${name}`, parameters: { type: 'object' } },
+        function: { name, description: `does ${name}`, parameters: { type: 'object', properties: {} } },
       })),
     )
     expect((await sent({ tools: [tool('a'), tool('b')] })).tools).toEqual(tools)
@@ -257,6 +257,24 @@ describe('settings', () => {
     const renamed = await sent({ maxOutputTokens: 5 }, { maxTokensField: 'max_completion_tokens' })
     expect(renamed).toMatchObject({ max_completion_tokens: 5 })
     expect(renamed).not.toHaveProperty('max_tokens')
+  })
+
+  test('B1: results in several messages stand together, with the files of all of them behind', async () => {
+    const image = { type: 'data' as const, mediaType: 'image/png', data: 'aGk=' }
+    const result = (callId: string, content: readonly object[]) =>
+      ({ type: 'result', callId, tool: 'get', status: 'success', content }) as never
+    const call = (callId: string) => ({ type: 'call' as const, callId, tool: 'get', arguments: '{}' })
+    const server = await serve({ text: 'a' })
+    await ask(modelAt(server), {
+      messages: [
+        userMessage('Get both'),
+        { id: 'a', role: 'assistant', blocks: [call('c1'), call('c2')] },
+        { id: 't1', role: 'tool', blocks: [result('c1', [image])] },
+        { id: 't2', role: 'tool', blocks: [result('c2', [{ type: 'text', text: 'b' }])] },
+      ],
+    })
+    const roles = (server.requests[0]!.body.messages as { role: string }[]).map(({ role }) => role)
+    expect(roles).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
   })
 
   test('`options.tools` are one list with the tools of the request', async () => {

@@ -2,6 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
+import { inputSchema, offerable } from '../requests/dialect.ts'
+import { fileNote, fitted } from '../requests/files.ts'
 import {
   wireCallId as anyCallId,
   noOutput,
@@ -23,7 +25,7 @@ export function chatRequestWriter(model: string, quirks: Quirks, id: string): (r
   const toolText = perObject((tool: ToolSpec) =>
     wireJson({
       type: 'function',
-      function: { name: tool.name, description: tool.description, parameters: tool.input },
+      function: { name: wireToolName(tool.name), description: tool.description, parameters: inputSchema(tool) },
     }),
   )
 
@@ -32,13 +34,13 @@ export function chatRequestWriter(model: string, quirks: Quirks, id: string): (r
     const system = systemText(request, quirks)
     if (system !== '') parts.push(wireJson({ role: 'system', content: system }))
     const { messages } = repairHistory(request.messages, quirks)
-    for (const message of messages) {
+    for (const message of withFilesLast(messages)) {
       const text = textOf(message)
       if (text !== '') parts.push(text)
     }
     const { tools: further, messages: _, ...fields } = settings(request, quirks)
     const head = wireJson({ model, stream: true, ...fields })
-    const texts = sortedByName(toolsOf(request, quirks)).map(toolText)
+    const texts = offerable(sortedByName(toolsOf(request, quirks)), id).map(toolText)
     if (Array.isArray(further)) texts.push(...further.map(wireJson))
     const tools = texts.length === 0 ? '' : `,"tools":[${texts.join(',')}]`
     return `${head.slice(0, -1)}${tools},"messages":[${parts.join(',')}]}`
@@ -93,8 +95,10 @@ function userContent(message: Message): string | object[] {
 
 function dataPart(block: DataBlock): object {
   const url = block.url ?? `data:${block.mediaType};base64,${block.data ?? ''}`
-  if (block.mediaType.startsWith('image/')) return { type: 'image_url', image_url: { url } }
-  if (block.data === undefined) return { type: 'text', text: `[file ${block.name ?? ''} ${block.mediaType} ${url}]` }
+  const fit = fitted(block)
+  if (fit.as === 'text') return { type: 'text', text: fit.text }
+  if (fit.as === 'image') return { type: 'image_url', image_url: { url } }
+  if (block.data === undefined) return { type: 'text', text: fileNote(block) }
   return { type: 'file', file: { filename: block.name ?? 'file', file_data: url } }
 }
 
@@ -130,6 +134,21 @@ function wireCall(block: CallBlock, quirks: Quirks): object {
   const { tool, callId } = block
   const args = wireArguments(block.arguments)
   return { id: wireCallId(callId, quirks), type: 'function', function: { name: wireToolName(tool), arguments: args } }
+}
+
+/** The results of one answer stand together: files follow them as a user message, so results in several messages become one. */
+function withFilesLast(messages: readonly Message[]): readonly Message[] {
+  const hasFile = ({ role, blocks }: Message) =>
+    role === 'tool' && blocks.some((it) => it.type === 'result' && it.content.some((part) => part.type === 'data'))
+  const isSplit = messages.some((it, at) => hasFile(it) && messages[at + 1]?.role === 'tool')
+  if (!isSplit) return messages
+  const together: Message[] = []
+  for (const message of messages) {
+    const before = together.at(-1)
+    if (message.role !== 'tool' || before?.role !== 'tool') together.push(message)
+    else together[together.length - 1] = { ...before, blocks: [...before.blocks, ...message.blocks] }
+  }
+  return together
 }
 
 function toolMessages(message: Message, quirks: Quirks): object[] {

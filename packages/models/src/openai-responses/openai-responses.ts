@@ -1,5 +1,8 @@
 // The driver for OpenAI's responses format, streamed.
 import type { Model } from '@oxbow/core'
+import { namingTools } from '../failures/tool-errors.ts'
+import { offerable } from '../requests/dialect.ts'
+import { sortedByName } from '../requests/write.ts'
 import { bearer, type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
 import { assembleResponse } from './reply.ts'
@@ -33,7 +36,8 @@ export function openaiResponses(options: OpenAiResponsesOptions): Model {
     generate: async (request, { signal, onDelta }) => {
       const { calls: maxCalls } = endpoint.limits
       const assembler = assembleResponse({ request, model, onDelta, maxCalls })
-      return exchange(endpoint, writeRequest(withOptions(request, options.options)), assembler, signal)
+      const answer = exchange(endpoint, writeRequest(withOptions(request, options.options)), assembler, signal)
+      return namingTools(answer, offerable(sortedByName(request.tools), id))
     },
   }
 }

@@ -1,5 +1,6 @@
 // From the events of a responses stream to deltas and one reply.
-import { type Block, clippedName, type ModelDelta, type ModelRequest } from '@oxbow/core'
+import type { Block, ModelDelta, ModelRequest } from '@oxbow/core'
+import { clippedName } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
@@ -66,14 +67,14 @@ interface OpenBlock {
   redacted?: string
 }
 
-export interface AssemblerOptions {
+export interface ResponsesAssemblerOptions {
   readonly request: ModelRequest
   readonly model: string
   readonly onDelta: (delta: ModelDelta) => void
   readonly maxCalls?: number
 }
 
-export function assembleResponse(options: AssemblerOptions): ReplyAssembler {
+export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssembler {
   const { request, model, onDelta, maxCalls = Number.POSITIVE_INFINITY } = options
   const blocks: OpenBlock[] = []
   let current: OpenBlock | undefined

@@ -136,8 +136,20 @@ describe('tools', () => {
   test('are sorted by name; those of the provider itself come after ours', async () => {
     const body = await sent({ tools: [spec('b'), spec('a')], options: { tools: [{ type: 'image_generation' }] } })
     expect(body.tools).toEqual([
-      { type: 'function', name: 'a', description: 'Does a.', parameters: { type: 'object' }, strict: false },
-      { type: 'function', name: 'b', description: 'Does b.', parameters: { type: 'object' }, strict: false },
+      {
+        type: 'function',
+        name: 'a',
+        description: 'Does a.',
+        parameters: { type: 'object', properties: {} },
+        strict: false,
+      },
+      {
+        type: 'function',
+        name: 'b',
+        description: 'Does b.',
+        parameters: { type: 'object', properties: {} },
+        strict: false,
+      },
       { type: 'image_generation' },
     ])
   })

@@ -1,6 +1,8 @@
 // From a ModelRequest to the JSON text of a request of OpenAI's responses format.
 import type { CallBlock, DataBlock, Message, ModelRequest, ResultBlock, ThinkingBlock, ToolSpec } from '@oxbow/core'
 import { repairHistory } from '../history/repair-history.ts'
+import { inputSchema, offerable } from '../requests/dialect.ts'
+import { fitted } from '../requests/files.ts'
 import {
   noOutput,
   perObject,
@@ -11,7 +13,7 @@ import {
   wireToolName,
 } from '../requests/write.ts'
 
-export interface WriterOptions {
+export interface ResponsesWriterOptions {
   /** As the provider knows it. */
   readonly model: string
   /** As messages are signed with it. */
@@ -25,21 +27,21 @@ export interface WriterOptions {
  * the reasoning sealed in it. The text of each message is kept with the message object, so that a long history costs a
  * join and not a serialisation.
  */
-export function responsesRequestWriter(options: WriterOptions): (request: ModelRequest) => string {
+export function responsesRequestWriter(options: ResponsesWriterOptions): (request: ModelRequest) => string {
   const textOf = perObject((message: Message) => inputItems(message, options.id).map(wireJson).join(','))
   const toolText = perObject((tool: ToolSpec) =>
     wireJson({
       type: 'function',
       name: wireToolName(tool.name),
       description: tool.description,
-      parameters: tool.input,
+      parameters: inputSchema(tool),
       strict: false,
     }),
   )
 
   return (request) => {
     const { tools: furtherTools, ...further } = request.options ?? {}
-    const tools = sortedByName(request.tools).map(toolText)
+    const tools = offerable(sortedByName(request.tools), options.id).map(toolText)
     if (Array.isArray(furtherTools)) tools.push(...furtherTools.map(wireJson))
     const { messages } = repairHistory(request.messages)
     const items = messages.map(textOf).filter((text) => text !== '')
@@ -96,9 +98,12 @@ function inputContent(block: Message['blocks'][number]): object[] {
   return block.type === 'data' ? [inputData(block)] : []
 }
 
-function inputData({ mediaType, name, data, url }: DataBlock): object {
+function inputData(block: DataBlock): object {
+  const { mediaType, name, data, url } = block
   const address = url ?? `data:${mediaType};base64,${data ?? ''}`
-  if (mediaType.startsWith('image/')) return { type: 'input_image', image_url: address, detail: 'auto' }
+  const fit = fitted(block)
+  if (fit.as === 'text') return { type: 'input_text', text: fit.text }
+  if (fit.as === 'image') return { type: 'input_image', image_url: address, detail: 'auto' }
   if (url !== undefined) return { type: 'input_file', file_url: url }
   return { type: 'input_file', filename: name ?? 'file', file_data: address }
 }

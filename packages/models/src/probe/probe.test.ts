@@ -3,13 +3,16 @@ import type { AddressInfo } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import { type Reply, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Check, createModels, type ModelDefinition, probeModel } from '../index.ts'
+import { createModels, type ModelDefinition, type ProbeCheck, probeModel } from '../index.ts'
 import { proxyFor } from './proxy.ts'
 
-async function checksOf(definition: Partial<ModelDefinition>, environment = { KEY: 'sk-secret-1' }): Promise<Check[]> {
+async function checksOf(
+  definition: Partial<ModelDefinition>,
+  environment = { KEY: 'sk-secret-1' },
+): Promise<ProbeCheck[]> {
   const main = { provider: 'openai', model: 'gpt-4o-mini', keyVariable: 'KEY', ...definition }
   const probe = createModels({ models: { main } }, environment).probe('main')!
-  const checks: Check[] = []
+  const checks: ProbeCheck[] = []
   for await (const check of probeModel(probe, new AbortController().signal)) checks.push(check)
   return checks
 }
@@ -35,7 +38,7 @@ const works = ({ messages, tools, body }: ScriptedRequest): Reply => {
   if (tools.length > 0) return { calls: [{ name: 'get_code', arguments: { place: 'here' } }], usage }
   return { text: 'ready', usage }
 }
-const results = (checks: readonly Check[]) => checks.map(({ name, result }) => [name, result])
+const results = (checks: readonly ProbeCheck[]) => checks.map(({ name, result }) => [name, result])
 
 describe('a model that is tried', () => {
   test('and works answers, tells its usage, calls a tool and gives JSON', async () => {

@@ -2,7 +2,7 @@
 import { type Message, type Model, ModelError, type ModelReply, type ModelRequest } from '@oxbow/core'
 import { type Circumstances, type Diagnosis, diagnose } from './diagnose.ts'
 
-export interface Check {
+export interface ProbeCheck {
   readonly name: 'answer' | 'usage' | 'tool call' | 'structured output' | 'clock'
   /** `warning`: works, but not all that an agent may use. */
   readonly result: 'ok' | 'warning' | 'failed'
@@ -25,7 +25,7 @@ const MAX_SKEW_MS = 60_000
  * @example
  * for await (const check of probeModel({ open, baseUrl, model: 'gpt-5' })) console.log(check.name, check.result, check.detail)
  */
-export async function* probeModel(probe: Probe, signal: AbortSignal): AsyncGenerator<Check> {
+export async function* probeModel(probe: Probe, signal: AbortSignal): AsyncGenerator<ProbeCheck> {
   let skewMs: number | undefined
   const model = probe.open(async (...request) => {
     const response = await fetch(...request)
@@ -34,7 +34,7 @@ export async function* probeModel(probe: Probe, signal: AbortSignal): AsyncGener
     return response
   })
   const ask = (request: Partial<ModelRequest>) => timed(model, request, signal)
-  const failed = (name: Check['name'], error: unknown): Check => {
+  const failed = (name: ProbeCheck['name'], error: unknown): ProbeCheck => {
     if (!(error instanceof ModelError)) throw error
     return { name, result: 'failed', detail: error.message, diagnosis: diagnose(error, probe) }
   }
@@ -81,12 +81,12 @@ async function timed(model: Model, request: Partial<ModelRequest>, signal: Abort
   return { reply, firstMs, totalMs: Math.round(performance.now() - startedAt) }
 }
 
-function usageCheck({ usage }: ModelReply): Check {
+function usageCheck({ usage }: ModelReply): ProbeCheck {
   if (usage.estimated)
     return {
       name: 'usage',
       result: 'warning',
-      detail: 'not told by the provider: tokens are estimated, and so are limits',
+      detail: 'not reported by the provider: tokens and limits are estimated',
     }
   const input = usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens
   const price = usage.cost === undefined ? 'price not known (set price)' : `$${usage.cost.toPrecision(2)}`
@@ -104,7 +104,7 @@ const tool = {
   },
 }
 
-async function toolCheck(ask: Ask): Promise<Check> {
+async function toolCheck(ask: Ask): Promise<ProbeCheck> {
   const name = 'tool call'
   const question = said('Call get_code for the place "here", then tell me the code.')
   const { reply } = await ask({ messages: [question], tools: [tool] })
@@ -112,7 +112,7 @@ async function toolCheck(ask: Ask): Promise<Check> {
   if (call?.type !== 'call')
     return { name, result: 'warning', detail: 'it answered without calling the tool that it was asked to call' }
   if (!isObject(call.arguments))
-    return { name, result: 'warning', detail: `its arguments are no JSON object: ${call.arguments.slice(0, 80)}` }
+    return { name, result: 'warning', detail: `its arguments are not a JSON object: ${call.arguments.slice(0, 80)}` }
   const blocks = reply.blocks.map((it) =>
     it.type === 'call' ? { ...it, callId: it === call ? 'call-1' : 'call-2' } : it,
   )
@@ -138,7 +138,7 @@ async function toolCheck(ask: Ask): Promise<Check> {
     : { name, result: 'warning', detail: 'called, but the answer does not use its result' }
 }
 
-async function outputCheck(ask: Ask): Promise<Check> {
+async function outputCheck(ask: Ask): Promise<ProbeCheck> {
   const schema = {
     type: 'object',
     properties: { ready: { type: 'boolean' } },
@@ -155,7 +155,7 @@ async function outputCheck(ask: Ask): Promise<Check> {
     : { name: 'structured output', result: 'warning', detail: 'its answer is not the JSON that was asked for' }
 }
 
-function clockCheck(skewMs: number): Check {
+function clockCheck(skewMs: number): ProbeCheck {
   const seconds = `${(Math.abs(skewMs) / 1_000).toFixed(0)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the provider's`
   return Math.abs(skewMs) > MAX_SKEW_MS
     ? { name: 'clock', result: 'warning', detail: `the clock of this machine is ${seconds}: set it` }

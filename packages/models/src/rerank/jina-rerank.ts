@@ -1,12 +1,13 @@
 // Passages in the order in which they answer a question, by the format that Jina, Cohere, SiliconFlow and vLLM speak.
-import { estimateTokens, ModelError, noUsage, tokenCount, type Usage } from '@oxbow/core'
+import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
+import { tokenCount } from '@oxbow/core/internal'
 import { checkRetry, type RetryOptions, retrying } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
 import { bodyError, type ErrorContext } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 
-export interface Reranker {
+export interface RerankModel {
   readonly id: string
   /**
    * The best of `documents` for `query`, best first. `topN`: so many, default all of them. Rejects with a `ModelError`; where
@@ -48,7 +49,7 @@ const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBe
  * const reranker = jinaRerank({ provider: 'jina', model: 'jina-reranker-v3', baseUrl: 'https://api.jina.ai/v1', apiKey })
  * const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
  */
-export function jinaRerank(options: RerankOptions): Reranker {
+export function jinaRerank(options: RerankOptions): RerankModel {
   const { provider, model, retry, maxDocuments = 1_000 } = options
   checkNumbers(`The reranker of ${provider}`, { maxDocuments: [maxDocuments, COUNT] })
   checkRetry(`The reranker of ${provider}`, retry)
@@ -72,7 +73,7 @@ export function jinaRerank(options: RerankOptions): Reranker {
 function check(query: string, documents: readonly string[], topN: number, maxDocuments: number): void {
   if (query.trim() === '') throw new ModelError('invalid_request', 'The query is empty. Ask for something.')
   if (!Number.isInteger(topN) || (topN < 1 && documents.length > 0)) {
-    throw new ModelError('invalid_request', `topN is ${topN}. It must be a whole number from 1 on.`)
+    throw new ModelError('invalid_request', `topN must be a whole number of at least 1: got ${topN}.`)
   }
   if (documents.length > maxDocuments) {
     const message = `${documents.length} documents are more than ${maxDocuments}. Retrieve fewer, or raise maxDocuments.`
@@ -97,7 +98,7 @@ function resultsOf(context: ErrorContext, answer: object, documents: number, cou
       throw wrong(`a result for the document ${JSON.stringify(index)} of ${documents}`)
     }
     if (seen.size === seen.add(index).size) throw wrong(`two results for the document ${index}`)
-    if (typeof score !== 'number' || !Number.isFinite(score)) throw wrong('a score that is no number')
+    if (typeof score !== 'number' || !Number.isFinite(score)) throw wrong('a score that is not a number')
     return { index: index as number, score }
   })
   return ranked.sort((a, b) => b.score - a.score)

@@ -34,7 +34,7 @@ export interface AnswerOptions {
   readonly onTimeout?: (code: TimeoutCode, limitMs: number) => ModelError | undefined
 }
 
-export interface Answer {
+export interface WireAnswer {
   /** Rejects with a `ModelError`, at once when the signal aborts. */
   readonly reply: Promise<ModelReply>
   readonly settled: boolean
@@ -63,7 +63,7 @@ export function startAnswer({
   abort,
   onSettled,
   onTimeout,
-}: AnswerOptions): Answer {
+}: AnswerOptions): WireAnswer {
   const { promise, resolve, reject } = Promise.withResolvers<ModelReply>()
   let settled = false
 

@@ -25,7 +25,7 @@ const ends = new Map<string, End>(
 )
 
 /** @example endOf('MAX_TOKENS') // 'length' */
-export const endOf = (word: string): End => ends.get(word.toLowerCase()) ?? 'unknown'
+export const endReasonOf = (word: string): End => ends.get(word.toLowerCase()) ?? 'unknown'
 
 export interface Ended {
   readonly finishReason: FinishReason
@@ -39,7 +39,7 @@ export interface Ended {
  * been cut, so it is told as cut and its calls do not run.
  */
 export function endedBy(word: string | undefined, called: boolean, refused = false): Ended {
-  const end = word === undefined ? 'whole' : endOf(word)
+  const end = word === undefined ? 'whole' : endReasonOf(word)
   if (end === 'whole') return { finishReason: called ? 'calls' : refused ? 'refusal' : 'stop' }
   if (end === 'unknown') return { finishReason: 'length', endedWith: (word ?? '').slice(0, 64) }
   return { finishReason: end === 'broken' ? 'error' : end }

@@ -12,7 +12,7 @@ import {
   sse,
   text,
 } from '../asking.fixture.ts'
-import { guard, withFallbacks } from '../index.ts'
+import { guardModel, withFallbacks } from '../index.ts'
 import { service } from '../service.fixture.ts'
 
 const piece = (content: string) => JSON.stringify(frame({ content }))
@@ -78,7 +78,7 @@ describe('B1: a request that the provider queues', () => {
       parts: comments(40),
       everyMs: 5,
     }))
-    const model = guard(modelAt(server, { timeouts: { idleMs: 100, totalMs: 60 } }), { breaker: { minimum: 1 } })
+    const model = guardModel(modelAt(server, { timeouts: { idleMs: 100, totalMs: 60 } }), { breaker: { minimum: 1 } })
     for (let i = 0; i < 2; i++) {
       const { error } = await askInVain(model)
       expect(error).toMatchObject({ code: 'total_timeout', retryable: true, details: { queued: true } })

@@ -1,5 +1,5 @@
 // One request with one JSON document as its answer: no stream, the same clocks, limits and errors.
-import { noUsage } from '@oxbow/core'
+import { ModelError, noUsage } from '@oxbow/core'
 import { wireJson } from '../requests/write.ts'
 import type { ReplyAssembler } from './assembler.ts'
 import { bearer } from './endpoint.ts'
@@ -30,6 +30,28 @@ export async function postJson(endpoint: Endpoint, body: object, signal: AbortSi
     // What is wanted is the document.
     reply: () => ({ blocks: [], finishReason: 'stop', usage: noUsage, model: '' }),
   }
-  await exchange(endpoint, wireJson(body), assembler, signal)
+  try {
+    await exchange(endpoint, wireJson(body), assembler, signal)
+  } catch (error) {
+    throw error instanceof ModelError ? withoutWords(error) : error
+  }
   return document!
+}
+
+/**
+ * The same error without the words of the provider in its message, which is shown to models and users as the reason for a
+ * search that failed. They stay in `details`, for operators.
+ */
+function withoutWords(error: ModelError): ModelError {
+  const { code, message, retryable, status, retryAfterMs, details, cause } = error
+  const said = details?.said
+  const end = ` It says: ${said}`
+  if (typeof said !== 'string' || !message.endsWith(end)) return error
+  return new ModelError(code, message.slice(0, -end.length), {
+    retryable,
+    ...(status !== undefined && { status }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(details !== undefined && { details }),
+    ...(cause !== undefined && { cause }),
+  })
 }

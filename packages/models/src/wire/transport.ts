@@ -39,11 +39,10 @@ export type Send = (request: OutgoingRequest, receiver: Receiver) => Transfer
  * `http.setGlobalProxyFromEnv()`). TLS follows the process as well (`NODE_EXTRA_CA_CERTS`).
  */
 export const sendOverHttp: Send = ({ url, headers, body }, receiver) => {
-  const bytes = Buffer.from(body)
   const { request } = url.startsWith('https:') ? builtin<typeof Https>('node:https') : http
   const options = {
     method: 'POST',
-    headers: { 'accept-encoding': 'gzip, br', ...headers, 'content-length': bytes.length },
+    headers: { 'accept-encoding': 'gzip, br', ...headers, 'content-length': Buffer.byteLength(body) },
   }
   let over = false
   let responded = false
@@ -75,7 +74,8 @@ export const sendOverHttp: Send = ({ url, headers, body }, receiver) => {
       if (isStale && !over && !responded) current = start()
       else fail(error)
     })
-    outgoing.end(bytes)
+    // As text, because Node then sends head and body in one write.
+    outgoing.end(body)
     return outgoing
   }
   let current = start()

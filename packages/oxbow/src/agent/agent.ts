@@ -43,6 +43,8 @@ export interface DefaultAgentOptions {
   readonly agents?: string | undefined
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
+  /** IANA name of the user's time zone, for `get_current_time`. Default: UTC. The turn's attribute `timeZone` wins. */
+  readonly timeZone?: string | undefined
   /** Other addresses of the weather service, for tests and proxies. */
   readonly weather?: Parameters<typeof weatherTool>[0]
 }
@@ -55,7 +57,12 @@ export interface DefaultAgentOptions {
  */
 export async function defaultAgent(options: DefaultAgentOptions): Promise<Agent> {
   const { model, backend, middleware = [], limits = {}, rules = {}, temperature, maxOutputTokens } = options
-  const tools = [weatherTool(options.weather), currentTimeTool, calculateTool, ...noteTools(backend.files)]
+  const tools = [
+    weatherTool(options.weather),
+    currentTimeTool(options.timeZone),
+    calculateTool,
+    ...noteTools(backend.files),
+  ]
   const base = knowledge({ knowledge: options.knowledge })
   const further = options.capabilities ?? []
   const helpers = await defaultSubAgents({

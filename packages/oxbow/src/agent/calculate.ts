@@ -41,16 +41,28 @@ function tokens(expression: string): string[] {
   return found
 }
 
+/** A result, and whether digits were lost: numbers are doubles. */
+export interface Calculated {
+  readonly value: number
+  readonly rounded: boolean
+}
+
 /**
  * The value of an arithmetic expression: `+ - * / % ^`, parentheses, the functions and constants above.
  *
  * @throws Error whose message names what is wrong: too long, nested too deeply, a division by zero, a word it cannot read
  */
-export function calculate(expression: string): number {
+export function calculate(expression: string): Calculated {
   if (expression.length > MAX_LENGTH) throw new CalculationError(`longer than ${MAX_LENGTH} characters`)
   const queue = tokens(expression)
   let next = 0
   let depth = 0
+  let rounded = false
+  /** Above this limit doubles skip whole numbers. */
+  const noted = (value: number): number => {
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) rounded = true
+    return value
+  }
   const peek = (): string | undefined => queue[next]
   const take = (): string => {
     const token = queue[next++]
@@ -72,7 +84,7 @@ export function calculate(expression: string): number {
     let value = product()
     for (let sign = peek(); sign === '+' || sign === '-'; sign = peek()) {
       take()
-      value = sign === '+' ? value + product() : value - product()
+      value = noted(sign === '+' ? value + product() : value - product())
     }
     return value
   }
@@ -83,7 +95,7 @@ export function calculate(expression: string): number {
       take()
       const right = signed()
       if (sign !== '*' && right === 0) throw new CalculationError('division by zero')
-      value = sign === '*' ? value * right : sign === '/' ? value / right : value % right
+      value = noted(sign === '*' ? value * right : sign === '/' ? value / right : value % right)
     }
     return value
   }
@@ -100,7 +112,7 @@ export function calculate(expression: string): number {
     const base = atom()
     if (peek() !== '^') return base
     take()
-    return deeper(() => base ** signed())
+    return deeper(() => noted(base ** signed()))
   }
 
   function atom(): number {
@@ -110,7 +122,7 @@ export function calculate(expression: string): number {
       expect(')')
       return value
     }
-    if (/^[\d.]/.test(token)) return Number(token)
+    if (/^[\d.]/.test(token)) return noted(Number(token))
     if (Object.hasOwn(constants, token)) return constants[token]!
     if (Object.hasOwn(functions, token)) return apply(token)
     if (/^[A-Za-z]/.test(token)) throw new CalculationError(`${token} is not known; there are ${known}`)
@@ -135,18 +147,26 @@ export function calculate(expression: string): number {
   if (rest !== undefined) throw new CalculationError(`unexpected ${rest}`)
   if (Number.isNaN(value)) throw new CalculationError('the result is not a real number')
   if (!Number.isFinite(value)) throw new CalculationError('the result is too large')
-  return value
+  return { value, rounded: rounded || (!Number.isInteger(value) && digitsOf(value) === DIGITS) }
 }
 
 const known = [...Object.keys(functions), ...Object.keys(constants)].join(', ')
 
-/** 0.1 + 0.2 is shown as 0.3. */
-const show = (value: number): string => String(Number(value.toPrecision(15)))
+/** As many as a double keeps: 0.1 + 0.2 is shown as 0.3. */
+const DIGITS = 15
+const show = (value: number): string =>
+  Number.isSafeInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS)))
+/** A fraction that needs all digits goes on behind them. */
+const digitsOf = (value: number): number =>
+  value
+    .toExponential(DIGITS - 1)
+    .replace(/e.*|\D/g, '')
+    .replace(/0+$/, '').length
 
 export const calculateTool = tool({
   name: 'calculate',
   description:
-    'Calculates an arithmetic expression exactly as written, for example "(17.5 + 3) * 4 / 7". ' +
+    'Calculates an arithmetic expression, for example "(17.5 + 3) * 4 / 7", and says when the result is rounded. ' +
     `Knows + - * / % ^, parentheses and ${known}. Use it for every calculation.`,
   effects: ['read'],
   input: {
@@ -158,7 +178,8 @@ export const calculateTool = tool({
   tests: [{ name: 'adds', input: { expression: '1 + 2' }, expect: '1 + 2 = 3' }],
   run({ expression }) {
     try {
-      return `${String(expression)} = ${show(calculate(String(expression)))}`
+      const { value, rounded } = calculate(String(expression))
+      return `${String(expression)} = ${show(value)}${rounded ? ` (rounded to ${DIGITS} digits)` : ''}`
     } catch (error) {
       if (error instanceof CalculationError) return `Cannot calculate: ${error.message}.`
       throw error

@@ -47,7 +47,7 @@ describe('the default agent by its configuration', { timeout: 60_000 }, () => {
     })
     const { stdout } = await here.run(['chat'], { env, input: 'What is it?\n' })
     expect(stdout).toContain(
-      '! The answer cites what was not retrieved in this conversation: [keys.md#000000000000]. It is asked to answer once more.',
+      '! The answer cites what was not retrieved in this conversation: [keys.md#000000000000]. The model is asked to answer again.',
     )
     expect(stdout.trimEnd()).toMatch(/I do not know\.$/)
   })

@@ -1,26 +1,34 @@
-import { tool } from '@oxbow/core'
+import { type Tool, tool } from '@oxbow/core'
 
-export const currentTimeTool = tool({
-  name: 'get_current_time',
-  description:
-    'Tells the current date, weekday and time, in a time zone if one is given (an IANA name such as Asia/Shanghai).',
-  effects: ['read'],
-  input: {
-    type: 'object',
-    properties: {
-      timeZone: { type: 'string', description: 'IANA time zone, for example Europe/Berlin. Default: UTC.' },
+/**
+ * Without an argument the time zone is the turn's attribute `timeZone`, else `userZone`.
+ *
+ * @param userZone IANA name, for example Europe/Berlin: where the user is, as far as the program knows
+ */
+export const currentTimeTool = (userZone = 'UTC'): Tool =>
+  tool({
+    name: 'get_current_time',
+    description: 'Returns the current date, weekday and time of the user, or in the time zone that is given.',
+    effects: ['read'],
+    input: {
+      type: 'object',
+      properties: {
+        timeZone: { type: 'string', description: 'IANA name, for example Asia/Shanghai. Default: that of the user.' },
+      },
+      additionalProperties: false,
     },
-    additionalProperties: false,
-  },
-  run({ timeZone }) {
-    const zone = timeZone === undefined ? 'UTC' : String(timeZone)
-    return describeTime(new Date(), zone)
-  },
-})
+    run({ timeZone }, { attributes }) {
+      return describeTime(new Date(), String(timeZone ?? attributes.timeZone ?? userZone))
+    },
+  })
 
-/** @throws Error for a time zone that does not exist */
+/** "CST" is a zone of Chicago, Shanghai and Havana; Node would silently choose one. */
+const ABBREVIATION = /^(?!UTC$|GMT$)[A-Z]{2,5}$/i
+
+/** @throws Error for a time zone that does not exist or is ambiguous */
 export function describeTime(now: Date, zone: string): string {
   try {
+    if (ABBREVIATION.test(zone)) throw new RangeError('ambiguous')
     const text = new Intl.DateTimeFormat('en-GB', {
       timeZone: zone,
       weekday: 'long',
@@ -34,6 +42,9 @@ export function describeTime(now: Date, zone: string): string {
     }).format(now)
     return `${text} (${zone})`
   } catch (cause) {
-    throw new Error(`${JSON.stringify(zone)} is no time zone; use an IANA name such as Asia/Shanghai or UTC`, { cause })
+    throw new Error(
+      `Unknown or ambiguous time zone: ${JSON.stringify(zone)}. Use an IANA name such as Asia/Shanghai, or UTC.`,
+      { cause },
+    )
   }
 }

@@ -26,7 +26,7 @@ describe('Y10: calculate', () => {
     ['.5 + 1.', 1.5],
     ['2 * pi', 2 * Math.PI],
   ])('%s is %d', (expression, value) => {
-    expect(calculate(expression)).toBeCloseTo(value, 12)
+    expect(calculate(expression).value).toBeCloseTo(value, 12)
   })
 
   test.each([
@@ -61,7 +61,7 @@ describe('Y10: calculate', () => {
     fc.assert(
       fc.property(expression, (text) => {
         fc.pre(text.length < 400 && (text.match(/\(/g)?.length ?? 0) < 20)
-        expect(calculate(text)).toBe(runInNewContext(text))
+        expect(calculate(text).value).toBe(runInNewContext(text))
       }),
     )
   })
@@ -72,6 +72,8 @@ test('Y10: the time is told in a time zone, and a wrong zone is an error that na
   expect(describeTime(now, 'Asia/Shanghai')).toBe('Sunday, 1 March 2026 at 08:30:00 GMT+08:00 (Asia/Shanghai)')
   expect(describeTime(now, 'America/New_York')).toContain('Saturday, 28 February 2026 at 19:30:00')
   expect(() => describeTime(now, 'Mars/Base')).toThrow('Asia/Shanghai')
+  // Shanghai, Chicago or Havana.
+  expect(() => describeTime(now, 'CST')).toThrow('ambiguous time zone: "CST"')
 })
 
 describe('the default agent', () => {
@@ -84,6 +86,25 @@ describe('the default agent', () => {
       .map((it) => String(it.content))
   }
   const calling = (name: string, args: object) => ({ '*': [{ calls: [{ name, arguments: args }] }, { text: 'ok' }] })
+
+  test('Y10: the time is that of the user, unless the model names a zone', async () => {
+    const here = { timeZone: 'Asia/Kolkata' }
+    expect((await ask(calling('get_current_time', {}), 'ann', here))[0]).toContain('GMT+05:30 (Asia/Kolkata)')
+    const [there] = await ask(calling('get_current_time', { timeZone: 'Asia/Tokyo' }), 'ann', here)
+    expect(there).toContain('GMT+09:00 (Asia/Tokyo)')
+    expect((await ask(calling('get_current_time', {}), 'ann'))[0]).toContain('(UTC)')
+  })
+
+  test.each([
+    ['1 / 3', '1 / 3 = 0.333333333333333 (rounded to 15 digits)'],
+    ['9007199254740993 - 1', '9007199254740993 - 1 = 9007199254740991 (rounded to 15 digits)'],
+    ['99999999999 * 99999999999', '99999999999 * 99999999999 = 9.9999999998e+21 (rounded to 15 digits)'],
+    ['0.1 + 0.2', '0.1 + 0.2 = 0.3'],
+    ['1234567890123456 + 1', '1234567890123456 + 1 = 1234567890123457'],
+    ['7 / 4', '7 / 4 = 1.75'],
+  ])('Y10: calculate says when it rounds: %s', async (expression, result) => {
+    expect(await ask(calling('calculate', { expression }), 'ann')).toEqual([result])
+  })
 
   test('Y10: keeps notes per user, over sessions, newest first', async () => {
     const backend = memory()
@@ -132,6 +153,6 @@ describe('the default agent', () => {
     const { engine } = await assistant({}, { model: offline() })
     const result = await engine.session({ user: 'ann' }).run('What is (17 + 3) * 2?')
     expect(result.text).toContain('40')
-    expect(result.text).toContain('offline model')
+    expect(result.text).toContain('offline stub')
   })
 })

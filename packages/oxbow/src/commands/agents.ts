@@ -1,8 +1,9 @@
 // `oxbow agents`: which agents there are, and what each is made of.
 import { memory } from '@oxbow/backends'
-import { type Agent, nearest, OxbowError } from '@oxbow/core'
+import { type Agent, OxbowError } from '@oxbow/core'
+import { nearest } from '@oxbow/core/internal'
 import { createLogger, createMetrics, loggingMiddleware } from '@oxbow/server'
-import { type Inspected, type InspectedTool, inspect as inspectAgent } from '../inspect.ts'
+import { type Inspected, type InspectedTool, inspect } from '../inspect.ts'
 import { atTerminal, configOf, openRuntime, type RuntimeOptions } from '../runtime.ts'
 import { coloured, plain, printable, type Style } from '../transcript.ts'
 
@@ -10,7 +11,7 @@ interface AgentsCommand extends RuntimeOptions {
   readonly json?: boolean
 }
 
-export function list(options: AgentsCommand): Promise<void> {
+export function listAgents(options: AgentsCommand): Promise<void> {
   return withAgents(options, async (all) => {
     for (const { agent, parent } of all) {
       const { name, model, tools } = agent
@@ -22,7 +23,7 @@ export function list(options: AgentsCommand): Promise<void> {
   })
 }
 
-export function inspect(name: string, options: AgentsCommand): Promise<void> {
+export function inspectAgent(name: string, options: AgentsCommand): Promise<void> {
   return withAgents(options, async (all) => {
     const found = all.find((it) => it.agent.name === name)
     if (found === undefined) {
@@ -33,7 +34,7 @@ export function inspect(name: string, options: AgentsCommand): Promise<void> {
         `There is no agent ${JSON.stringify(name)}${close === undefined ? '.' : `; did you mean ${close}?`} There are ${names.join(', ')}.`,
       )
     }
-    const inspected = await inspectAgent(found.agent, found.parent)
+    const inspected = await inspect(found.agent, found.parent)
     console.log(options.json ? JSON.stringify(inspected) : inWords(inspected))
   })
 }

@@ -1,10 +1,11 @@
 // What waits for a person, for who has no terminal to be asked at.
-import { emptyState, evolve, type SessionState } from '@oxbow/core'
+import type { SessionState } from '@oxbow/core'
+import { emptyState, evolve } from '@oxbow/core/internal'
 import { publicApprovalId } from '@oxbow/server'
 import { type RuntimeOptions, withBackend } from '../runtime.ts'
 import { approvalCard, coloured, plain, printable } from '../transcript.ts'
 import { waitingIn } from './approving.ts'
-import { eventsOf } from './sessions.ts'
+import { storedEvents } from './sessions.ts'
 
 interface ApprovalsCommand extends RuntimeOptions {
   readonly user: string
@@ -12,13 +13,13 @@ interface ApprovalsCommand extends RuntimeOptions {
 }
 
 /** Lists what waits in the sessions of a user, those first that changed last. */
-export function list(options: ApprovalsCommand): Promise<void> {
+export function listApprovals(options: ApprovalsCommand): Promise<void> {
   return withBackend(options, async (backend) => {
     const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
     let found = 0
     for (const { key } of await backend.journal.list({ user: options.user, status: 'open', limit: MOST_SESSIONS })) {
       let state: SessionState = emptyState
-      for await (const event of eventsOf(backend, key)) state = evolve(state, event)
+      for await (const event of storedEvents(backend, key)) state = evolve(state, event)
       for (const it of waitingIn(state)) {
         found += 1
         const id = publicApprovalId(key, it.approvalId)

@@ -78,7 +78,7 @@ export async function chat(options: ChatCommand): Promise<void> {
         return undefined
       }
     }
-    if (line !== '/help') console.log(`There is no command ${printable(line)}.`)
+    if (line !== '/help') console.log(`Unknown command: ${printable(line)}.`)
     console.log(style.dim(COMMANDS))
     return undefined
   }
@@ -88,7 +88,7 @@ export async function chat(options: ChatCommand): Promise<void> {
     if (interactive)
       console.log(
         style.dim(
-          `session ${session.key.session} · model ${modelInWords(models)} · Ctrl-C stops a turn, twice leaves · /help`,
+          `session ${session.key.session} · model ${modelInWords(models)} · Ctrl-C: stop the turn, twice: quit · /help`,
         ),
       )
     const state = await session.state()
@@ -138,7 +138,7 @@ export async function chat(options: ChatCommand): Promise<void> {
       if (submitted.accepted !== 'steered') watching = watch(submitted)
       else {
         const { turn: open } = await session.state()
-        const when = open?.paused === undefined ? 'joins at the next step' : 'waits until the turn goes on'
+        const when = open?.paused === undefined ? 'joins at the next step' : 'waits until the turn resumes'
         process.stdout.write(style.dim(`(${when})\n`))
       }
     }
@@ -150,16 +150,18 @@ export async function chat(options: ChatCommand): Promise<void> {
     await engine.stop(leaving ? 0 : undefined)
     await runtime.close()
     if (interactive)
-      console.log(style.dim(`\ncontinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))
+      console.log(style.dim(`\nContinue with: ${commandLine(`chat --session ${session.key.session}`, options)}`))
   }
 }
 
-/** Nobody is there to decide: what waits is left as it is, for whoever comes. */
+/** Nobody can decide here: pending approvals stay pending. */
 async function tellWhatWaits(session: Session, options: ChatCommand): Promise<void> {
   if ((await session.state()).turn?.paused === undefined) return
   for (const it of await waiting(session))
     console.log(approvalCard(it, plain, publicApprovalId(session.key, it.approvalId)))
-  console.error(`oxbow: the turn waits; go on with: ${commandLine(`chat --session ${session.key.session}`, options)}`)
+  console.error(
+    `oxbow: the turn is waiting. Resume with: ${commandLine(`chat --session ${session.key.session}`, options)}`,
+  )
   process.exitCode = EXIT.waiting
 }
 
@@ -171,12 +173,12 @@ async function show(
   for await (const item of session.follow({ after })) {
     if (!('turnId' in item) || item.turnId !== turnId) continue
     write(item)
-    // Nobody looks at a pipe: a script is told by the exit code.
+    // A script cannot read a pipe for failures: the exit code reports them.
     if (item.type === 'turn.failed' && process.stdin.isTTY !== true) process.exitCode = EXIT.failed
     if (item.type === 'turn.paused') {
       // A pause of the past has been ended by what follows it.
       if ((await session.state()).turn?.paused?.seq !== item.seq) continue
-      if (isReleasable(item.reason)) process.stdout.write('/release lets it go on.\n')
+      if (isReleasable(item.reason)) process.stdout.write('/release resumes it.\n')
       return
     }
     if (ENDS.has(item.type)) return
@@ -185,16 +187,16 @@ async function show(
 
 const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled'])
 
-/** What a session holds that was named: a mistyped id is a new session. */
+/** What the named session contains: a mistyped id is a new session. */
 function whatIsThere({ messages, turn }: SessionState): string {
   if (messages.length === 0) return '(a new session)'
   const asked = messages.find((it) => it.id === turn?.turnId)
   const said = asked?.blocks.map((it) => (it.type === 'text' ? it.text : '[…]')).join(' ')
   const open = said === undefined ? '' : `, in the turn "${printable(said)}"`
-  return `(goes on after ${messages.length} messages${open})`
+  return `(continues after ${messages.length} messages${open})`
 }
 
-const COMMANDS = `/release  lets a turn go on that was set aside or paused
-/usage    what the turn and the session have used
-/exit     leaves; so does Ctrl-D
-/help     shows this`
+const COMMANDS = `/release  resume a paused or parked turn
+/usage    show the usage of the turn and the session
+/exit     quit; so does Ctrl-D
+/help     show this help`

@@ -23,7 +23,9 @@ test('H7: oxbow sessions compact tells what would go, and does it', { timeout: 6
   expect(done).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Compacted: a summary/) })
   const journal = await here.run(['sessions', 'export', 's'], { env })
   expect(journal.stdout.trim().split('\n').at(-1)).toContain('"type":"context.compacted"')
-  expect((await here.run(['sessions', 'compact', 'none'], { env })).stderr).toContain('has no session "none"')
+  expect((await here.run(['sessions', 'compact', 'none'], { env })).stderr).toContain(
+    'No session "none" for user "default"',
+  )
   const bad = await here.run(['run', '-p', 'Hi'], { env: { ...env, OXBOW_AGENT_COMPACTION_KEEP: '29' } })
   expect(bad).toMatchObject({ code: 2, stderr: expect.stringContaining('keep 29 + 1 summary = 30 messages') })
 })

@@ -41,14 +41,14 @@ export async function add(paths: readonly string[], options: KnowledgeCommand): 
   } catch (error) {
     if (!cancel.signal.aborted) throw error
     clearLine()
-    console.error('oxbow: interrupted. What was indexed until now stays; the same command goes on.')
+    console.error('oxbow: interrupted. The index keeps what was read; run the same command again to continue.')
     process.exitCode = EXIT.interrupted
   } finally {
     process.off('SIGINT', onInterrupt)
   }
 }
 
-export function remove(paths: readonly string[], options: KnowledgeCommand): Promise<void> {
+export function removeKnowledge(paths: readonly string[], options: KnowledgeCommand): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const roots = await knowledge.roots()
     const unknown = paths.find((it) => !roots.includes(resolve(it)))
@@ -62,7 +62,7 @@ export function remove(paths: readonly string[], options: KnowledgeCommand): Pro
   })
 }
 
-export function list(options: KnowledgeCommand): Promise<void> {
+export function listKnowledge(options: KnowledgeCommand): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const documents = await knowledge.documents()
     if (options.json) {
@@ -77,14 +77,14 @@ export function list(options: KnowledgeCommand): Promise<void> {
   })
 }
 
-export function search(question: string, options: KnowledgeCommand & { readonly k: string }): Promise<void> {
+export function searchKnowledge(question: string, options: KnowledgeCommand & { readonly k: string }): Promise<void> {
   return withKnowledge(existing(options), async (knowledge) => {
     const result = await knowledge.search(question, { k: countOf(options.k) })
     if (options.json) {
       console.log(JSON.stringify(result))
       return
     }
-    if (result.hits.length === 0) console.log('Nothing in the knowledge base matches.')
+    if (result.hits.length === 0) console.log('No passage matches.')
     for (const { id, title, headings, text, page, exact } of result.hits) {
       const place = headings.length > 0 ? headings.join(' › ') : (title ?? '')
       console.log(printable(`[${id}] ${place}${page === undefined ? '' : `, page ${page}`}${exact ? ' (exact)' : ''}`))
@@ -96,7 +96,7 @@ export function search(question: string, options: KnowledgeCommand & { readonly 
       )
     }
     for (const it of result.channels)
-      if (it.status === 'failed') console.error(`${it.channel} did not answer: ${printable(it.reason ?? '')}`)
+      if (it.status === 'failed') console.error(`${it.channel} failed: ${printable(it.reason ?? '')}`)
       else if (it.status === 'answered' && it.reason !== undefined)
         console.error(`${it.channel}: ${printable(it.reason)}`)
   })
@@ -137,16 +137,16 @@ async function withKnowledge(
   }
 }
 
-/** Who only looks must not make an empty index where the path was mistyped. */
+/** Reading must not create an empty index where the path was mistyped. */
 function existing<T extends KnowledgeCommand>(options: T): T {
   if (existsSync(options.index)) return options
-  throw new OxbowError('no_index', `There is no index at ${options.index}. Make one with: oxbow knowledge add PATH`)
+  throw new OxbowError('no_index', `No index at ${options.index}. Create one with: oxbow knowledge add PATH`)
 }
 
 function countOf(text: string): number {
   const count = Number(text)
   if (Number.isInteger(count) && count > 0 && count <= 100) return count
-  throw new OxbowError('options_invalid', `-k is a whole number from 1 to 100; got ${text}`)
+  throw new OxbowError('options_invalid', `-k must be a whole number from 1 to 100: got ${text}.`)
 }
 
 /** One line on a terminal that is written over and over; nothing for scripts. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { place } from '../cli.fixture.ts'
+import { place, scripted } from '../cli.fixture.ts'
 import { STOCK_SERVER } from '../mcp.fixture.ts'
 
 function configured(more = '') {
@@ -12,6 +12,23 @@ function configured(more = '') {
   writeFileSync(join(it.directory, 'oxbow.toml'), toml)
   return it
 }
+
+test('M12: a call whose outcome is unknown is reported on standard error, and has an exit code', async () => {
+  const it = configured('allow = ["order"]')
+  // The server dies in the middle of the call: nobody knows whether it has ordered.
+  const dying = STOCK_SERVER.replace(
+    "{ description: 'Orders.' }, () => ({ content })",
+    "{ description: 'Orders.' }, () => process.exit(1)",
+  )
+  expect(dying).not.toBe(STOCK_SERVER)
+  writeFileSync(join(it.directory, 'stock.mjs'), dying)
+  const { env } = await scripted({
+    scripts: { '*': [{ calls: [{ name: 'order', arguments: {} }] }, { text: 'Ordered.' }] },
+  })
+  const { stdout, stderr, code } = await it.run(['run', '-p', 'Order.', '--session', 's1'], { env })
+  expect({ stdout, code }).toEqual({ stdout: 'Ordered.\n', code: 6 })
+  expect(stderr).toContain('the outcome of order is unknown: it was interrupted and may have run (session s1)')
+})
 
 describe('Y12: oxbow mcp', () => {
   test('`mcp list` shows what is configured, without what may be secret', async () => {
@@ -46,9 +63,15 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test('`mcp test` of a name that is none says which there are, and exits with 2', async () => {
+  test.each(['list', 'test'])('`mcp %s` without servers says so', async (command) => {
+    const { stdout, stderr, code } = await place().run(['mcp', command])
+    expect({ stdout, code }).toEqual({ stdout: '', code: 0 })
+    expect(stderr).toContain('No MCP servers are configured')
+  })
+
+  test('`mcp test` of an unknown name lists the configured ones, and exits with 2', async () => {
     const { stderr, code } = await configured().run(['mcp', 'test', 'stok'])
     expect(code).toBe(2)
-    expect(stderr).toContain('there are stock')
+    expect(stderr).toContain('Unknown MCP server "stok". Configured: stock.')
   })
 })

@@ -8,8 +8,10 @@ interface McpCommand {
 }
 
 /** What is configured, without a connection to any of it. */
-export async function list(options: McpCommand): Promise<void> {
-  for (const [server, it] of Object.entries((await configOf({})).mcp)) {
+export async function listMcp(options: McpCommand): Promise<void> {
+  const servers = Object.entries((await configOf({})).mcp)
+  if (servers.length === 0) tellNone()
+  for (const [server, it] of servers) {
     const where = 'url' in it ? new URL(it.url).origin + new URL(it.url).pathname : it.command
     const { trustReadOnly = false, tools = [], allow = [] } = it
     if (options.json) console.log(JSON.stringify({ server, where, trustReadOnly, tools, allow }))
@@ -17,15 +19,20 @@ export async function list(options: McpCommand): Promise<void> {
   }
 }
 
+/** On standard error: a script that reads lines gets none. */
+const tellNone = (): void =>
+  console.error('oxbow: No MCP servers are configured. Add one as [mcp.NAME] in oxbow.toml, or set OXBOW_MCP.')
+
 /** Connects and lists; sets the exit code, so that a script can wait for a server, or watch one. */
-export async function test(name: string | undefined, options: McpCommand): Promise<void> {
+export async function testMcp(name: string | undefined, options: McpCommand): Promise<void> {
   const config = await configOf({})
   const names = name === undefined ? Object.keys(config.mcp) : [name]
+  if (names.length === 0) tellNone()
   for (const server of names) {
     const definition = config.mcp[server]
     if (definition === undefined) {
       console.error(
-        `oxbow: there is no MCP server ${printable(server)}; there are ${Object.keys(config.mcp).join(', ')}`,
+        `oxbow: Unknown MCP server ${printable(JSON.stringify(server))}. Configured: ${Object.keys(config.mcp).join(', ') || 'none'}.`,
       )
       process.exitCode = EXIT.usage
       return

@@ -1,4 +1,4 @@
-import { type Check, type ListedModel, modelFacts, type Price, probeModel } from '@oxbow/models'
+import { type ListedModel, modelFacts, type Price, type ProbeCheck, probeModel } from '@oxbow/models'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, openModels, type RuntimeOptions } from '../runtime.ts'
 import { coloured, plain, printable } from '../transcript.ts'
@@ -7,7 +7,7 @@ interface ModelsCommand extends RuntimeOptions {
   readonly json?: boolean
 }
 
-export async function list(options: ModelsCommand): Promise<void> {
+export async function listModels(options: ModelsCommand): Promise<void> {
   const all = await Promise.all(
     openModels(await configOf(options))
       .list()
@@ -18,7 +18,7 @@ export async function list(options: ModelsCommand): Promise<void> {
 }
 
 /** Sets the exit code: a script can wait for a model, or watch one. */
-export async function test(name: string | undefined, options: ModelsCommand): Promise<void> {
+export async function testModel(name: string | undefined, options: ModelsCommand): Promise<void> {
   const models = openModels(await configOf(options))
   const wanted = name ?? 'default'
   const probe = models.probe(wanted)
@@ -45,7 +45,7 @@ export async function test(name: string | undefined, options: ModelsCommand): Pr
 
 const MARKS = { ok: '✓', warning: '!', failed: '✗' } as const
 
-function lineOf({ name, result, detail, diagnosis }: Check): string {
+function lineOf({ name, result, detail, diagnosis }: ProbeCheck): string {
   const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
   const line = `  ${MARKS[result]} ${name.padEnd(18)} ${printable(detail)}`
   const advice = diagnosis === undefined ? '' : `\n    ${diagnosis.fault}: ${printable(diagnosis.advice)}`

@@ -9,7 +9,7 @@ interface RulesCommand extends RuntimeOptions {
   readonly json?: boolean
 }
 
-export function list(options: RulesCommand): Promise<void> {
+export function listRules(options: RulesCommand): Promise<void> {
   return withBackend(options, async (backend) => {
     const rules = await rememberedRules(backend).list({ user: options.user })
     if (options.json) for (const it of rules) console.log(JSON.stringify(it))
@@ -23,14 +23,14 @@ export function list(options: RulesCommand): Promise<void> {
   })
 }
 
-export function remove(id: string, options: RulesCommand): Promise<void> {
+export function removeRule(id: string, options: RulesCommand): Promise<void> {
   return withBackend(options, async (backend) => {
     const removed = await rememberedRules(backend).remove({ user: options.user }, id)
     if (removed === undefined)
       throw new OxbowError(
         'unknown_rule',
-        `There is no rule ${JSON.stringify(id)}; see: ${commandLine('rules list', options)}`,
+        `Unknown rule ${JSON.stringify(id)}. Run: ${commandLine('rules list', options)}`,
       )
-    console.log(printable(`Taken back: ${removed.rule} (${removed.scope})`))
+    console.log(printable(`Removed: ${removed.rule} (${removed.scope})`))
   })
 }

@@ -12,19 +12,16 @@ interface TurnCommand extends RuntimeOptions {
   readonly user: string
 }
 
-export interface RunCommand extends TurnCommand {
+export interface RunArguments extends TurnCommand {
   readonly prompt: string
   readonly turn?: string
 }
 
 /** One turn. Sets the process's exit code. */
-export async function run(options: RunCommand): Promise<void> {
+export async function run(options: RunArguments): Promise<void> {
   const prompt = options.prompt === '-' ? await text(process.stdin) : options.prompt
   if (prompt.trim() === '')
-    throw new OxbowError(
-      'empty_input',
-      'The input is empty: give some text with -p, or "-p -" and text on standard input.',
-    )
+    throw new OxbowError('empty_input', 'The input is empty. Pass text with -p, or "-p -" and text on standard input.')
   const { turn, user } = options
   // A repeated command that names no session must find the one that the first opened.
   const named = options.session ?? (turn === undefined ? undefined : sessionForRetry(user, turn))
@@ -33,7 +30,7 @@ export async function run(options: RunCommand): Promise<void> {
   )
 }
 
-/** Lets a parked turn go on, and works on it to its end. */
+/** Resumes a parked turn and works on it to its end. */
 export async function release(session: string, options: TurnCommand): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
@@ -42,7 +39,7 @@ export async function release(session: string, options: TurnCommand): Promise<vo
     if (seq === 0)
       throw new OxbowError(
         'unknown_session',
-        `${options.user} has no session ${JSON.stringify(session)}; see: ${commandLine('sessions list', options)}`,
+        `No session ${JSON.stringify(session)} for user ${JSON.stringify(options.user)}. Run: ${commandLine('sessions list', options)}`,
       )
     await it.release()
     return ended(it, turn!.turnId, signal)
@@ -50,7 +47,7 @@ export async function release(session: string, options: TurnCommand): Promise<vo
 }
 
 /** Decides on an approval, and works on its turn until that ends or waits again. */
-export async function decide(
+export async function decideApproval(
   id: string,
   verdict: 'approved' | 'denied',
   options: TurnCommand & { readonly reason?: string },
@@ -61,7 +58,7 @@ export async function decide(
   if (place === undefined || place.key.tenant !== 'default')
     throw new OxbowError(
       'unknown_approval',
-      `There is no approval ${JSON.stringify(id)}; see: ${commandLine('approvals list', options)}`,
+      `Unknown approval ${JSON.stringify(id)}. Run: ${commandLine('approvals list', options)}`,
     )
   const { key, approvalId } = place
   const { user, reason } = options
@@ -72,7 +69,7 @@ export async function decide(
   })
 }
 
-/** The result of a turn; who stops waiting stops it. */
+/** The result of a turn; aborting the wait interrupts the turn. */
 function ended(session: Session, turnId: string, signal: AbortSignal): Promise<TurnResult> {
   const interrupt = (): void => void session.interrupt({ turnId, reason: 'aborted by the caller' })
   signal.addEventListener('abort', interrupt, { once: true })
@@ -122,6 +119,8 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
   const approvals = result.approvals.map((it) => ({ id: publicApprovalId(key, it.approvalId), ...it }))
   if (options.json) say(JSON.stringify({ session, ...result, approvals }))
   else if (result.text !== '') say(result.text)
+  for (const it of result.calls.filter((call) => call.status === 'unknown'))
+    complain(`oxbow: the outcome of ${it.tool} is unknown: it was interrupted and may have run (session ${session})`)
   if (options.json || reason === 'completed') return
   const how = status === 'finished' ? 'the turn ended early' : status
   complain(`oxbow: ${how}: ${reasonInWords(reason)} (session ${session})`)
@@ -133,11 +132,12 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
         '(or deny), or over HTTP: POST /api/approvals/{id}',
     )
   if (status === 'paused' && isReleasable(reason))
-    console.error(`It goes on with: ${commandLine(`sessions release ${session}`, options)}`)
+    console.error(`Resume it with: ${commandLine(`sessions release ${session}`, options)}`)
 }
 
-function exitCodeOfResult({ status, reason, text }: TurnResult): number {
+function exitCodeOfResult({ status, reason, text, calls }: TurnResult): number {
   // A script that gets no answer must not take that for one.
+  if (status === 'finished' && calls.some((it) => it.status === 'unknown')) return EXIT.unknown
   if (status === 'finished') return reason !== 'completed' && text.trim() === '' ? EXIT.failed : EXIT.ok
   return status === 'paused' ? EXIT.waiting : EXIT.stopped
 }

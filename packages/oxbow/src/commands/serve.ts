@@ -11,7 +11,7 @@ import {
 } from '@oxbow/server'
 import { configOf, modelInWords, openRuntime, type RuntimeOptions } from '../runtime.ts'
 
-/** Serves until SIGINT or SIGTERM; a second signal leaves at once. */
+/** Serves until SIGINT or SIGTERM; a second signal exits immediately. */
 export async function serve(options: RuntimeOptions): Promise<void> {
   const config = await configOf(options)
   const log = createLogger(config.log)
@@ -23,29 +23,42 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     onNotice: (level, message) => log[level](message),
     models: modelListeners(log, metrics),
     middleware: [...(tracing ? [tracing.middleware] : []), metrics.middleware, loggingMiddleware(log)],
-    engine: { onError: engineErrors(log), currentPrincipal: identity.refresh },
+    engine: {
+      onError: engineErrors(log),
+      currentPrincipal: identity.refresh,
+      principalMaxAgeMs: config.server.rightsMaxAgeMs,
+    },
   })
   const { engine, models, backend, servers } = runtime
   try {
-    const service = createService({ engine, config, log, metrics, identity, models, dependencies: servers.health })
+    const service = createService({
+      engine,
+      config,
+      log,
+      metrics,
+      identity,
+      models,
+      dependencies: servers.health,
+      ...(tracing && { tracing }),
+    })
     const stopped = untilSignal()
     const { url } = await service.listen()
-    // In a thread, and not before somebody can be answered.
+    // In a thread, and only once requests are answered.
     void runtime.knowledge.start()
     if (process.stdout.isTTY || config.log.format !== 'json')
       console.log(banner(url, modelInWords(models), backend.name, config.identity.mode))
     await stopped
-    log.info('stopping: running turns come to their next stored event; a second signal leaves at once')
+    log.info('stopping: running turns finish their current event; a second signal exits immediately')
     process.once('SIGINT', () => process.exit(130))
     process.once('SIGTERM', () => process.exit(143))
     await service.close()
-    // A tool that ignored its signal may still act. With the store left open this worker looks alive until it really is gone.
+    // A tool that ignored its signal may still act: while the store stays open, no other worker takes its turn.
     if (engine.leftBehind > 0) process.exit(0)
   } finally {
     await runtime.close()
     await tracing?.close()
   }
-  // Handles that a tool has left open must not hold the process.
+  // Handles that a tool left open must not keep the process alive.
   process.exit(0)
 }
 
@@ -65,9 +78,9 @@ function banner(url: string, model: string, store: string, mode: keyof typeof CR
   const keys = mode === 'api-keys' ? '\n  Keys:   oxbow keys create --user NAME' : ''
   return `
   Oxbow listens on ${url}
-  model   ${model}${model.startsWith('offline') ? ' (no language model; set OPENAI_API_KEY or OXBOW_MODEL for a real one)' : ''}
+  model   ${model}${model.startsWith('offline') ? ' (a stub, not a language model; set OPENAI_API_KEY or OXBOW_MODEL)' : ''}
   store   ${store}
 
-  Try:    curl -s ${url}/api/chat ${header}-H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'${keys}
+  Try:    curl -sw '\\n' ${url}/api/chat ${header}-H 'content-type: application/json' -d '{"message":"What is 17 * 23?"}'${keys}
 `
 }

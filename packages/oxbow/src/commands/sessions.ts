@@ -1,4 +1,5 @@
-import { type Backend, type CompactedBody, type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
+import type { CompactedBody } from '@oxbow/core/internal'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions, withBackend } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../transcript.ts'
 
@@ -8,19 +9,21 @@ interface SessionsCommand extends RuntimeOptions {
 
 const keyOf = (user: string, session: string): SessionKey => ({ tenant: 'default', user, session })
 
-export async function list(options: SessionsCommand & { all?: boolean; json?: boolean; limit: string }): Promise<void> {
+export async function listSessions(
+  options: SessionsCommand & { all?: boolean; json?: boolean; limit: string },
+): Promise<void> {
   const limit = Number(options.limit)
   if (!Number.isInteger(limit) || limit < 1)
     throw new OxbowError('config_invalid', `--limit must be a whole number above 0; got ${options.limit}`)
   const config = await configOf(options)
   if (!hasStore(config)) {
-    if (!options.json) console.log(`There are no sessions yet: there is no store at ${printable(config.store.path)}.`)
+    if (!options.json) console.log(`No sessions yet: no store at ${printable(config.store.path)}.`)
     return
   }
   await withBackend(options, async ({ journal }) => {
     const found = await journal.list({ ...(options.all ? {} : { user: options.user }), limit })
     if (options.json) for (const it of found) console.log(JSON.stringify(it))
-    else if (found.length === 0) console.log('There are no sessions yet. Start one with: oxbow chat')
+    else if (found.length === 0) console.log('No sessions yet. Start one with: oxbow chat')
     else
       for (const { key, status, title, updatedAt, head } of found)
         console.log(
@@ -38,11 +41,11 @@ async function parentOf(journal: Backend['journal'], key: SessionKey): Promise<s
     : ''
 }
 
-export function show(session: string, options: SessionsCommand): Promise<void> {
+export function showSession(session: string, options: SessionsCommand): Promise<void> {
   return withBackend(options, async (backend) => {
     const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
     const screen = transcript(style)
-    for await (const event of eventsOf(backend, keyOf(options.user, session))) {
+    for await (const event of storedEvents(backend, keyOf(options.user, session))) {
       if (event.type === 'turn.started' || event.type === 'turn.steered') {
         const said = event.input.map((it) => (it.type === 'text' ? it.text : `[${it.mediaType}]`)).join(' ')
         process.stdout.write(`${style.bold(`> ${printable(said)}`)}\n`)
@@ -53,12 +56,12 @@ export function show(session: string, options: SessionsCommand): Promise<void> {
 
 export function exportSession(session: string, options: SessionsCommand): Promise<void> {
   return withBackend(options, async (backend) => {
-    for await (const event of eventsOf(backend, keyOf(options.user, session))) console.log(JSON.stringify(event))
+    for await (const event of storedEvents(backend, keyOf(options.user, session))) console.log(JSON.stringify(event))
   })
 }
 
-/** Makes the conversation that the model sees shorter; a dry run tells what would go, and asks no model. */
-export async function compact(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
+/** Makes the conversation that the model sees shorter; a dry run shows what would be removed and calls no model. */
+export async function compactSession(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
   const runtime = await openRuntime(config, atTerminal)
@@ -78,10 +81,10 @@ export async function compact(session: string, options: SessionsCommand & { dryR
 }
 
 const TIERS: Readonly<Record<CompactedBody['tier'], string>> = {
-  none: 'nothing can go',
+  none: 'nothing can be removed',
   references: 'long results and arguments become references',
-  summary: 'a summary takes the place of the older messages',
-  excerpt: 'the older messages are left out, without a summary',
+  summary: 'a summary replaces the older messages',
+  excerpt: 'the older messages are dropped without a summary',
 }
 
 function compactionInWords(it: CompactedBody, dryRun: boolean): string[] {
@@ -89,16 +92,19 @@ function compactionInWords(it: CompactedBody, dryRun: boolean): string[] {
   return [
     `${dryRun ? 'Would be compacted' : it.tier === 'none' ? 'Not compacted' : 'Compacted'}: ${TIERS[it.tier]}`,
     `messages  ${it.messagesBefore} → ${it.messagesAfter}`,
-    `tokens    ${it.tokensBefore} → ${it.tokensAfter}${dryRun ? ' (with a summary of the longest length)' : ''}`,
+    `tokens    ${it.tokensBefore} → ${it.tokensAfter}${dryRun ? ' (with a summary of maximum length)' : ''}`,
     `of them   ${parts.join(', ')}`,
     ...(it.failure === undefined ? [] : [`no summary: ${it.failure.message}`]),
   ]
 }
 
 const unknownSession = ({ user, session }: SessionKey): OxbowError =>
-  new OxbowError('unknown_session', `${user} has no session ${JSON.stringify(session)}; see: oxbow sessions list`)
+  new OxbowError(
+    'unknown_session',
+    `No session ${JSON.stringify(session)} for user ${JSON.stringify(user)}. Run \`oxbow sessions list\`.`,
+  )
 
-export async function* eventsOf({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
+export async function* storedEvents({ journal }: Backend, key: SessionKey): AsyncGenerator<Event> {
   let after = 0
   for (;;) {
     const page = await journal.read(key, after)

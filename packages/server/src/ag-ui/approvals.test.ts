@@ -158,7 +158,7 @@ describe('AG-UI approvals', () => {
     const frames = await thread.raw(rig.post, { runId: 'run-2', messages: [], resume })
     expect([textOf(frames), endOf(frames).type, sent]).toEqual(['Done.', 'RUN_FINISHED', ['a']])
     const nothing = await rig.post('/api/chat/stream', runInput('x', { runId: 'run-3', messages: [] }))
-    expect([nothing.status, (await json(nothing)).error.message]).toEqual([400, 'messages: must not be empty'])
+    expect([nothing.status, (await json(nothing)).error.message]).toEqual([400, 'messages must not be empty.'])
   })
 
   test('1: an interrupt tells the id that the approvals API takes', async () => {

@@ -29,7 +29,7 @@ export const answered = (blocks: Blocks, step = 1): Event =>
     type: 'model.finished',
     turnId,
     step,
-    message: { id: `${turnId}.${step}`, role: 'assistant', blocks },
+    message: { id: `${turnId}:${step}`, role: 'assistant', blocks },
     finishReason: 'stop',
     usage: noTokens,
     model: 'm',

@@ -114,7 +114,7 @@ describe('Y6 what is streamed', () => {
       finished(),
     ])
     const starts = frames.filter((it) => it.type === 'TEXT_MESSAGE_START').map((it) => it.messageId)
-    expect(starts).toEqual(['t.1', 't.1.2'])
+    expect(starts).toEqual(['t:1', 't:1.2'])
     await accepted(frames)
   })
 
@@ -217,7 +217,7 @@ describe('a step that is made again', () => {
     ])
     expect(hints(frames).map((it) => it.source)).toEqual(['step_restarted'])
     const starts = frames.filter((it) => it.type === 'TEXT_MESSAGE_START').map((it) => it.messageId)
-    expect(starts).toEqual(['t.1', 't.1.e2'])
+    expect(starts).toEqual(['t:1', 't:1.e2'])
     expect(frames.find((it) => it.type === 'TOOL_CALL_RESULT')).toMatchObject({ toolCallId: 'a.e2' })
     await accepted(frames)
   })

@@ -3,17 +3,25 @@
 import {
   addUsage,
   type Event,
-  errorFrom,
   isEvent,
   OxbowError,
   type SessionItem,
   type SessionKey,
+  textOf,
   tokensOf,
   type Usage,
 } from '@oxbow/core'
-import { type Failure, failureOf, failureOfStop, sentence } from '../failures.ts'
+import { errorFrom } from '@oxbow/core/internal'
+import {
+  failureOf,
+  failureOfResult,
+  failureOfStop,
+  type ShownFailure,
+  sentence,
+  type UnknownCall,
+} from '../failures.ts'
 import type { Progress } from '../stream/progress.ts'
-import { type Frame, frameWriter, PROTOCOL_VERSION } from './frames.ts'
+import { type AgUiFrame, frameWriter, PROTOCOL_VERSION, type Strict } from './frames.ts'
 import { hintsOf } from './hints.ts'
 import { interruptOf } from './interrupts.ts'
 import { type StepEncoder, stepEncoder } from './step.ts'
@@ -33,7 +41,7 @@ export interface RunEncoder {
   /** The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's arguments. */
   pause(key: SessionKey, schemaOf?: SchemaOf): string
   /** This server can tell no more. */
-  fail(failure: Failure): string
+  fail(failure: ShownFailure): string
   hint(source: string, text: string): string
   /** A step had begun, and not ended, when the last event came: fragments of it may have been seen. */
   readonly inStep: boolean
@@ -49,6 +57,8 @@ export function runEncoder(run: {
   readonly runId: string
   /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
   readonly known?: ReadonlySet<string> | undefined
+  /** For clients that need the exact form of an older service. */
+  readonly strict?: Strict | undefined
   /** Told when a reader had missed fragments and was given them in one piece. */
   readonly onRepair: () => void
   /** Logs a failure that has no reference yet, and returns one. */
@@ -56,7 +66,7 @@ export function runEncoder(run: {
 }): RunEncoder {
   const { threadId, runId, known, onRepair, report } = run
   let turnId = ''
-  const out = frameWriter()
+  const out = frameWriter(run.strict)
   const hints = hintsOf()
   /** What this turn's calls are called on the wire. */
   const wireIds = new Map<string, string>()
@@ -64,6 +74,9 @@ export function runEncoder(run: {
   const externals = new Set<string>()
   const approvals = new Map<string, Event<'approval.requested'>>()
   const answered = new Set<string>()
+  const tools = new Map<string, string>()
+  const unknown: UnknownCall[] = []
+  let lastText = ''
   let step: StepEncoder | undefined
   let paused: Event<'turn.paused'>['reason'] | undefined
   let total: Usage | undefined
@@ -81,7 +94,7 @@ export function runEncoder(run: {
     ended = true
   }
 
-  const error = (failure: Failure): void =>
+  const error = (failure: ShownFailure): void =>
     end(() => out.frame({ type: 'RUN_ERROR', code: failure.runError, message: sentence(failure) }))
 
   function event(event: Exclude<Event, { type: 'session.opened' }>): void {
@@ -124,10 +137,7 @@ export function runEncoder(run: {
         paused = event.reason
         break
       case 'turn.finished':
-        end(() => {
-          const result = { reason: event.reason, ...(event.output !== undefined && { output: event.output }) }
-          out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } })
-        })
+        turnFinished(event)
         break
       case 'turn.failed':
         error(failureOf(event.error.code, event.error.reference ?? report(errorFrom(event.error))))
@@ -138,6 +148,20 @@ export function runEncoder(run: {
     }
     for (const { source, text, callId } of hints.of(event))
       hint(source, text, callId === undefined ? undefined : (wireIds.get(callId) ?? callId))
+  }
+
+  function turnFinished({ reason, output }: Event<'turn.finished'>): void {
+    const empty = failureOfResult({ status: 'finished', reason, text: lastText, output })
+    if (empty !== undefined) {
+      error(empty)
+      return
+    }
+    const result = {
+      reason,
+      ...(output !== undefined && { output }),
+      ...(unknown.length > 0 && { unknownOutcomes: unknown }),
+    }
+    end(() => out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } }))
   }
 
   /** The arguments of a call that was streamed are not those that run, when somebody has changed them. */
@@ -163,9 +187,13 @@ export function runEncoder(run: {
   function modelFinished({ message, usage, model, finishReason, timing, step: number }: Event<'model.finished'>): void {
     const answer = step ?? stepEncoder(out, turnId, number, '', onRepair)
     step = undefined
+    lastText = textOf(message.blocks)
     answer.finish(message.blocks)
     for (const block of message.blocks)
-      if (block.type === 'call') wireIds.set(block.callId, answer.wireId(block.callId))
+      if (block.type === 'call') {
+        wireIds.set(block.callId, answer.wireId(block.callId))
+        tools.set(block.callId, block.tool)
+      }
     total = total === undefined ? usage : addUsage(total, usage)
     const modelCall = { step: number, model, finishReason, ...timing }
     custom('token_usage', { delta: withTotal(usage), cumulative: withTotal(total), modelCall })
@@ -174,6 +202,7 @@ export function runEncoder(run: {
   function callFinished({ callId, content, status, durationMs, error }: Event<'call.finished'>): void {
     externals.delete(callId)
     approvals.delete(callId)
+    if (status === 'unknown') unknown.push({ callId: wireIds.get(callId) ?? callId, tool: tools.get(callId) ?? '' })
     const toolCallId = wireIds.get(callId)
     if (toolCallId === undefined || answered.has(callId) || known?.has(toolCallId)) return
     answered.add(callId)
@@ -274,7 +303,7 @@ export function runEncoder(run: {
 
 type Resolved = Event<'approval.resolved'>
 
-type Outcome = NonNullable<Extract<Frame, { type: 'RUN_FINISHED' }>['outcome']>
+type Outcome = NonNullable<Extract<AgUiFrame, { type: 'RUN_FINISHED' }>['outcome']>
 
 const withTotal = (usage: Usage): Usage & { totalTokens: number } => ({
   ...usage,

@@ -6,7 +6,7 @@ export const PROTOCOL_VERSION = '1.0'
 type Plain<T> = T extends { type: infer Type } ? Omit<T, 'type'> & { type: `${Type & string}` } : never
 
 /** The events that this server sends. */
-export type Frame = Plain<
+export type AgUiFrame = Plain<
   | AgUi.RunStartedEvent
   | AgUi.RunFinishedEvent
   | AgUi.RunErrorEvent
@@ -25,8 +25,29 @@ export type Frame = Plain<
   | AgUi.CustomEvent
 >
 
+/** The form of a stream for clients that take each line of an older service to the letter; see docs/compare/yoke.md. */
+export interface Strict {
+  readonly threadId: string
+  readonly runId: string
+  /** The request, repeated in RUN_STARTED. */
+  readonly input: unknown
+}
+
+/** The ids of the run are in every event, and results of tools are JSON. */
+function strictly(frame: AgUiFrame, { threadId, runId, input }: Strict): object {
+  const { type, ...rest } = frame
+  return {
+    type,
+    threadId,
+    runId,
+    ...rest,
+    ...(frame.type === 'RUN_STARTED' && { input }),
+    ...(frame.type === 'TOOL_CALL_RESULT' && { content: JSON.stringify(frame.content) }),
+  }
+}
+
 export interface FrameWriter {
-  frame(frame: Frame): void
+  frame(frame: AgUiFrame): void
   /** A frame whose JSON is `prefix` + the text as JSON + `}`: the hot path. */
   fragment(prefix: string, text: string): void
   /** Everything that follows from the event with this number has been written. */
@@ -39,7 +60,8 @@ export interface FrameWriter {
  * The number of an event goes with the last frame that follows from it, so that who was cut off in the midst of them gets
  * them again. An event without frames is told by the next frame.
  */
-export function frameWriter(): FrameWriter {
+export function frameWriter(strict?: Strict): FrameWriter {
+  const ids = strict && `"threadId":${JSON.stringify(strict.threadId)},"runId":${JSON.stringify(strict.runId)},`
   let text = ''
   let last = ''
   let seq = 0
@@ -51,18 +73,19 @@ export function frameWriter(): FrameWriter {
   }
   const data = (json: string): void => {
     flush()
-    if (seq > told) {
+    if (seq > told && strict === undefined) {
       text += `id: ${seq}\n`
       told = seq
     }
     last = `data: ${json}\n\n`
   }
   return {
-    frame: (frame) => data(JSON.stringify(frame)),
-    fragment: (prefix, fragment) => data(`${prefix}${JSON.stringify(fragment)}}`),
+    frame: (frame) => data(strict === undefined ? JSON.stringify(frame) : JSON.stringify(strictly(frame, strict))),
+    fragment: (prefix, fragment) =>
+      data(`${ids === undefined ? prefix : prefix.replace(',', `,${ids}`)}${JSON.stringify(fragment)}}`),
     reached(reached) {
       seq = reached
-      if (last === '') return
+      if (last === '' || strict !== undefined) return
       last = `id: ${seq}\n${last}`
       told = seq
     },

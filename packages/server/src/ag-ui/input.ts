@@ -1,7 +1,7 @@
 // AG-UI's RunAgentInput, as far as this server trusts it: the ids, the text of the last message, and answers to what it has
 // asked for itself.
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
+import { toId } from '../http/ids.ts'
 import { id, messageText } from '../http/schemas.ts'
 import type { Named } from '../principal.ts'
 
@@ -14,8 +14,10 @@ export interface ResumeEntry {
 export interface RunCommand {
   readonly threadId: string
   readonly runId: string
-  /** The same run of the same thread is the same turn. */
+  /** The same run of the same thread is the same turn; see `identified`. */
   readonly turnId: string
+  /** Of the last message. */
+  readonly messageId: string
   /** Of the last message, when a user says something with it. */
   readonly text: string | undefined
   readonly resume: readonly ResumeEntry[]
@@ -23,6 +25,8 @@ export interface RunCommand {
   readonly results: ReadonlyMap<string, { readonly content: string; readonly failed: boolean }>
   /** Calls that the client knew when the last message was written. */
   readonly callsBefore: ReadonlySet<string>
+  /** The request as it came, as far as it is part of the protocol. */
+  readonly input: object
   /** Not part of the protocol; only looked at to refuse somebody else's name. */
   readonly named: Named
 }
@@ -46,7 +50,8 @@ export const runAgentInput = (maxMessageLength: number) =>
       messages: z.array(z.looseObject({ id: nonBlank, role: nonBlank, content: z.unknown().optional() })),
       resume: z.array(resumeEntry).max(100).nullish(),
     })
-    .transform(({ threadId, runId, messages, resume, userId, tenant }, context): RunCommand => {
+    .transform(({ userId, tenant, ...input }, context): RunCommand => {
+      const { threadId, runId, messages, resume } = input
       const at = messages.length - 1
       // A client that kept no history has only its answers.
       const { role, content } = messages[at] ?? {}
@@ -70,7 +75,18 @@ export const runAgentInput = (maxMessageLength: number) =>
           results.set(it.toolCallId, { content: it.content, failed: typeof it.error === 'string' && it.error !== '' })
       const callsBefore = new Set(messages.slice(0, at).flatMap((it) => callsOf(it.toolCalls)))
       const named = { userId: nameIn(userId), tenant: nameIn(tenant) }
-      return { threadId, runId, turnId: toId(runId)!, text, resume: resume ?? [], results, callsBefore, named }
+      return {
+        threadId,
+        runId,
+        turnId: toId(runId)!,
+        messageId: messages[at]?.id ?? '',
+        text,
+        resume: resume ?? [],
+        results,
+        callsBefore,
+        input,
+        named,
+      }
     })
 
 export const LAST_IS_USER = 'the last message must be of role "user"'

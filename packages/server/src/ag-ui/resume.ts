@@ -1,9 +1,9 @@
 // What a run of a thread means, seen from what the thread waits for: new input, or answers that let a turn go on.
+import { hash } from 'node:crypto'
 import {
   type ApprovalDecision,
   type Event,
   findTurn,
-  mayActFor,
   mayDecide,
   OxbowError,
   openApprovals,
@@ -12,14 +12,16 @@ import {
   type SessionState,
   turnEvents,
 } from '@oxbow/core'
-import { type Found, findApproval } from '../approvals/find.ts'
+import { mayActFor } from '@oxbow/core/internal'
+import { type FoundApproval, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
-import type { Position } from '../stream/turn-stream.ts'
+import { idOf } from '../http/ids.ts'
+import type { TurnPosition } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
 
 interface Answer {
-  readonly found: Found
+  readonly found: FoundApproval
   /** Undefined: nothing is to be done, because it is done already, or because it is not theirs to do. */
   readonly decision: ApprovalDecision | undefined
 }
@@ -28,7 +30,7 @@ export interface Plan {
   readonly turnId: string
   readonly warnings: readonly string[]
   /** Does what the run asks for. `after`: what its reader has of it already. */
-  begin(after: number | undefined): Promise<Position>
+  begin(after: number | undefined): Promise<TurnPosition>
 }
 
 /**
@@ -47,7 +49,7 @@ export async function planOf(session: Session, command: RunCommand, principal: P
   const ids = entries.map((it) => it.interruptId)
   const twice = ids.find((it, index) => ids.indexOf(it) !== index)
   if (twice !== undefined) throw invalid(`resume answers ${twice} twice.`)
-  const found = new Map<string, Found>()
+  const found = new Map<string, FoundApproval>()
   for (const it of ids) {
     const known = await findApproval(session, state, it)
     if (known !== undefined) found.set(it, known)
@@ -77,15 +79,46 @@ export async function planOf(session: Session, command: RunCommand, principal: P
   return continued(session, state, command, principal, current, warnings)
 }
 
-/** New input. The same run again is the same turn. */
+/** Where a turn keeps which message began it. A digest: ids of clients stay out of the journal. */
+const MESSAGE = 'agui.message'
+const digestOf = (messageId: string): string => hash('sha256', messageId).slice(0, 32)
+
+/**
+ * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run the
+ * same id are known by their messages: once the run has ended, another message begins a turn with an id of its own.
+ */
+export async function identified(session: Session, command: RunCommand): Promise<RunCommand> {
+  const { runId, turnId, messageId, text } = command
+  if (text === undefined) return command
+  const state = await session.state()
+  const known = findTurn(state, turnId)
+  if (known === undefined || !known.ended || known.turnId !== turnId) return command
+  for await (const event of turnEvents((after) => session.events(after), state, turnId, known.startedSeq)) {
+    const began = event.type === 'turn.started' ? event.options.attributes?.[MESSAGE] : undefined
+    if (began !== undefined && began !== digestOf(messageId))
+      return { ...command, turnId: idOf(JSON.stringify([runId, messageId])) }
+  }
+  return command
+}
+
+/** New input. */
 async function begun(
   session: Session,
-  { turnId }: RunCommand,
+  { turnId, runId, messageId }: RunCommand,
   text: string,
   principal: Principal,
   after: number | undefined,
-): Promise<Position> {
-  const { accepted, after: startedAfter } = await session.submit(text, { turnId, principal, surface: 'ag-ui' })
+): Promise<TurnPosition> {
+  const { accepted, after: startedAfter } = await session
+    .submit(text, { turnId, principal, surface: 'ag-ui', attributes: { [MESSAGE]: digestOf(messageId) } })
+    .catch((error: unknown) => {
+      throw error instanceof OxbowError && error.code === 'turn_conflict'
+        ? new OxbowError(
+            'turn_conflict',
+            `runId ${JSON.stringify(runId)} was already used for a different message in this thread. Use a new runId.`,
+          )
+        : error
+    })
   return { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' }
 }
 
@@ -95,7 +128,7 @@ async function continued(
   state: SessionState,
   command: RunCommand,
   principal: Principal,
-  known: readonly Found[],
+  known: readonly FoundApproval[],
   warnings: readonly string[],
 ): Promise<Plan> {
   const answers = known.map((found) => ({ found, decision: answerTo(found, command, principal) }))
@@ -120,7 +153,7 @@ async function continued(
         await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })
       for (const callId of externals) {
         const { content, failed } = resultFor(callId, command)!
-        await session.resolve(callId, { status: failed ? 'error' : 'success', content: content || ' ' }, { principal })
+        await session.resolve(callId, { status: failed ? 'error' : 'success', content }, { principal })
       }
       for (const it of answers) await give(it, (id, decision) => session.decide(id, decision, { principal }))
       const from = endOfRun(events, questions) ?? state.seq
@@ -141,7 +174,7 @@ function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): num
 
 /** What an entry decides; the same entry again decides nothing. */
 function answerTo(
-  { requested, resolved, asker: whose }: Found,
+  { requested, resolved, asker: whose }: FoundApproval,
   { resume }: RunCommand,
   principal: Principal,
 ): ApprovalDecision | undefined {

@@ -309,3 +309,33 @@ test('Y9 two runs of one thread at once are streamed one after the other', async
   endOf(first)
   endOf(second)
 })
+
+test('Y3: a strict client gets the form of the seed: data lines only, ids in every event, the input, results as JSON', async () => {
+  const rig = await start({
+    replies: [{ calls: [{ name: 'look' }] }, { text: 'one two' }],
+    agent: { tools: [tool({ name: 'look', description: 'Looks.', effects: ['read'], input: {}, run: () => 'Sunny' })] },
+  })
+  const text = await (await rig.post('/api/chat/stream?strict=true', runInput('Hi'))).text()
+  for (const line of text.split('\n')) expect(line).toMatch(/^(data: .*)?$/)
+  const frames = framesOf(text)
+  for (const it of frames) expect(it).toMatchObject({ threadId: 'thread', runId: 'run-1' })
+  expect(frames[0]).toMatchObject({ type: 'RUN_STARTED', input: runInput('Hi') })
+  expect(frames.find((it) => it.type === 'TOOL_CALL_RESULT')?.content).toBe('"Sunny"')
+  expect(textOf(frames)).toBe('one two')
+})
+
+test('Y6: an empty result of a front-end tool is a result', async () => {
+  const rig = await start({
+    replies: [{ calls: [{ name: 'pick' }] }, { text: 'Thanks.' }],
+    agent: { tools: [externalTool({ name: 'pick', description: 'Picks.', effects: ['read'], input: {} })] },
+  })
+  const frames = framesOf(await (await rig.post('/api/chat/stream', runInput('Hi'))).text())
+  const { toolCallId } = frames.find((it) => it.type === 'TOOL_CALL_START')!
+  const messages = [
+    { id: 'm-1', role: 'user', content: 'Hi' },
+    { id: 'm-2', role: 'assistant', toolCalls: [{ id: toolCallId, type: 'function', function: { name: 'pick' } }] },
+    { id: 'm-3', role: 'tool', toolCallId, content: '' },
+  ]
+  const next = await (await rig.post('/api/chat/stream', runInput('', { runId: 'run-2', messages }))).text()
+  expect(textOf(framesOf(next))).toBe('Thanks.')
+})

@@ -8,7 +8,7 @@ import { type Caller, callerOf, type Named } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { runAgentInput } from './input.ts'
-import { planOf } from './resume.ts'
+import { identified, planOf } from './resume.ts'
 
 export function chatStreamRoute(
   engine: Engine,
@@ -22,23 +22,32 @@ export function chatStreamRoute(
     id: 'chatStream',
     summary: 'Runs a turn and streams it as AG-UI events. The same runId again takes the stream up again.',
     headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
-    query: userQuery.extend({ after: z.string().optional().describe('The same as Last-Event-ID.') }),
+    query: userQuery.extend({
+      after: z.string().optional().describe('The same as Last-Event-ID.'),
+      strict: z
+        .stringbool('must be true or false')
+        .default(false)
+        .describe('`data:` lines only, the ids of the run in every event, `input` in RUN_STARTED, results as JSON.'),
+    }),
     body: runAgentInput(limits.maxMessageLength),
     answers: {
       200: { description: 'AG-UI events, as server-sent events.', contentType: 'text/event-stream' },
       415: { description: 'The content type is not application/json.', schema: errorAnswer },
     },
-    async handle({ query, body: command }, c) {
+    async handle({ query, body }, c) {
       const after = lastEventId(c, query.after)
-      const { owner, principal } = runnerOf(c, query, command.named)
+      const { owner, principal } = runnerOf(c, query, body.named)
+      const session = engine.session({ ...owner, session: body.threadId })
+      // What cannot be read is told in the stream.
+      const command = await identified(session, body).catch(() => body)
       const { threadId, runId, turnId, text, resume, results } = command
-      const session = engine.session({ ...owner, session: threadId })
       const plan = () => planOf(session, command, principal)
       // Without input and answers there is only what the client may have brought for calls that wait for it.
       const early = text === undefined && resume.length === 0 ? await plan() : undefined
       const release = slots.take(principal, session.key, turnId)
       let works = turnId
-      const run = { threadId, runId, known: new Set(results.keys()) }
+      const strict = query.strict ? { threadId, runId, input: command.input } : undefined
+      const run = { threadId, runId, known: new Set(results.keys()), strict }
       const answer = await streamTurn(deps, c, run, principal, async () => {
         const { begin, ...planned } = early ?? (await plan())
         works = planned.turnId

@@ -38,7 +38,7 @@ export function stepEncoder(
   suffix: string,
   onRepair: () => void,
 ): StepEncoder {
-  const base = `${turnId}.${step}${suffix}`
+  const base = `${turnId}:${step}${suffix}`
   // May have holes: a driver opens blocks in any order.
   const streamed: (Streamed | undefined)[] = []
   const counts = { text: 0, thinking: 0 }

@@ -1,6 +1,8 @@
 // The events of a task. Each level shows all of the one before it: `status` ⊂ `full` ⊂ `verbose`.
+import { isEvent, type SessionItem } from '@oxbow/core'
+import { failureOfResult, unknownCalls } from '../failures.ts'
 import type { Moment, Moments } from '../tasks/moments.ts'
-import type { Encode, Frame } from '../tasks/reading.ts'
+import type { Encode, TaskFrame } from '../tasks/reading.ts'
 import type { Detail } from './submission.ts'
 import { pendingConfirms } from './task.ts'
 
@@ -23,10 +25,13 @@ const levelOf = (event: EventName): number =>
 
 export function protocolEvents(taskId: string, agentId: string, detail: Detail): Encode {
   const level = LEVELS.indexOf(detail)
+  // Each record is told whole once, and only to those who want everything.
+  const isWhole = ({ type }: Moment): boolean =>
+    detail === 'verbose' && type !== 'call' && type !== 'text' && type !== 'thinking'
   return (moment, so) =>
     eventsOf(moment, so)
       .filter(([event]) => levelOf(event) <= level)
-      .map(([event, fields], index): Frame => {
+      .map(([event, fields], index): TaskFrame => {
         const id = moment.at + index
         const { source } = moment
         const data = {
@@ -38,10 +43,47 @@ export function protocolEvents(taskId: string, agentId: string, detail: Detail):
           ...fields,
           eventType: source.type,
           // A text, so that clients with typed fields can leave it unread.
-          payload: JSON.stringify(source),
+          payload: JSON.stringify(isWhole(moment) ? source : payloadOf(source, moment)),
         }
         return { id, event, data }
       })
+}
+
+/** The part of the source that the event is about, without what its own fields say already or another level is for. */
+function payloadOf(source: SessionItem, moment: Moment): object {
+  const { type } = source
+  if (!isEvent(source)) {
+    const { step } = source
+    return 'block' in source && 'offset' in source
+      ? { type, step, block: source.block, offset: source.offset }
+      : { type, step }
+  }
+  const about = { type, seq: source.seq, at: source.at }
+  switch (source.type) {
+    case 'turn.started':
+      return { ...about, turnId: source.turnId, agent: source.agent, surface: source.surface }
+    case 'model.finished':
+      return moment.type === 'call' ? { ...about, step: source.step, callId: moment.callId } : about
+    case 'call.finished': {
+      const { callId, status, durationMs, error, artifact } = source
+      return { ...about, callId, status, durationMs, error, artifact }
+    }
+    case 'approval.resolved': {
+      const { approvalId, verdict, principal, reason } = source
+      return { ...about, approvalId, verdict, by: principal?.user, reason }
+    }
+    case 'turn.claimed':
+      return { ...about, epoch: source.epoch }
+    case 'turn.paused':
+    case 'turn.cancelled':
+      return { ...about, reason: source.reason }
+    case 'turn.finished':
+      return { ...about, reason: source.reason, output: source.output }
+    case 'turn.failed':
+      return { ...about, error: source.error }
+    default:
+      return about
+  }
 }
 
 type Named = readonly [EventName, object]
@@ -92,8 +134,14 @@ function ofState({ source }: Moment, { result }: Moments): Named {
   }
 }
 
-function ofEnd({ result: { status, reason, text, error } }: Moments): Named {
-  if (status === 'finished') return ['RUN_FINISHED', { status: 'success', reason, text }]
+function ofEnd({ result }: Moments): Named {
+  const { status, reason, text, error, output } = result
+  const empty = failureOfResult(result)
+  if (empty !== undefined) return ['RUN_ERROR', { status: 'error', error: empty.message, errorCode: empty.code }]
+  if (status === 'finished') {
+    const unknown = unknownCalls(result)
+    return ['RUN_FINISHED', { status: 'success', reason, text, output, ...(unknown && { unknownOutcomes: unknown }) }]
+  }
   if (status === 'cancelled') return ['RUN_ERROR', { status: 'cancelled', error: reason }]
   return ['RUN_ERROR', { status: 'error', error: error?.message, errorCode: error?.code }]
 }

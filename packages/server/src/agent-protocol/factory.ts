@@ -1,5 +1,6 @@
 // Which agent runs a task, and what of the caller's data reaches it.
 import type { Principal } from '@oxbow/core'
+import { isReserved } from '../tasks/attributes.ts'
 
 export interface AgentRequest {
   readonly taskId: string
@@ -34,12 +35,6 @@ export type AttributeCustomizer = (
 export const ATTRIBUTES_KEY = 'agentprotocol.context.attributes'
 /** The submission's context as it came, for the factory at a resume. */
 export const CONTEXT_KEY = 'agentprotocol.context'
-
-const RESERVED = new Set(['agentId', 'outboundAddress', 'userId', 'sessionId', 'taskId'])
-const RESERVED_PREFIXES = ['agentprotocol.', 'agentscope.', 'io.agentscope.', 'agui.', 'oxbow.']
-
-const isReserved = (name: string): boolean =>
-  name.trim() === '' || RESERVED.has(name) || RESERVED_PREFIXES.some((it) => name.startsWith(it))
 
 /** Copies these attributes to keys of their own, where they were sent; names that the framework reads are skipped. */
 export const promoteAttributes =

@@ -1,23 +1,30 @@
 // GET and POST below /tasks/{taskId}: snapshot, wait, cancel, resume, events.
+import { OxbowError } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
-import { type AppContext, type Route, route } from '../http/route.ts'
+import { type Route, route } from '../http/route.ts'
 import { errorAnswer, only } from '../http/schemas.ts'
+import { within } from '../http/within.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
-import { approvalOf } from '../tasks/acting.ts'
+import { approvalOf, isCancelling } from '../tasks/acting.ts'
 import { fromNowOn, untilSettled } from '../tasks/reading.ts'
 import { streamTask, type TaskStreams } from '../tasks/stream.ts'
 import { protocolEvents } from './events.ts'
 import { fileRoutes } from './files.ts'
 import { detailIn } from './submission.ts'
 import { choose, principalFor, type Submitting, submitTaskRoute } from './submit.ts'
-import { existingProtocolTask, keptWith, requestFor, snapshot, snapshotOf, taskPath } from './task.ts'
+import { existingProtocolTask, keptWith, protocolTaskOf, requestFor, snapshot, taskPath } from './task.ts'
 
 export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'streamSlots' | 'broadcasts' | 'rights'>
 
-const SECONDS_RULE = 'must be a number of seconds, from 0 to 86400'
-const seconds = z.coerce.number(SECONDS_RULE).min(0, SECONDS_RULE).max(86_400, SECONDS_RULE)
+const SECONDS_RULE = 'must be a number of seconds, 0 or more'
+const MAX_SECONDS = 86_400
+/** Clients send what they mean by "as long as it takes"; after a day they get the task as it is then. */
+const seconds = z.coerce
+  .number(SECONDS_RULE)
+  .min(0, SECONDS_RULE)
+  .transform((it) => Math.min(it, MAX_SECONDS))
 
 const notFound = { description: 'There is no such task.', schema: errorAnswer }
 
@@ -43,12 +50,12 @@ function snapshotRoute({ engine }: AgentProtocol): Route {
     params: taskPath,
     answers: { 200: { description: 'The task.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId } }, c) {
-      return c.json(snapshotOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, callerOf(c).owner, taskId)))
     },
   })
 }
 
-function waitRoute({ engine }: AgentProtocol): Route {
+function waitRoute({ engine, rights }: AgentProtocol): Route {
   return route({
     method: 'get',
     path: '/tasks/{taskId}/wait',
@@ -58,28 +65,17 @@ function waitRoute({ engine }: AgentProtocol): Route {
     query: only({ timeout_seconds: seconds.default(7_200) }),
     answers: { 200: { description: 'The task, as it stands then.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId }, query }, c) {
-      const { owner } = callerOf(c)
+      const caller = callerOf(c)
+      const { owner } = caller
       const task = await existingProtocolTask(engine, owner, taskId)
+      const mayStillRead = rights.before(caller)
       await within(c, query.timeout_seconds * 1_000, (signal) =>
         untilSettled(task, (reason) => reason === 'approval', signal),
       )
-      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+      await mayStillRead()
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
-}
-
-/** Gives `work` a signal that fires when the time is over or the caller has left. */
-async function within(c: AppContext, ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  const over = new AbortController()
-  const timer = setTimeout(() => over.abort(), ms)
-  const leave = (): void => over.abort()
-  c.env.outgoing.once('close', leave)
-  try {
-    await work(over.signal)
-  } finally {
-    clearTimeout(timer)
-    c.env.outgoing.off('close', leave)
-  }
 }
 
 function cancelRoute({ engine }: AgentProtocol): Route {
@@ -94,7 +90,7 @@ function cancelRoute({ engine }: AgentProtocol): Route {
       const { owner, principal } = callerOf(c)
       const { session, turnId } = await existingProtocolTask(engine, owner, taskId)
       await session.interrupt({ turnId, principal, reason: 'cancelled by the caller' })
-      return c.json(snapshotOf(await existingProtocolTask(engine, owner, taskId)))
+      return c.json(protocolTaskOf(await existingProtocolTask(engine, owner, taskId)))
     },
   })
 }
@@ -115,10 +111,10 @@ function eventsRoute(deps: AgentProtocol): Route {
     async handle({ params: { taskId }, query }, c) {
       const { engine, config } = deps
       if (!config.streaming)
-        throw new HttpError(404, 'streaming_disabled', 'Streams are switched off here. Use GET /tasks/{taskId}/wait.')
+        throw new HttpError(404, 'streaming_disabled', 'Streaming is disabled. Use GET /tasks/{taskId}/wait.')
       const caller = callerOf(c)
       const task = await existingProtocolTask(engine, caller.owner, taskId)
-      const given = lastEventId(c, query.from_seq)
+      const given = lastEventId(c, query.from_seq, 'from_seq')
       const after = given ?? (config.replay ? 0 : await fromNowOn(task))
       const detail = detailIn(keptWith(task.started).context)
       return streamTask({ ...deps, limitMs: config.streamLimitMs }, c, caller, task, {
@@ -136,7 +132,12 @@ const decision = only({
   tool_call_id: z.string().optional(),
   approved: z.union([z.boolean(), z.enum(['true', 'false']).transform((it) => it === 'true')], 'must be true or false'),
   reason: z.string().max(2_000).optional().describe('For the model and for the record.'),
-}).refine((it) => it.toolCallId !== undefined || it.tool_call_id !== undefined, 'name the toolCallId')
+})
+  .refine((it) => it.toolCallId !== undefined || it.tool_call_id !== undefined, 'toolCallId is required')
+  .refine(
+    (it) => it.toolCallId === undefined || it.tool_call_id === undefined || it.toolCallId === it.tool_call_id,
+    'toolCallId and tool_call_id name different calls. Send one of them.',
+  )
 
 function resumeRoute(deps: AgentProtocol): Route {
   const { engine, config } = deps
@@ -159,9 +160,14 @@ function resumeRoute(deps: AgentProtocol): Route {
     async handle({ params: { taskId }, body }, c) {
       const caller = callerOf(c)
       const task = await existingProtocolTask(engine, caller.owner, taskId)
-      if (!config.hitl) throw new HttpError(409, 'hitl_disabled', 'Tasks of this service do not wait for decisions.')
-      if (task.result.approvals.length === 0)
-        throw new HttpError(409, 'task_not_waiting', 'The task does not wait for a decision.')
+      if (!config.hitl)
+        throw new HttpError(
+          409,
+          'hitl_disabled',
+          'Approvals are disabled for tasks of this service (agentProtocol.hitl).',
+        )
+      if (task.result.approvals.length === 0 || isCancelling(task))
+        throw new HttpError(409, 'task_not_waiting', 'The task is not waiting for a decision.')
       const decisions = body.decisions.map(({ toolCallId, tool_call_id, approved, reason }) => ({
         approvalId: approvalOf(task, (toolCallId ?? tool_call_id)!),
         decision: {
@@ -179,13 +185,18 @@ function resumeRoute(deps: AgentProtocol): Route {
             ? undefined
             : {
                 code: 'agent_changed',
-                message: `The task was begun by ${task.started.agent.name}, not ${chosen.agent.name}.`,
+                message: `The task was started by the agent ${task.started.agent.name}, not ${chosen.agent.name}.`,
               }
       if (failure !== undefined) {
         await task.session.fail(task.turnId, failure)
         return c.json({ task_id: taskId, status: 'error' as const })
       }
-      await task.session.decideAll(decisions, { principal: principalFor(caller, keptWith(task.started)) })
+      await task.session
+        .decideAll(decisions, { principal: principalFor(caller, keptWith(task.started)) })
+        .catch((error: unknown) => {
+          const isGone = error instanceof OxbowError && error.code === 'unknown_approval'
+          throw isGone ? new HttpError(409, 'task_not_waiting', 'The task no longer waits for this decision.') : error
+        })
       return c.json({ task_id: taskId, status: 'running' as const })
     },
   })

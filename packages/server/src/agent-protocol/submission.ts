@@ -4,10 +4,16 @@ import { z } from 'zod'
 const denyRule = z
   .looseObject({
     tool_name: z.string().min(1).max(200),
-    behavior: z.string().optional(),
-    source: z.string().optional(),
+    rule_content: z
+      .string()
+      .max(500)
+      .nullish()
+      .transform((it) => (it === null || it?.trim() === '' ? undefined : it))
+      .describe('A pattern of the tool, as in tool(pattern); a tool without patterns is denied as a whole.'),
+    behavior: z.string().nullish(),
+    source: z.string().nullish().describe('Where the rule comes from; not used.'),
   })
-  .refine((it) => it.behavior === undefined || it.behavior.toUpperCase() === 'DENY', {
+  .refine((it) => (it.behavior ?? 'DENY').toUpperCase() === 'DENY', {
     path: ['behavior'],
     message: 'must be DENY: a caller can only take away',
   })
@@ -19,7 +25,7 @@ const context = z
     user_id: z.string().max(200).nullish(),
     parent_session_id: z.string().max(200).nullish().describe('For tracing.'),
     stream: z.boolean().nullish().describe('Whether the caller means to read the events.'),
-    detail: z.string().nullish().describe('`status`, `full` or `verbose`; anything else counts as `status`.'),
+    detail: z.unknown().optional().describe('`status`, `full` or `verbose`; anything else counts as `status`.'),
     deny_rules: z.array(denyRule).max(1_000).nullish().describe('Rules of the parent, enforced here as well.'),
     attributes: attributes.nullish().describe('For routing, tools and middleware; never in the prompt.'),
   })
@@ -30,17 +36,19 @@ export const submission = (maxLength: number) =>
     task_id: z
       .string('is required')
       .max(1_000)
-      .refine((it) => it.trim() !== '', 'is required'),
+      .refine((it) => it.trim() !== '', 'is required')
+      .refine((it) => it !== '.' && it !== '..', 'must not be "." or "..": no address can hold them')
+      .refine((it) => it.isWellFormed(), 'must not hold half a pair of surrogates: no address can hold it'),
     agent_id: z.string().max(200).nullish(),
     input: z
       .string()
       .max(maxLength, `must not be longer than ${maxLength} characters`)
-      .refine((it) => it.trim() !== '', 'must not be blank'),
+      .describe('May be blank, for agents that only need the attributes.'),
     context,
   })
 export type Submission = z.output<ReturnType<typeof submission>>
 
-export const textIn = (object: Readonly<Record<string, unknown>>, key: string): string | undefined => {
+export const submittedText = (object: Readonly<Record<string, unknown>>, key: string): string | undefined => {
   const value = object[key]
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
@@ -52,6 +60,6 @@ export function attributesIn(context: Readonly<Record<string, unknown>>): Readon
 
 export type Detail = 'status' | 'full' | 'verbose'
 export const detailIn = (context: Readonly<Record<string, unknown>>): Detail => {
-  const given = textIn(context, 'detail')?.trim().toLowerCase()
+  const given = submittedText(context, 'detail')?.trim().toLowerCase()
   return given === 'full' || given === 'verbose' ? given : 'status'
 }

@@ -1,15 +1,16 @@
 // POST /tasks: a client that names its task itself can send it again as often as it likes.
-import { type Agent, type Engine, matchesWildcard, type Principal, type RunOptions } from '@oxbow/core'
+import { type Agent, type Engine, OxbowError, type Principal, type RunOptions } from '@oxbow/core'
+import { matchesWildcard } from '@oxbow/core/internal'
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
 import { HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { type Caller, callerOf } from '../principal.ts'
 import { type AgentFactory, type AgentRequest, ATTRIBUTES_KEY, CONTEXT_KEY, promoteAttributes } from './factory.ts'
 import type { AgentProtocolConfig, AgentProtocolHost } from './options.ts'
-import { type Submission, submission, textIn } from './submission.ts'
+import { type Submission, submission, submittedText } from './submission.ts'
 import { type Kept, protocolTask, requestFor, sessionIdOf } from './task.ts'
 
 export interface Submitting {
@@ -42,20 +43,22 @@ export function submitTaskRoute(deps: Submitting): Route {
       const caller = callerOf(c)
       const known = await protocolTask(engine, caller.owner, body.task_id)
       if (known !== undefined && /^(finished|failed|cancelled)$/.test(known.result.status))
-        throw new HttpError(
-          409,
-          'task_finished',
-          `Task ${JSON.stringify(body.task_id)} has ended. Take another task_id.`,
-        )
+        throw new HttpError(409, 'task_finished', `Task ${JSON.stringify(body.task_id)} has ended. Use a new task_id.`)
       if (known === undefined) {
         const session = engine.session({ ...caller.owner, session: sessionIdOf(body.task_id) })
         const { seq } = await session.state()
         if (seq > 0)
-          throw new HttpError(409, 'task_id_taken', `${JSON.stringify(body.task_id)} is a session that is no task.`)
+          throw new HttpError(
+            409,
+            'task_id_taken',
+            `${JSON.stringify(body.task_id)} is already used by a session that is not a task. Use a new task_id.`,
+          )
         const release = slots.take(caller.principal, session.key, session.key.session)
-        await submit(deps, body, caller).catch((error: unknown) => {
+        await submit(deps, body, caller).catch(async (error: unknown) => {
           release?.()
-          throw error
+          // Another submission of the same id was quicker, and its task is this one.
+          const isSame = error instanceof OxbowError && error.code === 'turn_conflict'
+          if (!isSame || (await protocolTask(engine, caller.owner, body.task_id)) === undefined) throw error
         })
         if (release !== undefined) session.wait(session.key.session).then(release, release)
       }
@@ -79,7 +82,7 @@ async function submit(deps: Submitting, body: Submission, caller: Caller): Promi
 
   const turnId = sessionIdOf(taskId)
   const session = engine.session({ ...caller.owner, session: turnId }, { agent: agent.name })
-  await session.submit(input, {
+  await session.submit(input.trim() === '' ? '(no input)' : input, {
     turnId,
     principal,
     surface: 'agent-protocol',
@@ -92,7 +95,7 @@ async function submit(deps: Submitting, body: Submission, caller: Caller): Promi
 
 /** Who acts in a task. With identity on nobody is who the body says. */
 export function principalFor({ owner, principal }: Caller, { context }: Kept): Principal {
-  const user = toId(textIn(context, 'user_id'))
+  const user = toId(submittedText(context, 'user_id'))
   return principal === owner && user !== undefined ? { ...principal, user } : principal
 }
 
@@ -122,16 +125,18 @@ const defaultFactory =
     agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
 
 /**
- * A pattern that no tool here could read would deny nothing: then the whole tool is denied. What names no tool is refused,
- * unless it comes from an agent above, whose rules also speak of tools that only that agent has.
+ * Rules of a parent also speak of tools that only the parent has: those have nothing to deny here. A pattern that a tool
+ * cannot read would deny nothing, so it denies the whole tool.
  */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
-  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, source }) => {
-    const [, named, pattern] = /^([\w*-]+)(\(.+\))?$/s.exec(rule) ?? []
-    if (named === undefined) return [rule]
+  return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, rule_content: content }) => {
+    const [, named, inline] = /^([\w*-]+)(?:\((.+)\))?/s.exec(rule) ?? []
+    if (named === undefined) return []
     const meant = [...tools.values()].filter((it) => matchesWildcard(named, it.name))
-    if (meant.length === 0) return source === 'parent' ? [] : [rule]
-    if (pattern === undefined) return [rule]
-    return meant.map((it) => (it.matches === undefined ? it.name : `${it.name}${pattern}`))
+    const pattern = content ?? inline
+    const isWhole = pattern === undefined && rule === named
+    return meant.map((it) =>
+      isWhole || pattern === undefined || it.matches === undefined ? it.name : `${it.name}(${pattern})`,
+    )
   })
 }

@@ -2,16 +2,18 @@
 // answer for it.
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
+import { failureOfResult, unknownCalls } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
+import { unknownOutcomes } from '../http/schemas.ts'
 import type { Caller } from '../principal.ts'
-import { eventsOf, findTask, type Place } from '../tasks/place.ts'
+import { eventsOfTask, findTask, type TaskPlace } from '../tasks/place.ts'
 import { type AgentRequest, CONTEXT_KEY } from './factory.ts'
-import { attributesIn, textIn } from './submission.ts'
+import { attributesIn, submittedText } from './submission.ts'
 
 export const taskPath = z.object({ taskId: z.string().min(1).max(1_000) })
 
-export interface ProtocolTask extends Place {
+export interface ProtocolTask extends TaskPlace {
   readonly taskId: string
   readonly started: Event<'turn.started'>
   readonly events: readonly Event[]
@@ -30,7 +32,7 @@ export async function protocolTask(
   if (taskId.trim() === '') return undefined
   const place = await findTask(engine, owner, sessionIdOf(taskId))
   if (place === undefined) return undefined
-  const events = await eventsOf(place)
+  const events = await eventsOfTask(place)
   const started = events[0] as Event<'turn.started'>
   return { ...place, taskId, started, events, result: turnResult(place.turnId, events) }
 }
@@ -66,8 +68,8 @@ export function requestFor(
   return {
     taskId,
     agentId,
-    userId: textIn(context, 'user_id'),
-    parentSessionId: textIn(context, 'parent_session_id'),
+    userId: submittedText(context, 'user_id'),
+    parentSessionId: submittedText(context, 'parent_session_id'),
     context,
     attributes: attributesIn(context),
     principal,
@@ -77,8 +79,9 @@ export function requestFor(
 
 export type TaskStatus = 'pending' | 'running' | 'awaiting_confirm' | 'success' | 'error' | 'cancelled'
 
-export function statusOf({ status, reason }: TurnResult, claimed: boolean): TaskStatus {
-  if (status === 'finished') return 'success'
+export function protocolStatusOf(result: TurnResult, claimed: boolean): TaskStatus {
+  const { status, reason } = result
+  if (status === 'finished') return failureOfResult(result) === undefined ? 'success' : 'error'
   if (status === 'failed') return 'error'
   if (status === 'cancelled') return 'cancelled'
   if (status === 'paused') return reason === 'approval' ? 'awaiting_confirm' : 'running'
@@ -107,19 +110,26 @@ export const snapshot = z.object({
   error_code: z.string().optional(),
   pending_confirms: z.array(pendingConfirm).optional(),
   parent_session_id: z.string().optional(),
+  reason: z.string().optional().describe('Why a result is not complete: `length`, `filtered`, `max_steps` and others.'),
+  unknown_outcomes: unknownOutcomes,
 })
 
-export function snapshotOf({ taskId, started, events, result }: ProtocolTask): z.output<typeof snapshot> {
-  const status = statusOf(
+export function protocolTaskOf({ taskId, started, events, result }: ProtocolTask): z.output<typeof snapshot> {
+  const status = protocolStatusOf(
     result,
     events.some((it) => it.type === 'turn.claimed'),
   )
-  const parent = textIn(keptWith(started).context, 'parent_session_id')
+  const empty = failureOfResult(result)
+  const unknown = unknownCalls(result)
+  const parent = submittedText(keptWith(started).context, 'parent_session_id')
   return {
     task_id: taskId,
     agent_id: started.agent.name,
     status,
     ...(status === 'success' && { result: result.text }),
+    ...(status === 'success' && result.reason !== 'completed' && { reason: result.reason }),
+    ...(empty !== undefined && { error: empty.message, error_code: empty.code }),
+    ...(unknown && { unknown_outcomes: unknown }),
     ...(status === 'cancelled' && { error: result.reason, error_code: 'cancelled' }),
     ...(result.error !== undefined && { error: result.error.message, error_code: result.error.code }),
     ...(status === 'awaiting_confirm' && { pending_confirms: pendingConfirms(result) }),

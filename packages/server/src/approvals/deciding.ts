@@ -7,7 +7,7 @@ import { errorAnswer, only, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { approvalPath, type Visible, visible } from './reading.ts'
 import { rememberedRule } from './remember.ts'
-import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
+import { type ApprovalView, approvalStatusOf, approvalView, approvalViewOf } from './view.ts'
 
 /** Somebody, or time, was quicker. */
 const DECIDED = new Set(['approval_resolved', 'approval_expired', 'unknown_approval'])
@@ -53,8 +53,9 @@ export function decideRoute(engine: Engine): Route {
       const caller = callerOf(c, body)
       const { principal } = caller
       const { key, session, found } = await visible(engine, approvalId, caller)
-      const view = ({ found: it }: Pick<Visible, 'found'>) => viewOf(key, it, principal)
-      if (statusOf(found) !== 'open' && statusOf(found) !== 'expired') return decided(c, view({ found }))
+      const view = ({ found: it }: Pick<Visible, 'found'>) => approvalViewOf(key, it, principal)
+      if (approvalStatusOf(found) !== 'open' && approvalStatusOf(found) !== 'expired')
+        return decided(c, view({ found }))
       if (!mayDecide(found.requested, principal, found.asker)) {
         const { approver } = found.requested
         const who =

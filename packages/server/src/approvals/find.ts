@@ -10,7 +10,7 @@ import {
   type SessionState,
 } from '@oxbow/core'
 
-export interface Found {
+export interface FoundApproval {
   readonly requested: Event<'approval.requested'>
   /** Missing while somebody has to decide. */
   readonly resolved: Event<'approval.resolved'> | undefined
@@ -60,7 +60,11 @@ export async function risesFrom(engine: Engine, key: SessionKey, { turn }: Sessi
 const PAGE = 500
 
 /** An approval of the turn that runs. */
-export const openFound = (key: SessionKey, state: SessionState, requested: Event<'approval.requested'>): Found => ({
+export const openFound = (
+  key: SessionKey,
+  state: SessionState,
+  requested: Event<'approval.requested'>,
+): FoundApproval => ({
   requested,
   resolved: undefined,
   finished: undefined,
@@ -73,11 +77,11 @@ export async function findApproval(
   session: Session,
   state: SessionState,
   approvalId: string,
-): Promise<Found | undefined> {
+): Promise<FoundApproval | undefined> {
   const open = openApprovals(state.turn).find((it) => it.approvalId === approvalId)
   if (open !== undefined) return openFound(session.key, state, open)
-  let resolved: Found['resolved']
-  let requested: Found['requested'] | undefined
+  let resolved: FoundApproval['resolved']
+  let requested: FoundApproval['requested'] | undefined
   const finished = new Map<string, Event<'call.finished'>>()
   for (let end = state.seq; end > 0; end -= PAGE) {
     const page = (await session.events(Math.max(0, end - PAGE))).filter((it) => it.seq <= end)

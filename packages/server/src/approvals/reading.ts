@@ -5,9 +5,9 @@ import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
-import { type Found, findApproval, openFound, risesFrom } from './find.ts'
+import { type FoundApproval, findApproval, openFound, risesFrom } from './find.ts'
 import { placeOfApproval } from './public-id.ts'
-import { type ApprovalView, approvalView, statusOf, viewOf } from './view.ts'
+import { type ApprovalView, approvalStatusOf, approvalView, approvalViewOf } from './view.ts'
 
 export const approvalPath = z.object({ approvalId: z.string().min(1).max(600) })
 
@@ -62,7 +62,7 @@ export function approvalList(engine: Engine): Route {
             if (!mine && !mayDecide(requested, principal, found.asker)) continue
             if (tool !== undefined && requested.tool !== tool) continue
             if (askedBy && askedBy !== found.asker.user) continue
-            if (statusOf(found) === 'open') approvals.push(viewOf(key, found, principal))
+            if (approvalStatusOf(found) === 'open') approvals.push(approvalViewOf(key, found, principal))
           }
         }
         if (page.length < limit) return c.json({ approvals })
@@ -86,7 +86,7 @@ export function approvalRoute(engine: Engine): Route {
     async handle({ params, query }, c) {
       const caller = callerOf(c, query)
       const { key, found } = await visible(engine, params.approvalId, caller)
-      return c.json(viewOf(key, found, caller.principal))
+      return c.json(approvalViewOf(key, found, caller.principal))
     },
   })
 }
@@ -94,7 +94,7 @@ export function approvalRoute(engine: Engine): Route {
 export interface Visible {
   readonly key: SessionKey
   readonly session: Session
-  readonly found: Found
+  readonly found: FoundApproval
 }
 
 /**

@@ -1,5 +1,6 @@
 // Rules that people accepted together with an approval: seen, and taken back.
-import { ADMIN, type Engine, mayShareRules, rememberedRules } from '@oxbow/core'
+import { type Engine, rememberedRules } from '@oxbow/core'
+import { ADMIN, mayShareRules } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'

@@ -1,7 +1,7 @@
 // An approval as a client sees it.
 import { type Event, mayDecide, type Principal, type SessionKey } from '@oxbow/core'
 import { z } from 'zod'
-import type { Found } from './find.ts'
+import type { FoundApproval } from './find.ts'
 import { publicApprovalId } from './public-id.ts'
 import { acceptedRule } from './remember.ts'
 
@@ -59,9 +59,9 @@ export const approvalView = z.object({
 
 export type ApprovalView = z.infer<typeof approvalView>
 
-export function viewOf(
+export function approvalViewOf(
   key: SessionKey,
-  { requested, resolved, finished, asker, source }: Found,
+  { requested, resolved, finished, asker, source }: FoundApproval,
   principal: Principal,
 ): ApprovalView {
   const { approvalId, turnId, callId, tool, digest, reason, rule, suggestions, scopes, approver, expiresAt, at } =
@@ -69,7 +69,7 @@ export function viewOf(
   const { department } = asker
   return {
     id: publicApprovalId(key, approvalId),
-    status: statusOf({ requested, resolved, finished }),
+    status: approvalStatusOf({ requested, resolved, finished }),
     mayDecide: mayDecide(requested, principal, asker),
     sessionId: key.session,
     userId: key.user,
@@ -93,7 +93,11 @@ export function viewOf(
   }
 }
 
-export function statusOf({ requested, resolved, finished }: Omit<Found, 'asker' | 'source'>): ApprovalView['status'] {
+export function approvalStatusOf({
+  requested,
+  resolved,
+  finished,
+}: Omit<FoundApproval, 'asker' | 'source'>): ApprovalView['status'] {
   if (resolved !== undefined) return resolved.verdict
   if (finished !== undefined) return 'cancelled'
   return requested.expiresAt <= Date.now() ? 'expired' : 'open'

@@ -258,7 +258,7 @@ test('Y6 a client that leaves stops the turn', async () => {
   await model.requests[0]?.waitForAbort()
   const again = await post('/api/chat', message)
   expect(again.status).toBe(409)
-  expect((await json(again)).error.message).toMatch(/everybody who waited for it had left .*new id/)
+  expect((await json(again)).error.message).toMatch(/its last reader disconnected .*new id/)
 })
 
 test('a damaged store is told as what it is, not as a passing trouble', async () => {

@@ -1,16 +1,18 @@
 // POST /api/chat: one message in, one answer out.
-import { hash, randomUUID } from 'node:crypto'
-import { type Engine, type Event, findTurn, isId, openApprovals } from '@oxbow/core'
+import { randomUUID } from 'node:crypto'
+import { type Engine, type Event, findTurn, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
-import { approvalView, viewOf } from '../approvals/view.ts'
-import { failureOf, failureOfStop } from '../failures.ts'
+import { approvalView, approvalViewOf } from '../approvals/view.ts'
+import { failureOf, failureOfResult, failureOfStop, unknownCalls } from '../failures.ts'
 import { failureResponse, HttpError } from '../http/errors.ts'
+import { toId } from '../http/ids.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, given, messageText, only, optionalId, whose } from '../http/schemas.ts'
+import { errorAnswer, given, messageText, only, optionalId, unknownOutcomes, whose } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
 import type { Audience } from '../stream/audience.ts'
+import type { Rights } from '../stream/rights.ts'
 import { sessionForRetry } from './session-for-retry.ts'
 
 type PauseReason = Event<'turn.paused'>['reason']
@@ -18,6 +20,7 @@ type PauseReason = Event<'turn.paused'>['reason']
 export function chatRoute(
   engine: Engine,
   audience: Audience,
+  rights: Rights,
   limits: { maxMessageLength: number },
   slots: TurnSlots,
 ): Route {
@@ -37,7 +40,18 @@ export function chatRoute(
       turnId: optionalId.describe('Makes a retry safe: the same id is the same turn.'),
     }),
     answers: {
-      200: { description: 'The answer.', schema: z.object({ sessionId: z.string(), reply: z.string() }) },
+      200: {
+        description: 'The answer.',
+        schema: z.object({
+          sessionId: z.string(),
+          reply: z.string(),
+          reason: z
+            .string()
+            .optional()
+            .describe('Why the reply is not complete: `length`, `filtered`, `refusal`, `max_steps`, `stopped`.'),
+          unknownOutcomes,
+        }),
+      },
       202: {
         description: 'The turn waits: for approvals, for results of external calls, or to be released.',
         schema: z.object({
@@ -68,8 +82,8 @@ export function chatRoute(
         throw new HttpError(
           409,
           'session_waiting',
-          `Turn ${state.turn.turnId} of this session waits (${state.turn.paused.reason}), and a message would wait behind it. ` +
-            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it.`,
+          `This session is waiting for ${WAITS_FOR[state.turn.paused.reason]} (turn ${state.turn.turnId}). ` +
+            `${WAY_OUT[state.turn.paused.reason]}, or interrupt it, before you send another message.`,
         )
       const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
@@ -78,40 +92,50 @@ export function chatRoute(
       if (outgoing.destroyed) leave(false)
       outgoing.once('close', () => leave(false))
       // A turn that waits for an external call needs nobody who watches.
+      const mayStillRead = rights.before({ owner, principal })
       const running = session.run(body.message, { turnId, principal, surface: 'http' })
       const result = await running.finally(() => {
         leave(true)
         release?.()
       })
 
+      await mayStillRead()
       if (result.status === 'cancelled') return failureResponse(failureOfStop(result.reason))
       if (result.reason === 'recovery_limit') return failureResponse(failureOf('recovery_limit', turnId))
       const reply = result.text
       if (result.status === 'paused') {
         const state = await session.state()
         const approvals = openApprovals(state.turn).map((it) =>
-          viewOf(session.key, openFound(session.key, state, it), principal),
+          approvalViewOf(session.key, openFound(session.key, state, it), principal),
         )
         const { pending } = result
         return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)
       }
-      if (reply.trim() === '' && result.reason !== 'completed')
-        throw new HttpError(422, result.reason, 'The language model gave no answer to this message.')
-      return c.json({ sessionId, reply })
+      const empty = failureOfResult(result)
+      if (empty !== undefined) return failureResponse(empty)
+      const unknown = unknownCalls(result)
+      const { reason } = result
+      return c.json({
+        sessionId,
+        reply,
+        ...(reason !== 'completed' && { reason }),
+        ...(unknown && { unknownOutcomes: unknown }),
+      })
     },
   })
 }
 
-/** How a turn that waits can go on. */
-export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
-  external: 'Bring the result that it waits for (POST /api/sessions/{sessionId}/calls/{callId})',
-  approval: 'Decide on the approval that it waits for (POST /api/approvals/{approvalId})',
-  manual: 'Release it (POST /api/sessions/{sessionId}/release)',
-  recovery_limit: 'It had been broken off too often: release it (POST /api/sessions/{sessionId}/release)',
+const WAITS_FOR: Readonly<Record<PauseReason, string>> = {
+  external: 'the result of an external call',
+  approval: 'an approval',
+  manual: 'its release, because it was paused',
+  recovery_limit: 'its release, because it was interrupted too often',
 }
 
-/** Any text as an id: itself where it is one. */
-export function toId(text: string | undefined): string | undefined {
-  if (text === undefined || text.trim() === '') return undefined
-  return isId(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
+/** How a waiting turn can be resumed. */
+export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
+  external: 'Send the result (POST /api/sessions/{sessionId}/calls/{callId})',
+  approval: 'Decide on it (POST /api/approvals/{approvalId})',
+  manual: 'Release it (POST /api/sessions/{sessionId}/release)',
+  recovery_limit: 'Release it (POST /api/sessions/{sessionId}/release)',
 }

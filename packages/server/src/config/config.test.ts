@@ -158,7 +158,7 @@ describe('sources', () => {
         heartbeatMs: 15_000,
         onDisconnect: 'stop',
         disconnectGraceMs: 5_000,
-        maxBodyBytes: 1_048_576,
+        maxBodyBytes: 2_097_152,
       },
       store: { path: '.oxbow/oxbow.db' },
       agent: {
@@ -372,7 +372,7 @@ test('every setting is documented with its variable, default and what is allowed
   expect(rows.length).toBeGreaterThan(20)
   expect(rows.find((it) => it.key === 'server.limits.bodyBytes')).toMatchObject({
     variable: 'OXBOW_SERVER_LIMITS_BODY_BYTES',
-    default: 1_048_576,
+    default: 2_097_152,
     kind: 'number',
   })
   expect(rows.find((it) => it.key === 'store.path')?.inProfile).toEqual({ test: ':memory:', prod: undefined })
@@ -417,5 +417,23 @@ describe('mistakes that are easily made', () => {
 
   test('~/ of a path is the home directory', async () => {
     expect((await load('[store]\npath = "~/x.db"')).store.path).toBe(`${homedir()}/x.db`)
+  })
+})
+
+describe('a variable with another in it', () => {
+  test('is replaced in a setting, and in the tables of OXBOW_MCP', async () => {
+    const mcp = { docs: { url: 'https://docs.example/mcp', headers: { 'X-Team': 'team-${TEAM}' } } }
+    const { agent, mcp: servers } = await load('', {
+      TEAM: 'blue',
+      OXBOW_AGENT_INSTRUCTIONS: 'You work for ${TEAM}.',
+      OXBOW_MCP: JSON.stringify(mcp),
+    })
+    expect(agent.instructions).toBe('You work for blue.')
+    expect(servers.docs).toMatchObject({ headers: { 'X-Team': 'team-blue' } })
+  })
+
+  test('that is missing fails the start, and the message names both', async () => {
+    const [problem] = await problemsOf(load('', { OXBOW_AGENT_INSTRUCTIONS: 'You work for ${TEAM}.' }))
+    expect(problem).toMatch(/agent\.instructions: the variable OXBOW_AGENT_INSTRUCTIONS refers to \$\{TEAM\}/)
   })
 })

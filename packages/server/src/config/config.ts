@@ -18,7 +18,7 @@ import {
   type Settings,
   settings,
 } from './settings/schema.ts'
-import { fromEnvironment, fromObject, fromToml, type Given } from './sources.ts'
+import { fromEnvironment, fromObject, fromToml, type GivenSettings } from './sources.ts'
 
 export interface ServerConfig {
   readonly host: string
@@ -28,6 +28,7 @@ export interface ServerConfig {
   readonly disconnectGraceMs: number
   readonly shutdownGraceMs: number
   readonly recheckMs: number
+  readonly rightsMaxAgeMs: number
   readonly maxBodyBytes: number
   readonly maxHeaderBytes: number
   readonly maxMessageLength: number
@@ -128,7 +129,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
   const problems: string[] = []
   const profile = profileOf(environment, problems)
   const file = await readToml(environment, problems)
-  const given = new Map<string, Given>()
+  const given = new Map<string, GivenSettings>()
   for (const [key, value] of Object.entries({ ...DEFAULTS, ...PROFILE_DEFAULTS[profile] }))
     if (value !== undefined) given.set(key, { value, source: 'the defaults', shown: true })
   const layers = [
@@ -188,7 +189,7 @@ async function readToml(
   }
 }
 
-function nested(given: ReadonlyMap<string, Given>): Record<string, unknown> {
+function nested(given: ReadonlyMap<string, GivenSettings>): Record<string, unknown> {
   const root: Record<string, unknown> = {}
   // Sections exist also when nothing in them is given.
   for (const { key } of SETTINGS) {
@@ -204,7 +205,7 @@ function nested(given: ReadonlyMap<string, Given>): Record<string, unknown> {
   return root
 }
 
-function problemOf({ key, variable, allowed }: Setting, given: Given | undefined, profile: Profile): string {
+function problemOf({ key, variable, allowed }: Setting, given: GivenSettings | undefined, profile: Profile): string {
   if (given === undefined) return `${key}: missing in profile ${profile}; allowed: ${allowed} (or set ${variable})`
   const got = given.shown
     ? JSON.stringify(given.value).slice(0, 100)
@@ -214,7 +215,7 @@ function problemOf({ key, variable, allowed }: Setting, given: Given | undefined
 
 /** What a production service must not run without. */
 async function missingInProd(
-  given: ReadonlyMap<string, Given>,
+  given: ReadonlyMap<string, GivenSettings>,
   models: ModelsConfig | undefined,
   environment: Readonly<Record<string, string | undefined>>,
 ): Promise<string[]> {
@@ -272,6 +273,7 @@ function toConfig(
       disconnectGraceMs: server.disconnectGrace,
       shutdownGraceMs: server.shutdownGrace,
       recheckMs: server.recheck,
+      rightsMaxAgeMs: server.rightsMaxAge,
       maxBodyBytes: limits.bodyBytes,
       maxHeaderBytes: limits.headerBytes,
       maxMessageLength: limits.messageLength,

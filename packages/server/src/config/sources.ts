@@ -1,11 +1,11 @@
 // The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a suggestion.
 
-import { nearest } from '@oxbow/core'
-import type { Kind } from './settings/kinds.ts'
+import { nearest } from '@oxbow/core/internal'
+import type { SettingKind } from './settings/kinds.ts'
 import { SETTINGS } from './settings/schema.ts'
 import { literalKeys } from './tables.ts'
 
-export interface Given {
+export interface GivenSettings {
   readonly value: unknown
   /** For error messages. */
   readonly source: string
@@ -33,8 +33,8 @@ export function fromObject(
   data: Readonly<Record<string, unknown>>,
   source: string,
   problems: string[],
-): Map<string, Given> {
-  const found = new Map<string, Given>()
+): Map<string, GivenSettings> {
+  const found = new Map<string, GivenSettings>()
   const walk = (object: Readonly<Record<string, unknown>>, prefix: string): void => {
     for (const [name, value] of Object.entries(object)) {
       const key = `${prefix}${name}`
@@ -58,38 +58,49 @@ export function fromObject(
   return found
 }
 
-/** A TOML document, with `${VARIABLE}` in its strings replaced; `$${` stands for `${`. */
+/** A TOML document, with `${VARIABLE}` in its strings replaced. */
 export function fromToml(
   data: Readonly<Record<string, unknown>>,
   path: string,
   environment: Environment,
   problems: string[],
-): Map<string, Given> {
+): Map<string, GivenSettings> {
   const found = fromObject(data, path, problems)
   for (const section of ['models', 'mcp']) problems.push(...literalKeys(section, found.get(section)?.value))
+  return substituted(found, environment, problems)
+}
+
+/** Replaces `${VARIABLE}` in all texts; `$${` stays as `${`. */
+function substituted(
+  found: Map<string, GivenSettings>,
+  environment: Environment,
+  problems: string[],
+): Map<string, GivenSettings> {
   for (const [key, given] of found) {
-    let substituted = false
-    let missing = false
+    // A secret in a variable of its own is taken as it is.
+    if (SECRETS.has(key) && given.source.startsWith('the variable')) continue
+    let isSubstituted = false
+    let isMissing = false
     const replaced = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.map(replaced)
       if (isTable(value)) return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, replaced(it)]))
       if (typeof value !== 'string' || !value.includes('${')) return value
       return value.replace(/(\$?)\$\{([^}]*)\}/g, (whole, dollar: string, name: string) => {
         if (dollar !== '') return whole.slice(1)
-        substituted = true
+        isSubstituted = true
         const replacement = environment[name]
-        missing ||= replacement === undefined
+        isMissing ||= replacement === undefined
         if (replacement === undefined)
           problems.push(
-            `${key}: ${path} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
+            `${key}: ${given.source} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
           )
         return replacement ?? ''
       })
     }
     const value = replaced(given.value)
     // One mistake is told once: what is left of the text is not judged too.
-    if (missing) found.delete(key)
-    else found.set(key, { value, source: path, shown: given.shown && !substituted })
+    if (isMissing) found.delete(key)
+    else found.set(key, { value, source: given.source, shown: given.shown && !isSubstituted })
   }
   return found
 }
@@ -101,8 +112,8 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
 const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY|TASKS|AGENT_PROTOCOL)_/
 
 /** `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else. */
-export function fromEnvironment(environment: Environment, problems: string[]): Map<string, Given> {
-  const found = new Map<string, Given>()
+export function fromEnvironment(environment: Environment, problems: string[]): Map<string, GivenSettings> {
+  const found = new Map<string, GivenSettings>()
   for (const { key, variable, kind } of SETTINGS) {
     const text = environment[variable]
     // Compose files and shells set variables to nothing where they mean not to set them.
@@ -116,11 +127,11 @@ export function fromEnvironment(environment: Environment, problems: string[]): M
     if (SECTION_VARIABLE.test(name) || nearest(name, variables, 2) !== undefined)
       problems.push(`${name}: there is no such variable${suggest(name, variables)}`)
   }
-  return found
+  return substituted(found, environment, problems)
 }
 
 /** What a variable's text stands for; a text that does not fit its kind stays one, and is told as such. */
-function parsedAs(text: string, kind: Kind): unknown {
+function parsedAs(text: string, kind: SettingKind): unknown {
   switch (kind) {
     case 'number':
       return text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)

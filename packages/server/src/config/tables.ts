@@ -1,5 +1,6 @@
 // Tables that the file names itself, such as [models.NAME]: each mistake is told with its key in the file.
-import { nearest } from '@oxbow/core'
+
+import { nearest } from '@oxbow/core/internal'
 import type { z } from 'zod'
 import { leaves } from './settings/schema.ts'
 

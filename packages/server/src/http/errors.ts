@@ -1,5 +1,5 @@
 // Errors as they leave: {error: {code, message, reference?}}.
-import { type Failure, sentence, WITHDRAWN } from '../failures.ts'
+import { type ShownFailure, sentence, WITHDRAWN } from '../failures.ts'
 
 export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string; readonly reference?: string }
@@ -27,7 +27,7 @@ export const errorBody = (code: string, message: string, reference?: string): Er
 /** The last thing on a stream of a task whose reader has lost the right to it. */
 export const withdrawnBody = (): ErrorBody => errorBody('access_withdrawn', WITHDRAWN)
 
-export const failureResponse = (failure: Failure): Response =>
+export const failureResponse = (failure: ShownFailure): Response =>
   Response.json(errorBody(failure.code, sentence(failure), failure.reference), {
     status: failure.status,
     headers: failure.status === 503 ? { 'retry-after': '5' } : {},

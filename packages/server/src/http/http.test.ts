@@ -174,12 +174,12 @@ describe('names that nothing here has', () => {
       const answer = await (method === 'post' ? post(target, {}) : get(target, { method: method.toUpperCase() }))
       expect([path, answer.status]).toEqual([path, 400])
       const { message } = (await json(answer)).error
-      expect(message).toContain('there is no "usr"')
+      expect(message).toContain('Unknown field "usr"')
       for (const known of Object.keys(query?.shape ?? {})) expect(message).toContain(known)
     }
     const { error } = await json(get('/admin/api/audit?usr=ann'))
     expect(error.message).toBe(
-      'the query: there is no "usr" (did you mean "user"?); taken are tenant, user, session, tool, status, from, to, after, limit, format',
+      'Unknown field "usr" (did you mean "user"?). Allowed: tenant, user, session, tool, status, from, to, after, limit, format.',
     )
   })
 
@@ -202,9 +202,13 @@ describe('names that nothing here has', () => {
       { decisions: [{ callId: 'c', approved: true, argument: {} }] },
       'did you mean "arguments"?',
     ],
-    ['/tasks/x/resume', { decisions: [{ toolCallId: 'c', approved: true, arguments: {} }] }, 'there is no "arguments"'],
+    [
+      '/tasks/x/resume',
+      { decisions: [{ toolCallId: 'c', approved: true, arguments: {} }] },
+      'Unknown field "arguments"',
+    ],
     ['/agent/task', { message: 'Hi', max_steps: 3 }, 'did you mean "maxSteps"?'],
-    ['/api/chat', { message: 'Hi', session: 's1' }, 'there is no "session"'],
+    ['/api/chat', { message: 'Hi', session: 's1' }, 'Unknown field "session"'],
   ])('%s does not take %j', async (path, body, message) => {
     const { post, model } = await start()
     const answer = await post(path, body)
@@ -214,12 +218,12 @@ describe('names that nothing here has', () => {
   })
 
   test.each([
-    ['/api/approvals?limit=x', 'limit: must be a whole number from 1 to 200'],
-    ['/api/approvals?mine=perhaps', 'mine: must be true or false'],
-    ['/api/sessions?before=x', 'before: must be a whole number, 0 or more'],
-    ['/admin/api/audit?limit=x', 'limit: must be a whole number from 1 to 1000'],
-    ['/admin/api/audit?after=-1', 'after: must be a whole number, 0 or more'],
-    ['/tasks/x/wait?timeout_seconds=x', 'timeout_seconds: must be a number of seconds, from 0 to 86400'],
+    ['/api/approvals?limit=x', 'limit must be a whole number from 1 to 200.'],
+    ['/api/approvals?mine=perhaps', 'mine must be true or false.'],
+    ['/api/sessions?before=x', 'before must be a whole number, 0 or more.'],
+    ['/admin/api/audit?limit=x', 'limit must be a whole number from 1 to 1000.'],
+    ['/admin/api/audit?after=-1', 'after must be a whole number, 0 or more.'],
+    ['/tasks/x/wait?timeout_seconds=x', 'timeout_seconds must be a number of seconds, 0 or more.'],
   ])('%s is refused in words', async (path, message) => {
     const { get } = await start()
     expect((await json(get(path))).error.message).toBe(message)
@@ -310,8 +314,8 @@ describe('names of this service', () => {
   test.each([
     ['http://evil.example', 403],
     ['null', 403],
-    ['http://localhost:3000', 404],
-    ['http://127.0.0.1', 404],
+    ['http://localhost:3000', 403],
+    ['http://127.0.0.1', 403],
   ])('a page of %s gets a %i for a POST without a body', async (origin, status) => {
     const { get } = await start()
     expect((await get('/api/sessions/s/interrupt', { method: 'POST', headers: { origin } })).status).toBe(status)

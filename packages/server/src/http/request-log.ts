@@ -1,6 +1,6 @@
 // One line and one observation per request; each request has an id that also the caller sees.
 import { randomUUID } from 'node:crypto'
-import { isId } from '@oxbow/core'
+import { isId } from '@oxbow/core/internal'
 import type { MiddlewareHandler } from 'hono'
 import type { Logger } from 'pino'
 import type { AppContext, AppEnv } from './route.ts'

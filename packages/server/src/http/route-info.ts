@@ -2,7 +2,7 @@
 // `skipLibCheck: false`.
 import type { z } from 'zod'
 
-export interface Answer {
+export interface RouteAnswer {
   readonly description: string
   readonly schema?: z.ZodType
   /** Default `application/json`. */
@@ -26,7 +26,7 @@ export interface RouteInfo {
   readonly body?: z.ZodType
   /** A request without a body counts as `{}`. */
   readonly bodyOptional?: boolean
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly answers: Readonly<Record<number, RouteAnswer>>
 }
 
 /** The service without a socket. */

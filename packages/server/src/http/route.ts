@@ -82,7 +82,7 @@ export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: Bo
     const allowed = patterns.filter(({ pattern }) => pattern.test(c.req.path)).map((it) => it.method)
     if (allowed.length === 0) throw new HttpError(404, 'not_found', `There is nothing at ${clip(c.req.path)}.`)
     const allow = [...new Set(allowed.includes('GET') ? ['GET', 'HEAD', ...allowed] : allowed)].join(', ')
-    throw new HttpError(405, 'method_not_allowed', `${clip(c.req.path)} understands ${allow}.`, { allow })
+    throw new HttpError(405, 'method_not_allowed', `${clip(c.req.path)} only accepts ${allow}.`, { allow })
   })
 }
 
@@ -99,13 +99,17 @@ async function bodyOf(c: AppContext, { bodyOptional }: Route, limits: BodyLimits
 function parse(schema: z.ZodType, value: unknown, where: string): unknown {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.slice(0, 8).map(({ path, message }) => {
-    const field = path.reduce<string>(
-      (text, part) =>
-        typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
-      '',
-    )
-    return `${field === '' ? `the ${where}` : field}: ${message.replace(/^.* received undefined$/, 'is missing')}`
-  })
-  throw new HttpError(400, 'invalid_request', `${[...new Set(issues)].join('; ')}`)
+  const issues = parsed.error.issues.slice(0, 8).map((issue) => sentenceOf(issue, where))
+  throw new HttpError(400, 'invalid_request', `${[...new Set(issues)].join('; ')}.`.replace(/\.+$/, '.'))
+}
+
+function sentenceOf({ path, message }: z.core.$ZodIssue, where: string): string {
+  const field = path.reduce<string>(
+    (text, part) =>
+      typeof part === 'number' ? `${text}[${part}]` : text === '' ? String(part) : `${text}.${String(part)}`,
+    '',
+  )
+  if (message.endsWith(' received undefined')) return `${field === '' ? `the ${where}` : field} is required`
+  if (field === '') return /expected object/.test(message) ? `The ${where} must be a JSON object` : message
+  return /^(must|is) /.test(message) ? `${field} ${message}` : `${field}: ${message}`
 }

@@ -1,8 +1,9 @@
 // Shapes that several routes share.
-import { nearest } from '@oxbow/core'
+
+import { nearest } from '@oxbow/core/internal'
 import { z } from 'zod'
 
-const ID_RULE = 'use 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'
+const ID_RULE = 'must have 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'
 
 export const id = z
   .string()
@@ -22,7 +23,7 @@ export const messageText = (maxLength: number) =>
     .refine((text) => text.trim() !== '', 'must not be blank')
 
 /**
- * An object that takes these fields and no other: a misspelt one is refused, never left out. The message names what was meant.
+ * An object with these fields and no others. An unknown field is rejected; the message lists the allowed ones.
  *
  * @example only({ limit: wholeNumber(1, 200).default(50) })
  */
@@ -35,7 +36,8 @@ export function only<S extends z.core.$ZodShape>(shape: S): z.ZodObject<S, z.cor
         const meant = nearest(it, known)
         return `${JSON.stringify(it.slice(0, 60))}${meant === undefined ? '' : ` (did you mean ${JSON.stringify(meant)}?)`}`
       })
-      return `there is no ${unknown.join(', ')}; ${known.length === 0 ? 'nothing is taken here' : `taken are ${known.join(', ')}`}`
+      const fields = unknown.length === 1 ? 'field' : 'fields'
+      return `Unknown ${fields} ${unknown.join(', ')}. Allowed: ${known.length === 0 ? 'none' : known.join(', ')}`
     },
   })
 }
@@ -58,6 +60,12 @@ export const errorAnswer = z.object({
     reference: z.string().optional().describe('Finds the full error in the log.'),
   }),
 })
+
+/** Where a turn has called tools of which nobody knows whether they took effect. */
+export const unknownOutcomes = z
+  .array(z.object({ callId: z.string(), tool: z.string() }))
+  .optional()
+  .describe('Calls that may or may not have taken effect. Check before you repeat them.')
 
 export const sessionPath = z.object({ sessionId: id })
 /** With identity on both are known from the credentials, and may be left out. */

@@ -29,7 +29,7 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   c.res.headers.set('x-request-id', c.get('requestId'))
 }
 
-/** While nobody has to prove who they are: names of this machine only, and pages of this machine or of configured origins. */
+/** Without identity: names of this machine only, and pages of this service or of configured origins. */
 export const checkLocalHost =
   (host: string, origins: readonly string[]): MiddlewareHandler<AppEnv> =>
   async (c, next) => {
@@ -38,11 +38,12 @@ export const checkLocalHost =
       throw new HttpError(
         403,
         'host_not_allowed',
-        `This service is not called ${JSON.stringify((name ?? '').slice(0, 100))}. Use localhost, 127.0.0.1 or [::1].`,
+        `Unknown host ${JSON.stringify((name ?? '').slice(0, 100))}. Use localhost, 127.0.0.1 or [::1].`,
       )
     // A page elsewhere can send a POST without a body, though it cannot read the answer.
     const origin = c.req.header('origin')
-    if (origin !== undefined && !origins.includes(origin) && !hostAllowed(hostOf(origin), host)) throw foreignPage()
+    // Nor is a page of another port of this machine ours: whoever serves it is somebody else.
+    if (origin !== undefined && !origins.includes(origin) && hostOf(origin) !== name?.toLowerCase()) throw foreignPage()
     await next()
   }
 
@@ -65,7 +66,7 @@ export const checkConfiguredHost =
       throw new HttpError(
         403,
         'host_not_allowed',
-        `This service is not called ${JSON.stringify((name ?? '').slice(0, 100))}. Its names are in server.allowedHosts.`,
+        `Unknown host ${JSON.stringify((name ?? '').slice(0, 100))}. Add it to server.allowedHosts.`,
       )
     const origin = c.req.header('origin')
     if (ambient && origin !== undefined && !origins.includes(origin)) {
@@ -83,7 +84,7 @@ export const foreignPage = (): HttpError =>
   new HttpError(
     403,
     'origin_not_allowed',
-    'Pages of this origin may not use this service. Those that may are in server.cors.origins.',
+    'Pages of this origin may not call this service. Add the origin to server.cors.origins.',
   )
 
 const hostOf = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined)

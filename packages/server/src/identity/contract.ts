@@ -67,6 +67,6 @@ export const unavailable = (retryAfterMs = 1_000): Refusal => ({
   accepted: false,
   status: 503,
   code: 'identity_unavailable',
-  message: 'It cannot be checked at the moment who is asking. Try again in a moment.',
+  message: 'Your identity cannot be checked right now. Try again in a moment.',
   retryAfterMs,
 })

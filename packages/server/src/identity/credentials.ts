@@ -24,7 +24,7 @@ export function tokenOf(credentials: Credentials, also?: string): string | Refus
   if (bearers.length + others.length === 0)
     return refused(
       'credentials_missing',
-      `Say who you are: send "Authorization: Bearer …"${also === undefined ? '' : ' or "X-API-Key: …"'}.`,
+      `Credentials are required. Send "Authorization: Bearer …"${also === undefined ? '' : ' or "X-API-Key: …"'}.`,
     )
   if (token === undefined || token === '' || token.length > MAX_LENGTH) return invalid()
   return token
@@ -32,11 +32,19 @@ export function tokenOf(credentials: Credentials, also?: string): string | Refus
 
 export const invalid = (): Refusal => refused('credentials_invalid', 'The credentials are not valid.')
 
-/** The cookies of these names as a `Cookie` header, in the order in which they came; '' when there is none. */
+/**
+ * The cookies of these names as a `Cookie` header, in the order in which they came; '' when there is none, and `ambiguous`
+ * when two have the same name: servers differ in which of them they read.
+ */
 export function cookiesOf(credentials: Credentials, names: readonly string[]): string {
-  return valuesOf(credentials, 'cookie')
+  const found = valuesOf(credentials, 'cookie')
     .flatMap((it) => it.split(';'))
     .map((it) => it.trim())
-    .filter((it) => names.includes(it.split('=', 1)[0]!.trim()))
-    .join('; ')
+    .filter((it) => names.includes(nameOf(it)))
+  return new Set(found.map(nameOf)).size < found.length ? 'ambiguous' : found.join('; ')
 }
+
+/** The values of a `Cookie` header. */
+export const valuesIn = (cookies: string): string[] => cookies.split('; ').map((it) => it.slice(it.indexOf('=') + 1))
+
+const nameOf = (cookie: string): string => cookie.split('=', 1)[0]!.trim()

@@ -1,7 +1,8 @@
 // Reading a principal out of a JSON document of somebody else's making.
-import { hash } from 'node:crypto'
-import { DEFAULT_TENANT, isId } from '@oxbow/core'
+
+import { DEFAULT_TENANT } from '@oxbow/core/internal'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
+import { idOf } from '../http/ids.ts'
 import type { KnownPrincipal } from './contract.ts'
 import { dataScopeIn } from './data-scope.ts'
 
@@ -39,15 +40,6 @@ const listOf = (value: unknown): string[] =>
     : Array.isArray(value)
       ? value.map(textOf).filter((it) => it !== undefined)
       : []
-
-const HASHED = /^id-[0-9a-f]{40}$/
-
-/**
- * Any text as an id: itself where it is one, else `id-` and a hash. Texts that look like such a hash are hashed too, so that
- * nobody can choose a name that stands for somebody else.
- */
-export const idOf = (text: string): string =>
-  isId(text) && !HASHED.test(text) ? text : `id-${hash('sha256', text).slice(0, 40)}`
 
 /** Undefined when there is no user in it, or no tenant although one is configured. */
 export function principalIn(

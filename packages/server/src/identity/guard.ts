@@ -1,22 +1,22 @@
 // What every request passes before its route is asked: who is it, may they come here, and not too often.
 import { isIPv6 } from 'node:net'
-import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core'
+import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core/internal'
 import type { RateLimits } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { AppContext, Guard, Route } from '../http/route.ts'
 import { callerOf, DEFAULT_USER } from '../principal.ts'
 import type { Accepted, Authentication, Identity, Refusal } from './contract.ts'
 import { buckets } from './limits/buckets.ts'
-import { nameOf } from './refresh.ts'
+import { nameOfPerson } from './refresh.ts'
 
 /** @throws (by the guard) HttpError 401, 403, 429 or 503 */
-export function guard(identity: Identity, limits: RateLimits): Guard {
+export function requestGuard(identity: Identity, limits: RateLimits): Guard {
   const failures = buckets(limits.failedAuthenticationsPerMinute)
   const requests = limits.requestsPerMinute === 0 ? undefined : buckets(limits.requestsPerMinute)
 
   function limit(name: string): void {
     const wait = requests?.take(name) ?? 0
-    if (wait > 0) throw tooMany(wait, 'You have sent too many requests.')
+    if (wait > 0) throw tooMany(wait, 'You sent too many requests.')
   }
 
   async function authenticate(c: AppContext, access: Route['access']): Promise<Accepted> {
@@ -30,7 +30,7 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     if (access !== 'optional' || result.code !== 'credentials_missing') c.set('refusal', result.code)
     if (result.status === 401 && result.code !== 'credentials_missing') {
       const wait = failures.take(address)
-      if (wait > 0) throw tooMany(wait, 'Too many wrong credentials have come from your address.')
+      if (wait > 0) throw tooMany(wait, 'Too many invalid credentials came from your address.')
     }
     throw refusal(result)
   }
@@ -38,7 +38,8 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
   async function enter(c: AppContext, { access = 'user' }: Pick<Route, 'access'>): Promise<void> {
     if (identity.mode === 'none') {
       c.set('caller', 'anybody')
-      if (access !== 'open' && access !== 'optional') limit(nameOf({ tenant: DEFAULT_TENANT, user: DEFAULT_USER }))
+      if (access !== 'open' && access !== 'optional')
+        limit(nameOfPerson({ tenant: DEFAULT_TENANT, user: DEFAULT_USER }))
       return
     }
     if (access === 'open') return
@@ -54,9 +55,9 @@ export function guard(identity: Identity, limits: RateLimits): Guard {
     c.set('caller', { permissions: [], ...principal })
     if (keyId !== undefined) c.set('keyId', keyId)
     if (access === 'optional') return
-    limit(nameOf(principal))
+    limit(nameOfPerson(principal))
     if (access === 'admin' && !grants(principal.permissions ?? [], ADMIN))
-      throw new HttpError(403, 'forbidden', `This needs the permission ${ADMIN}.`)
+      throw new HttpError(403, 'forbidden', `This requires the permission ${ADMIN}.`)
   }
 
   return {

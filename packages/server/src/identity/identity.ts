@@ -37,7 +37,7 @@ export const identityProblems =
 export function openIdentity(): Identity {
   return {
     mode: 'none',
-    authenticate: async () => refused('credentials_missing', 'There is no identity to prove.'),
+    authenticate: async () => refused('credentials_missing', 'This service has no identity configured.'),
     refresh: async (principal) => principal,
     ambient: false,
     schemes: {},

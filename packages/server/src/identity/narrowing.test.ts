@@ -1,4 +1,5 @@
-import { type DataScope, grants, rowFilter } from '@oxbow/core'
+import { type DataScope, rowFilter } from '@oxbow/core'
+import { grants } from '@oxbow/core/internal'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { narrowed } from './narrowing.ts'

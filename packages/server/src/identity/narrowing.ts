@@ -1,5 +1,6 @@
 // Rights of a moment that is long ago, and rights of now: what is in both.
-import { type DataScope, grants, type Principal } from '@oxbow/core'
+import type { DataScope, Principal } from '@oxbow/core'
+import { grants } from '@oxbow/core/internal'
 
 const OWN: readonly DataScope[] = [{ type: 'own' }]
 

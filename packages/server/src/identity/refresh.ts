@@ -1,5 +1,6 @@
 // Who somebody is now, asked of an endpoint that this service may use by itself.
-import { DEFAULT_TENANT, isSamePerson, OxbowError, type Principal } from '@oxbow/core'
+import { OxbowError, type Principal } from '@oxbow/core'
+import { DEFAULT_TENANT, isSamePerson } from '@oxbow/core/internal'
 import type { RefreshConfig } from '../config/identity-config.ts'
 import type { OnProblem } from './contract.ts'
 import { HostUnavailable, host } from './host.ts'
@@ -25,7 +26,7 @@ export function refreshEndpoint(config: RefreshConfig, rules: VerdictRules, onPr
     })
 }
 
-export const nameOf = ({ user, tenant = DEFAULT_TENANT }: Principal): string => JSON.stringify([tenant, user])
+export const nameOfPerson = ({ user, tenant = DEFAULT_TENANT }: Principal): string => JSON.stringify([tenant, user])
 
 /** @throws OxbowError `identity_unavailable` */
 export async function orUnavailable<T>(what: string, onProblem: OnProblem, work: () => Promise<T>): Promise<T> {
@@ -34,7 +35,7 @@ export async function orUnavailable<T>(what: string, onProblem: OnProblem, work:
   } catch (cause) {
     if (!(cause instanceof HostUnavailable)) throw cause
     onProblem({ message: `${what}: ${cause.message}`, cause })
-    throw new OxbowError('identity_unavailable', 'It cannot be checked at the moment who may do this.', {
+    throw new OxbowError('identity_unavailable', 'Permissions cannot be checked right now. Try again in a moment.', {
       retryable: true,
       cause,
     })

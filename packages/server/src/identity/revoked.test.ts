@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Principal, tool } from '@oxbow/core'
-import { until } from '@oxbow/testing'
+import { gate, until } from '@oxbow/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'
 import { createApiKey } from './api-keys/api-key.ts'
@@ -79,4 +79,58 @@ test('A stream that a revoked key reads ends; that of another key of the same pe
   expect(await theirs.text()).toContain('access_withdrawn')
   expect(ended).toBe(false)
   leaving.abort()
+})
+
+test('Rights that are taken away end a running turn at its next call, and the answer that its caller waits for', async () => {
+  const mine = createApiKey({ user: 'ann', permissions: ['look:*'] })
+  const other = createApiKey({ user: 'bob' })
+  const folder = await mkdtemp(join(tmpdir(), 'oxbow-revoked-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const keysFile = join(folder, 'keys.toml')
+  await writeFile(keysFile, mine.toml + other.toml)
+  const ran: string[] = []
+  const as = ({ key }: { key: string }) => ({ headers: { authorization: `Bearer ${key}` } })
+  const look = tool({
+    name: 'look',
+    description: 'Looks.',
+    effects: ['read'],
+    permission: 'look:rows',
+    input: {},
+    async run() {
+      ran.push('look')
+      await writeFile(keysFile, other.toml)
+      await until(async () => (await rig.get('/api/sessions', as(mine))).status === 401)
+      return 'rows'
+    },
+  })
+  const rig = await start({
+    agent: { tools: [look] },
+    replies: [{ calls: [{ name: 'look' }] }, { calls: [{ name: 'look' }] }, { text: 'The rows.' }],
+    overrides: { 'identity.mode': 'api-keys', 'identity.keysFile': keysFile, 'server.rightsMaxAge': '0ms' },
+  })
+  const answer = await rig.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Look.' }, as(mine))
+  expect(ran).toEqual(['look'])
+  expect([answer.status, (await json(answer)).error.code]).toEqual([403, 'principal_revoked'])
+})
+
+test('An answer that was waited for is not written to a key that was revoked meanwhile', async () => {
+  const mine = createApiKey({ user: 'ann' })
+  const other = createApiKey({ user: 'bob' })
+  const folder = await mkdtemp(join(tmpdir(), 'oxbow-revoked-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const keysFile = join(folder, 'keys.toml')
+  await writeFile(keysFile, mine.toml + other.toml)
+  const held = gate()
+  const rig = await start({
+    replies: [{ text: 'The secret answer.', hold: { atChunk: 1, gate: held } }],
+    overrides: { 'identity.mode': 'api-keys', 'identity.keysFile': keysFile, 'server.rightsMaxAge': '0ms' },
+  })
+  const headers = { authorization: `Bearer ${mine.key}` }
+  const chat = rig.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Tell me.' }, { headers })
+  await held.reached
+  await writeFile(keysFile, other.toml)
+  await until(async () => (await rig.get('/api/sessions', { headers })).status === 401)
+  held.open()
+  const answer = await chat
+  expect([answer.status, (await json(answer)).error.code]).toEqual([401, 'access_withdrawn'])
 })

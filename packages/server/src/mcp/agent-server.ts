@@ -6,16 +6,18 @@ import {
   McpServer,
   ProtocolError,
   ProtocolErrorCode,
+  ResourceNotFoundError,
   ResourceTemplate,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { type Engine, findTurn, isEvent, isId, type SessionItem, type TurnResult } from '@oxbow/core'
+import { type Engine, findTurn, isEvent, type SessionItem, type TurnResult } from '@oxbow/core'
+import { isId } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { WAY_OUT } from '../chat/chat.ts'
 import { sessionForRetry } from '../chat/session-for-retry.ts'
-import { failureOfError, failureOfStop, sentence } from '../failures.ts'
+import { failureOfError, failureOfResult, failureOfStop, sentence, unknownCalls } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
-import { id, messageText } from '../http/schemas.ts'
+import { id, messageText, only, unknownOutcomes } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import type { Caller } from '../principal.ts'
 import { existing, shown } from '../sessions/reading.ts'
@@ -47,7 +49,7 @@ const LISTED_SESSIONS = 50
 
 export function agentServer(deps: AgentServing, caller: McpCaller & { readonly era: 'legacy' | 'modern' }): McpServer {
   const server = new McpServer({ name: 'oxbow', version: '0.1.0' })
-  const inputSchema = z.object({
+  const inputSchema = only({
     message: messageText(deps.maxMessageLength).describe('What to tell the agent.'),
     session_id: id
       .optional()
@@ -61,10 +63,14 @@ export function agentServer(deps: AgentServing, caller: McpCaller & { readonly e
         title: name,
         description: `Asks the agent ${name}, and waits for its answer.`,
         inputSchema,
+        // An agent may use any of its tools.
+        annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
         outputSchema: z.object({
           session_id: z.string().describe('Give it to go on with this conversation.'),
           turn_id: z.string(),
           status: z.enum(['finished', 'waiting', 'cancelled', 'failed']),
+          reason: z.string().optional().describe('Why the answer is not complete, for example `length`.'),
+          unknown_outcomes: unknownOutcomes,
         }),
       },
       (input, context) => ask(deps, caller, name, input, context),
@@ -85,7 +91,11 @@ export function agentServer(deps: AgentServing, caller: McpCaller & { readonly e
     }),
     { title: 'Sessions', description: 'Your conversations, as the model sees them.', mimeType: 'application/json' },
     async (uri, { sessionId }) => {
-      const { messages } = await existing(deps.engine, sessionOfUri(uri, String(sessionId)), caller.owner)
+      const { messages } = await existing(deps.engine, sessionOfUri(uri, String(sessionId)), caller.owner).catch(
+        (error: unknown) => {
+          throw error instanceof HttpError ? new ResourceNotFoundError(uri.href, error.message) : error
+        },
+      )
       return { contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify(messages.map(shown)) }] }
     },
   )
@@ -138,9 +148,9 @@ async function ask(
   const retryKey = turn_id ?? (known && `mcp-${hash('sha256', asked).slice(0, 32)}`)
   const turnId = retryKey ?? randomUUID()
   const sessionId = session_id ?? (retryKey === undefined ? randomUUID() : sessionForRetry(owner.user, retryKey))
-  const answer = (status: 'finished' | 'waiting' | 'cancelled' | 'failed', text: string): CallToolResult => ({
+  const answer: Answer = (status, text, more) => ({
     content: [{ type: 'text', text }],
-    structuredContent: { session_id: sessionId, turn_id: turnId, status },
+    structuredContent: { session_id: sessionId, turn_id: turnId, status, ...more },
     ...((status === 'failed' || status === 'cancelled') && { isError: true }),
   })
 
@@ -179,18 +189,23 @@ async function ask(
   }
 }
 
-type Answer = (status: 'finished' | 'waiting' | 'cancelled' | 'failed', text: string) => CallToolResult
+type Answer = (status: 'finished' | 'waiting' | 'cancelled' | 'failed', text: string, more?: object) => CallToolResult
 
-function resultOf({ status, reason, text }: TurnResult, answer: Answer): CallToolResult {
+function resultOf(result: TurnResult, answer: Answer): CallToolResult {
+  const { status, reason, text } = result
   if (status === 'cancelled') return answer('cancelled', sentence(failureOfStop(reason)))
   if (status === 'paused')
     return answer(
       'waiting',
       `${text}\nThe agent waits (${reason}). ${WAY_OUT[reason as keyof typeof WAY_OUT]}; then ask the same again with the same turn_id.`.trim(),
     )
-  if (text.trim() === '' && reason !== 'completed')
-    return answer('failed', 'The language model gave no answer to this message.')
-  return answer('finished', text)
+  const empty = failureOfResult(result)
+  if (empty !== undefined) return answer('failed', empty.message)
+  const unknown = unknownCalls(result)
+  return answer('finished', text, {
+    ...(reason !== 'completed' && { reason }),
+    ...(unknown && { unknown_outcomes: unknown }),
+  })
 }
 
 /** Tells a client that has asked for it what happens: each call of a tool, and the text as it is written. */

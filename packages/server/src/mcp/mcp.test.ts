@@ -107,7 +107,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     const { client } = await connect(it, mode)
     const answer = await client.callTool({ name: 'ask_assistant', arguments: { message: 'Go.' } })
     expect(answer).toMatchObject({ structuredContent: { status: 'waiting' } })
-    expect(JSON.stringify(answer.content)).toContain('Decide on the approval that it waits for')
+    expect(JSON.stringify(answer.content)).toContain('Decide on it')
   })
 
   test('that fails is an error, in words for the user', async () => {

@@ -9,8 +9,12 @@ import type { Metrics } from '../telemetry/metrics.ts'
  */
 export const modelListeners = (log: Logger, metrics: Pick<Metrics, 'failedAttempt'>): Required<ModelListeners> => ({
   onBreaker: (name, breaker) => {
-    if (breaker === 'closed') log.info({ model: name, breaker }, 'model is back')
-    else log.warn({ model: name, breaker }, breaker === 'open' ? 'model is left alone' : 'model is tried again')
+    if (breaker === 'closed') log.info({ model: name, breaker }, 'circuit breaker closed')
+    else
+      log.warn(
+        { model: name, breaker },
+        breaker === 'open' ? 'circuit breaker open' : 'circuit breaker half open: trying one request',
+      )
   },
   onFailedAttempt: (name, { model, code, message, waitMs }) => {
     metrics.failedAttempt(model, code)

@@ -75,7 +75,7 @@ describe('B1 what stands around the models', () => {
       Array.from({ length: 5 }, (_, n) => rig.post('/api/chat', { sessionId: `s${n}`, message: 'Hello.' })),
     )
     expect(rig.logged).toContainEqual(
-      expect.objectContaining({ model: 'only', breaker: 'open', msg: 'model is left alone' }),
+      expect.objectContaining({ model: 'only', breaker: 'open', msg: 'circuit breaker open' }),
     )
     expect(await (await rig.get('/metrics')).text()).toContain(
       'oxbow_model_breaker{name="only",model="vllm:x",state="open"} 1\n',

@@ -1,8 +1,9 @@
 // GET routes of sessions: the list, the conversation, the journal.
-import { type Block, type Engine, type Message, openApprovals, type SessionState, statusOf } from '@oxbow/core'
+import { type Block, type Engine, type Message, openApprovals, type SessionState } from '@oxbow/core'
+import { statusOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
-import { approvalView, viewOf } from '../approvals/view.ts'
+import { approvalView, approvalViewOf } from '../approvals/view.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, pageBefore, sequenceNumber, sessionPath, userQuery, wholeNumber } from '../http/schemas.ts'
@@ -105,7 +106,7 @@ export function sessionMessages(engine: Engine): Route {
         pending: turn.calls
           .filter((it) => it.external === true && it.resolved === undefined && it.finished === undefined)
           .map(({ callId, tool }) => ({ callId, tool })),
-        approvals: openApprovals(state.turn).map((it) => viewOf(key, openFound(key, state, it), principal)),
+        approvals: openApprovals(state.turn).map((it) => approvalViewOf(key, openFound(key, state, it), principal)),
       }
       return c.json({
         sessionId,

@@ -7,7 +7,7 @@ import { callerOf } from '../principal.ts'
 
 const QUERY_RULE = 'must hold 1 to 200 characters'
 
-export function sessionSearch(engine: Engine): Route {
+export function sessionSearchRoute(engine: Engine): Route {
   return route({
     method: 'get',
     path: '/api/sessions/search',

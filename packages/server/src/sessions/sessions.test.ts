@@ -42,7 +42,7 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
       messages: [
         { id: 't', role: 'user', blocks: [{ type: 'text', text: 'Hi' }] },
         {
-          id: 't.1',
+          id: 't:1',
           role: 'assistant',
           blocks: [
             { type: 'thinking', text: 'Hm.' },
@@ -137,10 +137,10 @@ test('what is wrong with a request is said in words of this service', async () =
   const { post, get } = await start({ replies: always })
   await post('/api/chat', { sessionId: 's', message: 'Hi' })
   const told = async (answer: Promise<Response>) => (await json(answer)).error.message
-  expect(await told(get('/api/sessions?limit=x'))).toBe('limit: must be a whole number from 1 to 200')
-  expect(await told(get('/api/sessions/s/events?after=x'))).toBe('after: must be a whole number, 0 or more')
+  expect(await told(get('/api/sessions?limit=x'))).toBe('limit must be a whole number from 1 to 200.')
+  expect(await told(get('/api/sessions/s/events?after=x'))).toBe('after must be a whole number, 0 or more.')
   for (const content of [undefined, 5])
-    expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content: must be a text, or a list of/)
+    expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content must be a text, or a list of/)
 })
 
 describe('POST /api/sessions/{sessionId}/release', () => {

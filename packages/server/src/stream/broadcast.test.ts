@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Event, SessionItem } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { type Beginning, type Broadcast, broadcasts, type Outcome, type Piece } from './broadcast.ts'
+import { type Beginning, type Broadcast, broadcasts, type Piece, type ReadOutcome } from './broadcast.ts'
 import { pump } from './pump.ts'
 
 const READERS = 100
@@ -20,7 +20,7 @@ const event = (seq: number, type: 'step.started' | 'turn.finished'): SessionItem
 
 interface Told {
   readonly texts: string[]
-  readonly outcome: Promise<Outcome>
+  readonly outcome: Promise<ReadOutcome>
 }
 
 /** Reads all of it. With `takes`, the reader takes its first write only when that resolves. */

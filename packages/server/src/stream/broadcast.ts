@@ -40,7 +40,7 @@ export interface Standing {
   readonly progress: Progress
 }
 
-export type Outcome =
+export type ReadOutcome =
   /** The turn has come to its end, and the reader has all of it. `whole`: also where following the session failed. */
   { readonly type: 'ended'; readonly whole: boolean } | ({ readonly type: 'left' | 'lost' } & Standing)
 
@@ -48,7 +48,7 @@ export interface Broadcast {
   /** Whether everything after this event is kept. */
   holds(seq: number): boolean
   /** Writes what comes after `id` until the end, until `signal` fires, or until the reader has fallen too far behind. */
-  read(from: { readonly id: number; readonly wire: Wire; readonly signal: AbortSignal }): Promise<Outcome>
+  read(from: { readonly id: number; readonly wire: Wire; readonly signal: AbortSignal }): Promise<ReadOutcome>
 }
 
 export interface Broadcasts {
@@ -284,10 +284,10 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
   const self: Broadcast = {
     holds: (after) => after >= keptFrom,
     read({ id, wire, signal }) {
-      const { promise, resolve } = Promise.withResolvers<Outcome>()
+      const { promise, resolve } = Promise.withResolvers<ReadOutcome>()
       let lostAt: Standing | undefined
       let here = true
-      const done = (outcome: Outcome): void => {
+      const done = (outcome: ReadOutcome): void => {
         if (!here) return
         here = false
         signal.removeEventListener('abort', goes)

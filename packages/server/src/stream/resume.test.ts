@@ -357,7 +357,7 @@ describe('a service that stops', () => {
     expect(end).toMatchObject({
       type: 'RUN_ERROR',
       code: 'INTERRUPTED_ERROR',
-      message: expect.stringContaining('continues'),
+      message: expect.stringContaining('resumed'),
     })
     await closing
 
@@ -389,7 +389,7 @@ describe('a service that stops', () => {
 
   test.each([
     ['stops a turn that nobody watches any more', false, 'turn.cancelled'],
-    ['leaves a turn to the next start whose reader had left and come back', true, 'step.started'],
+    ['leaves a turn to the next start whose reader had left and come back', true, 'turn.yielded'],
   ])('%s', async (_what, comesBack, lastEvent) => {
     const backend = memory()
     const held = gate()

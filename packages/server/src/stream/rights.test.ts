@@ -83,7 +83,7 @@ describe('open streams', () => {
     for (const it of [chat, again]) {
       const end = framesOf(await it.text).at(-1)
       expect(end).toMatchObject({ type: 'RUN_ERROR', code: 'INTERRUPTED_ERROR' })
-      expect(end?.message).toContain('You may not read this any more')
+      expect(end?.message).toContain('You no longer have access to this')
     }
     for (const it of [task, protocol])
       expect(await it.text).toMatch(

@@ -1,9 +1,12 @@
 // Whether those who read streams may still read them. A request is checked when it comes; a stream may last for hours.
-import { mayActFor, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { mayActFor } from '@oxbow/core/internal'
+import { WITHDRAWN } from '../failures.ts'
+import { HttpError } from '../http/errors.ts'
 import type { Identity } from '../identity/contract.ts'
 import type { Caller } from '../principal.ts'
 
-export interface Reading {
+export interface WatchedReading {
   /** Fires when the reader may not read on. */
   readonly withdrawn: AbortSignal
   /** The stream is over. */
@@ -11,7 +14,14 @@ export interface Reading {
 }
 
 export interface Rights {
-  watch(caller: Caller): Reading
+  watch(caller: Caller): WatchedReading
+  /**
+   * Call it when a request begins to wait, and the result before its answer is written: the caller may have lost the right to
+   * it meanwhile.
+   *
+   * @throws (the result) HttpError 401 `access_withdrawn`; OxbowError `identity_unavailable` when nobody can tell
+   */
+  before(caller: Caller): () => Promise<void>
   close(): void
 }
 
@@ -26,7 +36,7 @@ const AT_ONCE = 10
 /** Asks once per interval, person and credential, however many streams they read, and only while somebody reads. */
 export function streamRights(
   { mode, refresh }: Pick<Identity, 'mode' | 'refresh'>,
-  options: { readonly intervalMs: number; readonly onError: (error: unknown) => void },
+  options: { readonly intervalMs: number; readonly maxAgeMs: number; readonly onError: (error: unknown) => void },
 ): Rights {
   const people = new Map<string, Watched>()
   let timer: NodeJS.Timeout | undefined
@@ -75,6 +85,14 @@ export function streamRights(
           clearInterval(timer)
           timer = undefined
         },
+      }
+    },
+    before({ owner, principal }) {
+      const since = performance.now()
+      return async () => {
+        if (mode === 'none' || performance.now() - since < options.maxAgeMs) return
+        const now = await refresh(principal, { reading: true })
+        if (now === undefined || !mayActFor(now, owner)) throw new HttpError(401, 'access_withdrawn', WITHDRAWN)
       }
     },
     close: () => clearInterval(timer),

@@ -11,7 +11,12 @@ export interface Sse {
 }
 
 export interface SseStreams {
-  open(outgoing: ServerResponse, headers: Readonly<Record<string, string>>): Sse
+  /** `comments`: whether it gets heartbeats; default true. */
+  open(
+    outgoing: ServerResponse,
+    headers: Readonly<Record<string, string>>,
+    options?: { readonly comments: boolean },
+  ): Sse
   readonly count: number
   close(): void
 }
@@ -24,20 +29,22 @@ const STALLED_MS = 10 * 60_000
 /** One timer serves all streams. A reader that is behind gets no heartbeats: it has bytes enough to read. */
 export function sseStreams(heartbeatMs: number, stalledMs = STALLED_MS): SseStreams {
   const streams = new Set<ServerResponse>()
+  const silent = new WeakSet<ServerResponse>()
   /** Since when a writer has been waiting for its reader. */
   const waiting = new Map<ServerResponse, number>()
   const beat = (): void => {
     const tooLong = performance.now() - stalledMs
     for (const [it, since] of waiting) if (since < tooLong) it.destroy()
-    for (const it of streams) if (!it.writableNeedDrain) it.write(HEARTBEAT)
+    for (const it of streams) if (!it.writableNeedDrain && !silent.has(it)) it.write(HEARTBEAT)
   }
   const timer = setInterval(beat, heartbeatMs)
   timer.unref()
 
   return {
-    open(outgoing, headers) {
+    open(outgoing, headers, { comments } = { comments: true }) {
       const left = new AbortController()
       streams.add(outgoing)
+      if (!comments) silent.add(outgoing)
       outgoing.once('close', () => {
         streams.delete(outgoing)
         left.abort()

@@ -2,6 +2,7 @@
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
+import type { Strict } from '../ag-ui/frames.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
@@ -10,7 +11,7 @@ import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
 import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
 import { endsAnswer, parts } from './progress.ts'
-import type { Reading, Rights } from './rights.ts'
+import type { Rights, WatchedReading } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
 
 export interface StreamDeps {
@@ -27,7 +28,7 @@ export interface StreamDeps {
 }
 
 /** Where the turn begins, and from where on the reader wants it. */
-export interface Position {
+export interface TurnPosition {
   readonly startedAfter: number
   /** Undefined: from its start, for a reader who is new. */
   readonly after: number | undefined
@@ -41,7 +42,7 @@ export interface Located {
   readonly caller: Caller
   readonly session: Session
   readonly turnId: string
-  readonly position: Position
+  readonly position: TurnPosition
   /** What the reader should know about the request itself. */
   readonly warnings?: readonly string[]
 }
@@ -51,6 +52,8 @@ export interface Run {
   readonly runId: string
   /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
   readonly known?: ReadonlySet<string>
+  /** No ids of events, no comments: for clients that need the exact form of an older service. */
+  readonly strict?: Strict | undefined
 }
 
 export async function streamTurn(
@@ -62,12 +65,12 @@ export async function streamTurn(
   locate: () => Promise<Located>,
 ): Promise<Response> {
   c.env.outgoing.once('close', deps.streamSlots.take(principal))
-  const sse = deps.streams.open(c.env.outgoing, streamHeaders(c))
+  const sse = deps.streams.open(c.env.outgoing, streamHeaders(c), { comments: run.strict === undefined })
   let turnId = run.runId
   const report = (error: unknown): string => deps.report(error, { turnId })
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   let leave: ((over: boolean) => void) | undefined
-  let reading: Reading | undefined
+  let reading: WatchedReading | undefined
   let ended = false
   sse.write(encoder.start())
   try {
@@ -110,7 +113,7 @@ const OF_STEPS = /^(step\.started|model\.finished|turn\.(finished|failed|cancell
 async function rewind(
   session: Session,
   turnId: string,
-  { startedAfter, after, again }: Position,
+  { startedAfter, after, again }: TurnPosition,
 ): Promise<{ after: number; repeats: boolean }> {
   if (!again || after === undefined || after <= startedAfter)
     return { after: startedAfter, repeats: again && after === undefined }
@@ -169,7 +172,8 @@ async function follow(reader: Following, after: number): Promise<boolean> {
 
 let unshared = 0
 /** What a reader knows already is its own affair. */
-const sharing = ({ known }: Run): number => (known === undefined || known.size === 0 ? 0 : ++unshared)
+const sharing = ({ known, strict }: Run): number =>
+  strict === undefined && (known === undefined || known.size === 0) ? 0 : ++unshared
 
 /** Tells the encoder of one reader what the reader has. */
 async function catchUp(

@@ -5,7 +5,7 @@ import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
-import { existingTask, type Place, taskId } from './place.ts'
+import { existingTask, type TaskPlace, taskId } from './place.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
 
 const params = z.object({ taskId })
@@ -70,7 +70,7 @@ export function pauseTaskRoute(engine: Engine): Route {
         ...(body.reason !== undefined && { reason: body.reason }),
       })
       if (hit === undefined)
-        throw new HttpError(409, 'task_not_running', 'The task has ended, or others of its session come first.')
+        throw new HttpError(409, 'task_not_running', 'The task has ended, or another turn of its session runs first.')
       return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)), 202)
     },
   })
@@ -103,6 +103,8 @@ export function resumeTaskRoute(engine: Engine): Route {
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
       const place = await existingTask(engine, owner, taskId)
+      if (isCancelling(place))
+        throw new HttpError(409, 'task_cancelling', 'The task is being cancelled. It cannot be resumed.')
       const { decisions = [] } = body
       const named = decisions.map((it) => ({
         approvalId: it.approvalId ?? approvalOf(place, it.callId!),
@@ -121,24 +123,32 @@ const decisionOf = ({ approved, reason, arguments: edited }: z.infer<typeof deci
   ...(edited !== undefined && { arguments: edited }),
 })
 
-async function release({ session, turnId, state }: Place, principal: Principal): Promise<void> {
+async function release({ session, turnId, state }: TaskPlace, principal: Principal): Promise<void> {
   const { turn } = state
   if (turn?.turnId !== turnId || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
     throw new HttpError(
       409,
       'task_not_paused',
       turn?.paused?.reason === 'approval'
-        ? 'The task waits for approvals: say in `decisions` what becomes of each call.'
+        ? 'The task is waiting for approvals. Decide on each call in `decisions`.'
         : 'The task was not paused.',
     )
   await session.release({ principal })
 }
 
+/** Somebody has asked for the task to stop, and the worker has not come to it yet. */
+export const isCancelling = ({ state, turnId }: TaskPlace): boolean =>
+  state.turn?.turnId === turnId && state.turn.interrupt !== undefined
+
 /** @throws HttpError 409 */
-export function approvalOf({ state, turnId }: Place, callId: string): string {
+export function approvalOf({ state, turnId }: TaskPlace, callId: string): string {
   const call = state.turn?.turnId === turnId ? state.turn.calls.find((it) => it.callId === callId) : undefined
   const { approval } = call ?? {}
   if (approval === undefined || approval.resolved !== undefined || call?.finished !== undefined)
-    throw new HttpError(409, 'call_not_waiting', `Call ${JSON.stringify(callId)} of this task waits for no decision.`)
+    throw new HttpError(
+      409,
+      'call_not_waiting',
+      `Call ${JSON.stringify(callId)} of this task is not waiting for a decision.`,
+    )
   return approval.requested.approvalId
 }

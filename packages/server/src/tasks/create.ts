@@ -2,12 +2,15 @@
 import { randomUUID } from 'node:crypto'
 import type { Agent, Engine } from '@oxbow/core'
 import { z } from 'zod'
-import { toId } from '../chat/chat.ts'
 import { HttpError } from '../http/errors.ts'
-import { type AppContext, type Route, route } from '../http/route.ts'
+import { toId } from '../http/ids.ts'
+import { type Route, route } from '../http/route.ts'
 import { given, messageText, only, optionalId, wholeNumber, whose } from '../http/schemas.ts'
+import { within } from '../http/within.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { callerOf } from '../principal.ts'
+import type { Rights } from '../stream/rights.ts'
+import { mayBeSet } from './attributes.ts'
 import { existingTask, taskIdOf } from './place.ts'
 import { untilSettled } from './reading.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
@@ -16,7 +19,12 @@ const MAX_WAIT_SECONDS = 60
 
 const accepted = z.object({ taskId: z.string(), sessionId: z.string(), state: z.string() })
 
-export function createTaskRoute(engine: Engine, limits: { maxMessageLength: number }, slots: TurnSlots): Route {
+export function createTaskRoute(
+  engine: Engine,
+  rights: Rights,
+  limits: { maxMessageLength: number },
+  slots: TurnSlots,
+): Route {
   return route({
     method: 'post',
     path: '/agent/task',
@@ -37,7 +45,7 @@ export function createTaskRoute(engine: Engine, limits: { maxMessageLength: numb
       tools: z.array(z.string()).optional().describe('The only tools that may run. Default: all of the agent.'),
       deny: z.array(z.string()).optional().describe('Further rules that deny; they can only take away.'),
       attributes: z
-        .record(z.string(), z.unknown())
+        .record(z.string().refine(mayBeSet, 'is reserved. Choose another name.'), z.unknown())
         .optional()
         .describe('For tools and middleware; never in the prompt.'),
       maxSteps: z.number().int().positive().max(10_000).optional(),
@@ -55,7 +63,18 @@ export function createTaskRoute(engine: Engine, limits: { maxMessageLength: numb
       const state = await session.state()
       const agent = engine.agents.get(state.agent || session.agent)!
       if (named !== undefined && named !== agent.name)
-        throw new HttpError(409, 'agent_fixed', `Session ${sessionId} is one of ${agent.name}; leave \`agent\` out.`)
+        throw new HttpError(
+          409,
+          'agent_fixed',
+          `Session ${sessionId} belongs to the agent ${agent.name}: got ${named}. Leave \`agent\` out.`,
+        )
+      const { maxSteps } = agent.limits
+      if (body.maxSteps !== undefined && body.maxSteps > maxSteps)
+        throw new HttpError(
+          400,
+          'invalid_request',
+          `maxSteps must be at most ${maxSteps} for ${agent.name}; got ${body.maxSteps}.`,
+        )
       const deny = [...(body.deny ?? []), ...others(agent, body.tools)]
 
       const release = slots.take(principal, session.key, turnId)
@@ -76,7 +95,12 @@ export function createTaskRoute(engine: Engine, limits: { maxMessageLength: numb
       if (release !== undefined) session.wait(turnId).then(release, release)
 
       const taskId = taskIdOf(sessionId, turnId)
-      if (query.wait > 0) await waitFor(engine, c, owner, taskId, query.wait * 1_000)
+      if (query.wait > 0) {
+        const mayStillRead = rights.before({ owner, principal })
+        const place = await existingTask(engine, owner, taskId)
+        await within(c, query.wait * 1_000, (signal) => untilSettled(place, () => true, signal))
+        await mayStillRead()
+      }
       const snapshot = await snapshotOf(taskId, await existingTask(engine, owner, taskId))
       if (query.wait > 0 && settled(snapshot.state)) return c.json(snapshot, 200)
       return c.json({ taskId, sessionId, state: snapshot.state }, 202)
@@ -86,32 +110,13 @@ export function createTaskRoute(engine: Engine, limits: { maxMessageLength: numb
 
 const settled = (state: string): boolean => /^(COMPLETED|FAILED|CANCELLED|WAITING_USER)$/.test(state)
 
-async function waitFor(
-  engine: Engine,
-  c: AppContext,
-  owner: { tenant: string; user: string },
-  taskId: string,
-  ms: number,
-): Promise<void> {
-  const left = new AbortController()
-  const timer = setTimeout(() => left.abort(), ms)
-  const leave = (): void => left.abort()
-  c.env.outgoing.once('close', leave)
-  try {
-    await untilSettled(await existingTask(engine, owner, taskId), () => true, left.signal)
-  } finally {
-    clearTimeout(timer)
-    c.env.outgoing.off('close', leave)
-  }
-}
-
 function agentNamed(engine: Engine, name: string | undefined): { agent?: string } {
   if (name === undefined) return {}
   if (engine.agents.has(name)) return { agent: name }
   throw new HttpError(
     400,
     'unknown_agent',
-    `There is no agent ${JSON.stringify(name)}; there is ${[...engine.agents.keys()].join(', ')}.`,
+    `Unknown agent ${JSON.stringify(name)}. Available: ${[...engine.agents.keys()].join(', ')}.`,
   )
 }
 
@@ -123,7 +128,7 @@ function others(agent: Agent, tools: readonly string[] | undefined): string[] {
     throw new HttpError(
       400,
       'unknown_tool',
-      `${agent.name} has no tool ${unknown.join(', ')}; it has ${[...agent.tools.keys()].join(', ')}.`,
+      `Unknown tool ${unknown.join(', ')} of ${agent.name}. Available: ${[...agent.tools.keys()].join(', ')}.`,
     )
   return [...agent.tools.keys()].filter((it) => !tools.includes(it) && it !== 'read_artifact')
 }

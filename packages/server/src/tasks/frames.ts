@@ -1,13 +1,14 @@
 // The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and at the end `done` or `error`.
 import type { SessionKey } from '@oxbow/core'
+import { failureOfResult, unknownCalls } from '../failures.ts'
 import type { Moment, Moments } from './moments.ts'
-import type { Encode, Frame } from './reading.ts'
+import type { Encode, TaskFrame } from './reading.ts'
 import { approvalsOf } from './snapshot.ts'
 
 export const taskFrames =
   (taskId: string, key: SessionKey): Encode =>
-  (moment, so): Frame[] => {
-    const frame = (event: string, data: object): Frame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
+  (moment, so): TaskFrame[] => {
+    const frame = (event: string, data: object): TaskFrame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
     switch (moment.type) {
       case 'text':
         return frame('message', { text: moment.text, step: moment.step })
@@ -23,7 +24,7 @@ export const taskFrames =
       case 'state':
         return frame('state', stateOf(moment, so, key))
       case 'ended':
-        return so.result.status === 'failed' ? frame('error', endOf(so)) : frame('done', endOf(so))
+        return frame(so.result.status === 'failed' || failureOfResult(so.result) ? 'error' : 'done', endOf(so))
       default:
         return []
     }
@@ -44,7 +45,17 @@ function stateOf({ source }: Moment, { task, result }: Moments, key: SessionKey)
 function endOf({ task, result }: Moments): object {
   const { reason, text, output, usage, error } = result
   if (error !== undefined) return { state: task?.state, ...error }
-  return { state: task?.state, reason, result: text, ...(output !== undefined && { output }), usage }
+  const empty = failureOfResult(result)
+  if (empty !== undefined) return { state: 'FAILED', code: empty.code, message: empty.message, usage }
+  const unknown = unknownCalls(result)
+  return {
+    state: task?.state,
+    reason,
+    result: text,
+    ...(output !== undefined && { output }),
+    usage,
+    ...(unknown && { unknownOutcomes: unknown }),
+  }
 }
 
 /** Arguments that are no JSON are shown as they are; the call will be refused. */

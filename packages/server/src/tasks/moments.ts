@@ -6,14 +6,11 @@ import {
   type Event,
   isEnd,
   isEvent,
-  newResult,
-  newTask,
-  resultAfter,
   type SessionItem,
   type Task,
   type TurnResult,
-  taskAfter,
 } from '@oxbow/core'
+import { newResult, newTask, resultAfter, taskAfter } from '@oxbow/core/internal'
 import { afterBlocks, atEvent, inBlock, MAX_BLOCKS, positionOf } from './positions.ts'
 
 export type Moment = {

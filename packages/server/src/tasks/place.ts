@@ -12,7 +12,7 @@ export const taskId = z
   .regex(new RegExp(`^${ID}(?::${ID})?$`), 'must be the taskId that the service has given')
   .describe('The taskId that the service has given.')
 
-export interface Place {
+export interface TaskPlace {
   readonly session: Session
   readonly turnId: string
   /** Events after this number belong to the task. */
@@ -29,7 +29,7 @@ export function partsOf(task: string): { session: string; turnId: string } {
 }
 
 /** Somebody else's task has another key: it is not found, exactly like one that never was. */
-export async function findTask(engine: Engine, owner: Caller['owner'], task: string): Promise<Place | undefined> {
+export async function findTask(engine: Engine, owner: Caller['owner'], task: string): Promise<TaskPlace | undefined> {
   const { session: sessionId, turnId } = partsOf(task)
   const session = engine.session({ ...owner, session: sessionId })
   const state = await session.state()
@@ -39,12 +39,12 @@ export async function findTask(engine: Engine, owner: Caller['owner'], task: str
 }
 
 /** @throws HttpError 404 `unknown_task` */
-export async function existingTask(engine: Engine, owner: Caller['owner'], task: string): Promise<Place> {
+export async function existingTask(engine: Engine, owner: Caller['owner'], task: string): Promise<TaskPlace> {
   const place = await findTask(engine, owner, task)
   if (place === undefined) throw new HttpError(404, 'unknown_task', `There is no task ${JSON.stringify(task)}.`)
   return place
 }
 
 /** The stored events of a task, up to its end or to now. */
-export const eventsOf = ({ session, turnId, state }: Place): Promise<Event[]> =>
+export const eventsOfTask = ({ session, turnId, state }: TaskPlace): Promise<Event[]> =>
   Array.fromAsync(turnEvents((after) => session.events(after), state, turnId))

@@ -19,14 +19,14 @@ export const inBlock = (seq: number, block: number, length: number): number =>
 /** After everything that hangs on an event. */
 export const afterBlocks = (seq: number): number => seq * PER_EVENT + PER_EVENT - 1
 
-export interface Position {
+export interface TaskPosition {
   readonly seq: number
   /** What has been read of an answer that was not stored yet. */
   readonly block: number
   readonly length: number
 }
 
-export function positionOf(number: number): Position {
+export function positionOf(number: number): TaskPosition {
   const rest = number % PER_EVENT
   return { seq: Math.floor(number / PER_EVENT), block: Math.floor(rest / PER_BLOCK) - 1, length: rest % PER_BLOCK }
 }

@@ -3,26 +3,26 @@ import { type Event, isEnd, isEvent, turnEvents } from '@oxbow/core'
 import type { Broadcasts, Encoding, Piece, Wire } from '../stream/broadcast.ts'
 import { parts } from '../stream/progress.ts'
 import { type Moment, type Moments, moments } from './moments.ts'
-import type { Place } from './place.ts'
+import type { TaskPlace } from './place.ts'
 import { afterBlocks, atEvent, isWithinAnswer, positionOf } from './positions.ts'
 
-export interface Frame {
+export interface TaskFrame {
   readonly id: number
   readonly event: string
   readonly data: object
 }
 
 /** What a moment looks like in a protocol. The ids of its frames begin with the moment's own and grow. */
-export type Encode = (moment: Moment, so: Moments) => readonly Frame[]
+export type Encode = (moment: Moment, so: Moments) => readonly TaskFrame[]
 
-export const eventStream = ({ id, event, data }: Frame): string =>
+export const eventStream = ({ id, event, data }: TaskFrame): string =>
   `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
-export interface Reading {
+export interface TaskReading {
   /** The id of the last frame that the reader has; 0 for none. */
   readonly after: number
   readonly encode: Encode
-  readonly format: (frame: Frame) => string
+  readonly format: (frame: TaskFrame) => string
   /** Names what `encode` and `format` make: readers of one form share it. */
   readonly form: string
   readonly wire: Wire
@@ -38,7 +38,7 @@ export interface Reading {
  * A reader that is slow loses nothing: it reads events again from the journal, and what was dropped of an answer comes with
  * its end.
  */
-export async function readTask(broadcasts: Broadcasts, place: Place, reading: Reading): Promise<boolean> {
+export async function readTask(broadcasts: Broadcasts, place: TaskPlace, reading: TaskReading): Promise<boolean> {
   const { session, turnId, startedAfter } = place
   const { encode, format, form, wire, signal, report } = reading
   const name = JSON.stringify([...Object.values(session.key), turnId, form])
@@ -67,7 +67,7 @@ export async function readTask(broadcasts: Broadcasts, place: Place, reading: Re
 function encodingOf(
   fold: Moments,
   encode: Encode,
-  format: (frame: Frame) => string,
+  format: (frame: TaskFrame) => string,
   report: (error: unknown) => void,
 ): Encoding {
   return {
@@ -100,8 +100,8 @@ const endOf = ({ type, seq }: Event): number => (type === 'model.finished' ? aft
 
 /** For readers from the midst of an answer, and for those that have fallen behind. */
 async function readAlone(
-  { session, turnId, startedAfter }: Place,
-  { after, encode, format, wire, signal }: Reading,
+  { session, turnId, startedAfter }: TaskPlace,
+  { after, encode, format, wire, signal }: TaskReading,
   canJoin: (seq: number) => boolean,
 ): Promise<ReadAlone> {
   const fold = moments(turnId, after)
@@ -132,7 +132,7 @@ async function readAlone(
 const untold = ({ type, source }: Moment): boolean => type === 'ended' || (type === 'other' && !isEvent(source))
 
 /** Where to begin so that only what comes from now on is told. */
-export async function fromNowOn({ session, turnId, state }: Place): Promise<number> {
+export async function fromNowOn({ session, turnId, state }: TaskPlace): Promise<number> {
   const fold = moments(turnId, 0)
   let at = 0
   for await (const event of turnEvents((after) => session.events(after), state, turnId, state.seq))
@@ -142,7 +142,7 @@ export async function fromNowOn({ session, turnId, state }: Place): Promise<numb
 
 /** Waits until the task has ended, or a pause begins for which `enough` is true and which nobody has ended yet. */
 export async function untilSettled(
-  { session, turnId, startedAfter }: Place,
+  { session, turnId, startedAfter }: TaskPlace,
   enough: (reason: string) => boolean,
   signal: AbortSignal,
 ): Promise<void> {

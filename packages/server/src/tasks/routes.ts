@@ -12,7 +12,7 @@ export const taskRoutes = (
   limits: { maxMessageLength: number },
   slots: TurnSlots,
 ): Route[] => [
-  createTaskRoute(engine, limits, slots),
+  createTaskRoute(engine, streams.rights, limits, slots),
   taskRoute(engine),
   taskStreamRoute(engine, streams),
   pauseTaskRoute(engine),

@@ -1,8 +1,11 @@
 // What a task has come to, for whoever asks without a stream.
-import { dwellTimes, type Event, type SessionKey, type Task, type TurnResult, taskOf, turnResult } from '@oxbow/core'
+import { type Event, type SessionKey, type Task, type TurnResult, turnResult } from '@oxbow/core'
+import { dwellTimes, taskOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
-import { eventsOf, type Place } from './place.ts'
+import { failureOfResult, unknownCalls } from '../failures.ts'
+import { unknownOutcomes } from '../http/schemas.ts'
+import { eventsOfTask, type TaskPlace } from './place.ts'
 
 const state = z.enum(['CREATED', 'RUNNING', 'WAITING_TOOL', 'WAITING_USER', 'COMPLETED', 'FAILED', 'CANCELLED'])
 const usage = z.looseObject({ inputTokens: z.number(), outputTokens: z.number(), estimated: z.boolean() })
@@ -42,28 +45,33 @@ export const taskSnapshot = z.object({
     )
     .describe('Each call of the model: its time and its tokens.'),
   usage,
+  unknownOutcomes,
 })
 export type TaskSnapshot = z.output<typeof taskSnapshot>
 
-export async function snapshotOf(taskId: string, place: Place): Promise<TaskSnapshot> {
-  const events = await eventsOf(place)
+export async function snapshotOf(taskId: string, place: TaskPlace): Promise<TaskSnapshot> {
+  const events = await eventsOfTask(place)
   const task = taskOf(place.turnId, events) as Task
   const result = turnResult(place.turnId, events)
+  const empty = failureOfResult(result)
+  const unknown = unknownCalls(result)
   return {
     taskId,
     sessionId: place.session.key.session,
-    state: task.state,
+    state: empty === undefined ? task.state : 'FAILED',
     since: task.since,
     createdAt: events[0]!.at,
     dwellMs: dwellTimes(task, Date.now()),
     ...(result.reason !== '' && { reason: result.reason }),
-    ...(result.status === 'finished' && { result: result.text }),
+    ...(result.status === 'finished' && empty === undefined && { result: result.text }),
     ...(result.output !== undefined && { output: result.output }),
     ...(result.error !== undefined && { error: result.error }),
+    ...(empty !== undefined && { error: { code: empty.code, message: empty.message } }),
     approvals: approvalsOf(place.session.key, result),
     pending: result.pending.map((it) => ({ ...it })),
     rounds: events.filter((it) => it.type === 'model.finished').map(roundOf),
     usage: result.usage,
+    ...(unknown && { unknownOutcomes: unknown }),
   }
 }
 

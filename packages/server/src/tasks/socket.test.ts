@@ -68,7 +68,8 @@ test('an upgrade that is refused gets an ordinary answer', async () => {
   expect(await refused(rig, '/agent/ws/unknown')).toEqual([404, 'unknown_task'])
   expect(await refused(rig, '/nothing')).toEqual([404, 'not_found'])
   expect(await refused(rig, '/agent/ws/x', { headers: { host: 'evil.example' } })).toEqual([403, 'host_not_allowed'])
-  expect(await refused(rig, '/agent/ws/x', { origin: 'http://evil.example' })).toEqual([403, 'origin_not_allowed'])
+  for (const origin of ['http://evil.example', 'http://localhost:3000'])
+    expect(await refused(rig, '/agent/ws/x', { origin })).toEqual([403, 'origin_not_allowed'])
   // An upgrade for a route that knows none is answered as if it had not been asked for.
   const socket = new WebSocket(`${rig.url.replace('http', 'ws')}/healthz`)
   const [, answer] = await once(socket, 'unexpected-response')

@@ -15,7 +15,7 @@ import type { Wire } from '../stream/broadcast.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
 import { taskFrames } from './frames.ts'
 import { existingTask, taskId } from './place.ts'
-import { type Frame, readTask } from './reading.ts'
+import { readTask, type TaskFrame } from './reading.ts'
 import type { TaskStreams } from './stream.ts'
 
 const NORMAL = 1000
@@ -148,4 +148,4 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
   }
 }
 
-const message = ({ id, event, data }: Frame): string => `${JSON.stringify({ id, event, data })}\n`
+const message = ({ id, event, data }: TaskFrame): string => `${JSON.stringify({ id, event, data })}\n`

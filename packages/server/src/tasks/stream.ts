@@ -13,8 +13,8 @@ import { lastEventId } from '../stream/last-event-id.ts'
 import type { Rights } from '../stream/rights.ts'
 import type { SseStreams } from '../stream/sse.ts'
 import { taskFrames } from './frames.ts'
-import { existingTask, type Place, taskId } from './place.ts'
-import { eventStream, type Reading, readTask } from './reading.ts'
+import { existingTask, type TaskPlace, taskId } from './place.ts'
+import { eventStream, readTask, type TaskReading } from './reading.ts'
 
 export interface TaskStreams {
   readonly streamSlots: StreamSlots
@@ -59,8 +59,8 @@ export async function streamTask(
   { streams, streamSlots, broadcasts, rights, limitMs, report }: TaskStreams,
   c: AppContext,
   caller: Caller,
-  place: Place,
-  what: Pick<Reading, 'after' | 'encode' | 'form'>,
+  place: TaskPlace,
+  what: Pick<TaskReading, 'after' | 'encode' | 'form'>,
 ): Promise<Response> {
   if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
   c.env.outgoing.once('close', streamSlots.take(caller.principal))

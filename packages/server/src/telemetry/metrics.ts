@@ -1,20 +1,18 @@
 // Prometheus figures. The library takes longer to load than all the rest of the service, so it is loaded when the first
 // requests have been served, or when it is asked for; what happens before is kept.
 import {
-  type DwellTimes,
   type Engine,
   type Middleware,
   OxbowError,
   type SessionKey,
   type SessionSummary,
-  soundUsage,
-  taskOf,
   turnEvents,
   type Usage,
 } from '@oxbow/core'
+import { type DwellTimes, soundUsage, taskOf } from '@oxbow/core/internal'
 import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
-import type { Dependency } from '../health.ts'
+import type { Dependency } from '../dependency.ts'
 import type { ObservedRequest, RouteInfo } from '../http/route-info.ts'
 
 interface MetricsSource {

@@ -3,7 +3,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Attributes, Span } from '@opentelemetry/api'
-import { type Middleware, optionalPackage, type TurnContext } from '@oxbow/core'
+import type { Middleware, TurnContext } from '@oxbow/core'
+import { optionalPackage } from '@oxbow/core/internal'
 
 export interface TracingConfig {
   /** The base address of a collector that speaks OTLP over HTTP, such as http://127.0.0.1:4318. */
@@ -13,11 +14,28 @@ export interface TracingConfig {
 export interface Tracing {
   /** Put it on each agent, outermost. */
   readonly middleware: Middleware
+  /**
+   * Runs the work of a request below the span of its caller.
+   *
+   * @param traceparent the header of W3C Trace Context; one that is not valid is ignored
+   */
+  continued<T>(traceparent: string | undefined, work: () => T): T
   /** Sends what is left. */
   close(): Promise<void>
 }
 
 const CLOSE_MS = 2_000
+const TRACEPARENT = /^00-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})$/
+/** Calls that did not do what they were asked to, or of which nobody knows. */
+const FAILED: ReadonlySet<string> = new Set(['error', 'denied', 'timed_out', 'cancelled', 'unknown'])
+
+const typeOf = (error: unknown): string => {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : 'error'
+}
+/** Models are named `provider:name`. */
+const providerOf = (model: string): string => model.split(':', 1)[0]!
+const nameOf = (model: string): string => model.slice(model.indexOf(':') + 1)
 const PACKAGES = ['api', 'sdk-trace', 'exporter-trace-otlp-http', 'resources', 'context-async-hooks']
   .map((it) => `@opentelemetry/${it}`)
   .join(' ')
@@ -59,7 +77,7 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
   })
   const tracer = provider.getTracer('oxbow')
 
-  /** Runs `work` in a span of its own; `outcome` tells what became of it. */
+  /** Runs `work` in a span of its own; `outcome` has its attributes, and `error.type` where it failed without throwing. */
   async function traced<T>(
     name: string,
     kind: (typeof SpanKind)[keyof typeof SpanKind],
@@ -70,13 +88,14 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
     const span: Span = tracer.startSpan(name, { kind, attributes })
     try {
       const result = await context.with(trace.setSpan(context.active(), span), work)
-      span.setAttributes(outcome(result))
+      const told = outcome(result)
+      span.setAttributes(told)
+      if (told['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR })
       return result
     } catch (error) {
       // A message may quote a provider, who may quote the conversation.
-      const code = (error as { code?: unknown } | null)?.code
       span.setStatus({ code: SpanStatusCode.ERROR })
-      span.setAttribute('error.type', typeof code === 'string' ? code : 'error')
+      span.setAttribute('error.type', typeOf(error))
       throw error
     } finally {
       span.end()
@@ -84,11 +103,27 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
   }
   const of = ({ session, turnId, agent }: TurnContext): Attributes => ({
     'gen_ai.agent.name': agent,
-    'gen_ai.conversation.id': session.session,
+    'gen_ai.conversation.id': [session.tenant, session.user, session.session].join('/'),
     'oxbow.turn.id': turnId,
   })
 
+  /** Why the last model call of a turn failed, while it is the last. */
+  const failures = new Map<string, string>()
+  const turnName = ({ session, turnId }: TurnContext): string => JSON.stringify([session, turnId])
+  const howTurnEnded = (turn: TurnContext): Attributes => {
+    const failed = failures.get(turnName(turn))
+    failures.delete(turnName(turn))
+    if (failed !== undefined) return { 'error.type': failed }
+    return turn.signal.aborted ? { 'error.type': 'cancelled' } : {}
+  }
+
   return {
+    continued(traceparent, work) {
+      const [, traceId, spanId, flags] = TRACEPARENT.exec(traceparent ?? '') ?? []
+      if (traceId === undefined || spanId === undefined) return work()
+      const caller = { traceId, spanId, traceFlags: Number.parseInt(flags!, 16), isRemote: true }
+      return context.with(trace.setSpanContext(context.active(), caller), work)
+    },
     middleware: {
       name: 'tracing',
       onAgent: (it, next) =>
@@ -97,19 +132,38 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
           SpanKind.INTERNAL,
           { ...of(it), 'gen_ai.operation.name': 'invoke_agent' },
           next,
-          () => ({}),
+          () => howTurnEnded(it),
         ),
       onModelCall: (request, it, next) =>
         traced(
-          it.summaryBy === undefined ? 'chat' : 'chat summary',
+          `chat ${nameOf(it.model)}`,
           SpanKind.CLIENT,
-          { ...of(it), 'gen_ai.operation.name': 'chat', 'oxbow.step': it.step },
-          () => next(request),
+          {
+            ...of(it),
+            'gen_ai.operation.name': 'chat',
+            'gen_ai.provider.name': providerOf(it.model),
+            'gen_ai.request.model': nameOf(it.model),
+            'oxbow.step': it.step,
+            ...(it.summaryBy !== undefined && { 'oxbow.summary': true }),
+          },
+          async () => {
+            try {
+              const reply = await next(request)
+              failures.delete(turnName(it))
+              return reply
+            } catch (error) {
+              failures.set(turnName(it), typeOf(error))
+              throw error
+            }
+          },
           ({ model, finishReason, usage }) => ({
             'gen_ai.response.model': model,
             'gen_ai.response.finish_reasons': [finishReason],
             'gen_ai.usage.input_tokens': usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
             'gen_ai.usage.output_tokens': usage.outputTokens,
+            'gen_ai.usage.cache_read.input_tokens': usage.cacheReadTokens,
+            'gen_ai.usage.cache_creation.input_tokens': usage.cacheWriteTokens,
+            'gen_ai.usage.reasoning.output_tokens': usage.reasoningTokens,
           }),
         ),
       onActing: (it, next) =>
@@ -124,7 +178,12 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
             'gen_ai.tool.call.id': it.call.callId,
           },
           next,
-          ({ status }) => ({ 'oxbow.status': status }),
+          (outcome) => ({
+            'oxbow.status': outcome.status,
+            ...(FAILED.has(outcome.status) && {
+              'error.type': ('error' in outcome ? outcome.error?.code : undefined) ?? outcome.status,
+            }),
+          }),
         ),
     },
     // A collector that is down is tried again for longer than anybody should wait here.

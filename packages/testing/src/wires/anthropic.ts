@@ -6,19 +6,19 @@ import {
   type Fragments,
   finishReasonOf,
   fragmentsOf,
+  type ModelWire,
   namedFrame,
   objectsIn,
   plainContent,
   textIn,
   usageOf,
-  type Wire,
   type WireMessage,
   type WireOptions,
 } from './wire.ts'
 
 const stopReasons: Readonly<Record<string, string>> = { stop: 'end_turn', length: 'max_tokens', tool_calls: 'tool_use' }
 
-export const anthropicWire: Wire = {
+export const anthropicWire: ModelWire = {
   path: '/messages',
 
   frames(reply, options) {

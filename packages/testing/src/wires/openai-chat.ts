@@ -4,13 +4,13 @@ import {
   type Fragments,
   finishReasonOf,
   fragmentsOf,
+  type ModelWire,
   usageOf,
-  type Wire,
   type WireMessage,
   type WireTool,
 } from './wire.ts'
 
-export const openaiChatWire: Wire = {
+export const openaiChatWire: ModelWire = {
   path: '/chat/completions',
 
   frames(reply, options) {

@@ -6,12 +6,12 @@ import {
   type Fragments,
   finishReasonOf,
   fragmentsOf,
+  type ModelWire,
   namedFrame,
   objectsIn,
   plainContent,
   textIn,
   usageOf,
-  type Wire,
   type WireMessage,
   type WireOptions,
 } from './wire.ts'
@@ -21,7 +21,7 @@ const incompleteReasons: Readonly<Record<string, string>> = {
   content_filter: 'content_filter',
 }
 
-export const openaiResponsesWire: Wire = {
+export const openaiResponsesWire: ModelWire = {
   path: '/responses',
 
   frames(reply, options) {

@@ -1,7 +1,7 @@
 // What a wire format must offer, and what all of them need.
 import type { Reply, WireUsage } from '../reply.ts'
 
-export interface Wire {
+export interface ModelWire {
   /** The end of its path. */
   readonly path: string
   /** The SSE frames of a reply, each with its blank line. */

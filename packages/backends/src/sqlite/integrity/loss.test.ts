@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { agent, type Backend, createEngine, type Event, type SessionKey } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
-import { event, eventsAfter, readAll, someKey, summary } from '../../conformance/support.ts'
+import { conformanceEvent, eventsAfter, readAll, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
 const sessions = 6
@@ -34,7 +34,11 @@ async function crashed(): Promise<string> {
   const second = open(path)
   for (let number = 0; number < sessions; number += 1) {
     const audit = [record(5, keyOf(number))]
-    await second.journal.append(keyOf(number), 4, [event(5), event(6)], { ...summary, status: 'idle', audit })
+    await second.journal.append(keyOf(number), 4, [conformanceEvent(5), conformanceEvent(6)], {
+      ...summary,
+      status: 'idle',
+      audit,
+    })
   }
   const copy = freshPath()
   for (const end of ['', '-wal', '-mark']) copyFileSync(path + end, copy + end)

@@ -8,7 +8,7 @@ import { dataSum } from '../file/sums.ts'
 import { stored } from '../writer/protocol.ts'
 import { auditReader } from './audit.ts'
 import { eventReader } from './events.ts'
-import { sessionList } from './list.ts'
+import { readSessionList } from './list.ts'
 
 export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
   const rows = sessionRows(db)
@@ -17,7 +17,7 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
     `SELECT seq, version, data, sum FROM snapshots
      WHERE session = (SELECT id FROM sessions WHERE tenant = ? AND user = ? AND session = ?)`,
   )
-  const list = sessionList(db)
+  const list = readSessionList(db)
   const auditLog = auditReader(db)
 
   const find = (key: Parameters<Journal['head']>[0]): FoundSession | undefined => {

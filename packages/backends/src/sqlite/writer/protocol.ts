@@ -37,7 +37,7 @@ export type Write =
   | readonly [op: 'probe']
 
 /** Of an append: `stored`, or else the head that it met. Of `putFile`: the new version, 0 on a conflict. Else 0. */
-export type Answer = number | WriteFailure
+export type WriterAnswer = number | WriteFailure
 export const stored = -1
 
 /** An SQLite error, taken apart so that it survives the way between threads. */
@@ -49,11 +49,11 @@ export interface WriteFailure {
 }
 
 /** To the thread: writes, the start or the end of watching a session, or the end of it all. */
-export type ToThread =
+export type ToWriter =
   | { readonly writes: readonly Write[] }
   | { readonly watch: number; readonly key: Key; readonly head: number }
   | { readonly unwatch: number }
   | { readonly close: true }
 
 /** From the thread: the answers to the writes in their order, or the watches whose session somebody else appended to. */
-export type FromThread = { readonly answers: readonly Answer[] } | { readonly wake: readonly number[] }
+export type FromWriter = { readonly answers: readonly WriterAnswer[] } | { readonly wake: readonly number[] }

@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 import { storageError } from '../errors.ts'
 import { connect } from '../file/schema.ts'
 import { freshPath, open } from '../helpers.fixture.ts'
-import { type Answer, type Append, stored } from './protocol.ts'
-import { openStore } from './store.ts'
+import { type Append, stored, type WriterAnswer } from './protocol.ts'
+import { openWriterStore } from './store.ts'
 
 function storeOn(path: string, settings: string) {
   open(path)
   const db = connect(path)
   db.exec(settings)
-  return { db, store: openStore(db) }
+  return { db, store: openWriterStore(db) }
 }
 
 const append = (session: string, expectedSeq: number, body = '{}', at = 1): Append => [
@@ -27,7 +27,7 @@ const append = (session: string, expectedSeq: number, body = '{}', at = 1): Appe
   [at, body],
 ]
 
-const codeOf = (answer: Answer | undefined) =>
+const codeOf = (answer: WriterAnswer | undefined) =>
   typeof answer === 'number' ? answer : storageError('oxbow.db', answer).code
 
 test('on a full disk an append fails with storage_full, stores nothing, and goes through once there is space', () => {
@@ -103,7 +103,7 @@ test('a probe writes, so that a file that takes no writes is found', async () =>
   const path = freshPath()
   await open(path).close()
   const db = connect(path)
-  const store = openStore(db)
+  const store = openWriterStore(db)
   expect(store.apply([['probe']])).toEqual([0])
   db.exec('PRAGMA query_only = ON')
   expect(store.apply([['probe']])).toMatchObject([{ errcode: 8 }])

@@ -3,13 +3,13 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Mark } from '../file/mark.ts'
 import { dataSum } from '../file/sums.ts'
 import { openAppends } from './append.ts'
-import type { Answer, Key, Write, WriteFailure } from './protocol.ts'
+import type { Key, Write, WriteFailure, WriterAnswer } from './protocol.ts'
 
 const SQLITE_BUSY = 5
 
 export interface Store {
   /** Never throws: what failed is the answer of the writes that failed. */
-  apply(writes: readonly Write[]): Answer[]
+  apply(writes: readonly Write[]): WriterAnswer[]
   /** Of a session that ends at `head`: the last event that may have been written by another connection. */
   foreignHead(key: Key, head: number): number
 }
@@ -17,7 +17,7 @@ export interface Store {
 /** Called after a commit that stored events, with the row of the last one. */
 export type OnCommit = (last: Mark) => void
 
-export function openStore(db: DatabaseSync, onCommit: OnCommit = () => {}): Store {
+export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {}): Store {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const appends = openAppends(db)
@@ -95,7 +95,7 @@ export function openStore(db: DatabaseSync, onCommit: OnCommit = () => {}): Stor
     return 0
   }
 
-  function transact(writes: readonly Write[]): Answer[] {
+  function transact(writes: readonly Write[]): WriterAnswer[] {
     begin.run()
     try {
       const answers = writes.map(perform)

@@ -3,27 +3,27 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { openMark } from '../file/mark.ts'
 import { placeOf } from '../file/place.ts'
 import { connect } from '../file/schema.ts'
-import type { FromThread, ToThread, Write, WriteFailure } from './protocol.ts'
+import type { FromWriter, ToWriter, Write, WriteFailure } from './protocol.ts'
 import { shrinkWhenIdle } from './shrink.ts'
-import { openStore } from './store.ts'
+import { openWriterStore } from './store.ts'
 import { openWatches } from './watches.ts'
 
 const port = parentPort!
 const { path, place } = workerData as { path: string; place: string }
 const db = connect(path)
 const mark = openMark(path)
-const store = openStore(db, mark.write)
+const store = openWriterStore(db, mark.write)
 const wrote = shrinkWhenIdle(db, path)
 const displaced: WriteFailure = { errcode: undefined, message: 'displaced', displaced: true }
-const reply = (message: FromThread) => port.postMessage(message)
+const reply = (message: FromWriter) => port.postMessage(message)
 const watches = openWatches(db, store, (wake) => reply({ wake }))
 
-port.on('message', (first: ToThread) => {
+port.on('message', (first: ToWriter) => {
   // All that waits goes into one transaction: while the disk was busy with the last one, more has come.
   const writes: Write[] = []
   let close = false
   for (
-    let message: ToThread | undefined = first;
+    let message: ToWriter | undefined = first;
     message !== undefined;
     message = receiveMessageOnPort(port)?.message
   ) {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { OxbowError } from '@oxbow/core'
 import { storageError } from '../errors.ts'
-import type { FromThread, Key, ToThread, Write } from './protocol.ts'
+import type { FromWriter, Key, ToWriter, Write } from './protocol.ts'
 
 /**
  * Each commit costs a wait for the disk and some 100 µs of CPU, whatever it holds. So while several appends are under way
@@ -49,7 +49,7 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
   let busyUntil = 0
   let ended: OxbowError | undefined
 
-  const post = (message: ToThread) => worker.postMessage(message)
+  const post = (message: ToWriter) => worker.postMessage(message)
 
   /** One message per turn of the event loop at most, with all that came in it. */
   function schedule(): void {
@@ -67,7 +67,7 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
     queued = []
   }
 
-  function receive(message: FromThread): void {
+  function receive(message: FromWriter): void {
     if ('wake' in message) {
       for (const id of message.wake) watching.get(id)?.()
       return

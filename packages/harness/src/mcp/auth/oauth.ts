@@ -21,7 +21,7 @@ interface ClientCredentials {
   readonly type: 'client-credentials'
   readonly clientId: string
   readonly clientSecret: string
-  /** The authorization server that the secret is for, as its metadata names it: nobody else gets it, whatever the server says. */
+  /** The authorization server that the secret is for, as its metadata names it. It is sent nowhere else, whatever the server says. */
   readonly issuer: string
   readonly scope?: string
 }
@@ -72,7 +72,7 @@ interface Kept {
   discovery?: OAuthDiscoveryState | undefined
 }
 
-/** One provider for each sign-in at an address, whoever shares its settings: also over connections that end and begin again. */
+/** One provider for each sign-in at an address, shared by connections with the same settings and kept when they reconnect. */
 const providers = new WeakMap<McpAuth, Map<string, Provider>>()
 
 type Provider = OAuthClientProvider & Partial<PendingSignIn>
@@ -172,7 +172,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
           throw new Error('The browser came back with the state of another sign-in. Sign in again.')
         return query
       })()
-      // Whoever waits for it is told; nobody may wait yet.
+      // The caller that waits for it gets the error; there may be none yet.
       signIn.catch(() => {})
     },
     callback() {

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
 import { authProvider } from '../auth/oauth.ts'
-import { type Asking, currentCall } from '../elicitation.ts'
+import { currentCall, type Elicitation } from '../elicitation.ts'
 import { mayBeUnknownSession, mcpError, type Trouble, troubleOf, wordsFor } from '../errors.ts'
 import {
   CALL_TIMEOUT_MS,
@@ -15,11 +15,11 @@ import {
   type McpState,
   type McpStatus,
 } from '../options.ts'
-import { redactor } from '../redact.ts'
+import { secretsRedactor } from '../redact.ts'
 import type { Listed } from '../tools/listing.ts'
 import { httpTransport } from '../transport/http-transport.ts'
 import type { Unusable } from '../transport/repair.ts'
-import { aborted, chosenEra, DialError, dial, faultIn, type Line, noiseOf, type Offers, wordsIn } from './dial.ts'
+import { aborted, chosenEra, DialError, type Dialled, dial, faultIn, noiseOf, type Offers, wordsIn } from './dial.ts'
 
 const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000
@@ -31,7 +31,7 @@ const MAX_SIGN_INS = 2
 
 export interface Request {
   readonly signal: AbortSignal
-  readonly asking?: Asking
+  readonly asking?: Elicitation
   /** It changes nothing: a lost answer leaves no doubt behind. */
   readonly onlyReads: boolean
   /** The server carries out a repetition once: a request without an answer is sent once more. */
@@ -53,12 +53,12 @@ export interface Connection {
 
 export function connection(name: string, server: McpServer, options: McpOptions): Connection {
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, onNotice } = options
-  const redact = redactor(server)
+  const redact = secretsRedactor(server)
   const notice = (level: 'info' | 'warn', message: string): void =>
     onNotice?.({ level, server: name, message: redact(message).slice(0, MAX_NOTICE) })
   let state: McpState = 'connecting'
-  let line: Line | undefined
-  let opening: Promise<Line> | undefined
+  let line: Dialled | undefined
+  let opening: Promise<Dialled> | undefined
   let timer: NodeJS.Timeout | undefined
   let failures = 0
   let lastOffers: Offers = { tools: [], hasResources: false, hasPrompts: false }
@@ -108,7 +108,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     if (list.length > 0) notice('warn', `Left out of ${method}: ${list.join(', ')}.`)
   }
 
-  async function connectOnce(): Promise<Line> {
+  async function connectOnce(): Promise<Dialled> {
     let era = chosenEra(server)
     let deadline = performance.now() + connectTimeoutMs
     for (let signIns = 0; ; ) {
@@ -150,7 +150,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   }
 
   /** The line, opened if there is none. */
-  function ensure(): Promise<Line> {
+  function ensure(): Promise<Dialled> {
     if (isClosed()) return Promise.reject(closed(name))
     if (line !== undefined) return Promise.resolve(line)
     opening ??= (async () => {
@@ -175,7 +175,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     return opening
   }
 
-  function lose(which: Line, error: unknown): void {
+  function lose(which: Dialled, error: unknown): void {
     if (which.lost) return
     which.lost = true
     if (line === which) line = undefined
@@ -208,13 +208,13 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     return (waitMs / 1_000).toFixed(1)
   }
 
-  async function hangUp({ client, transport }: Line): Promise<void> {
+  async function hangUp({ client, transport }: Dialled): Promise<void> {
     // The session of a server that is gone is gone with it.
     if ('terminateSession' in transport) await withinASecond(transport.terminateSession?.())
     await client.close().catch(() => {})
   }
 
-  async function attempt<T>(on: Line, { asking }: Request, work: (client: Client) => Promise<T>): Promise<T> {
+  async function attempt<T>(on: Dialled, { asking }: Request, work: (client: Client) => Promise<T>): Promise<T> {
     const mark = {}
     on.calls.add(mark)
     if (asking !== undefined) on.asking.add(asking)
@@ -229,8 +229,8 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     }
   }
 
-  /** Servers that were restarted answer 400 to whatever names their old session. A ping tells that from a bad request. */
-  async function hasLostSession({ client, transport }: Line, error: unknown, signal: AbortSignal): Promise<boolean> {
+  /** A restarted server answers 400 to any request of its old session. A ping distinguishes that from a bad request. */
+  async function hasLostSession({ client, transport }: Dialled, error: unknown, signal: AbortSignal): Promise<boolean> {
     if (!mayBeUnknownSession(error) || transport.sessionId === undefined) return false
     return client.ping({ signal, timeout: CALL_TIMEOUT_MS }).then(() => false, mayBeUnknownSession)
   }

@@ -6,7 +6,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   type Tool,
 } from '@modelcontextprotocol/client'
-import { type Asking, answerTo } from '../elicitation.ts'
+import { answerTo, type Elicitation } from '../elicitation.ts'
 import { CONNECT_TIMEOUT_MS, isStdio, type McpServer, PROTOCOL_2026 } from '../options.ts'
 import { type Listed, listed } from '../tools/listing.ts'
 import { type HttpTransport, httpTransport } from '../transport/http-transport.ts'
@@ -25,21 +25,21 @@ export interface Offers {
 }
 
 /** A connection of the library, with the calls in flight on it. */
-export interface Line {
+export interface Dialled {
   readonly client: Client
   readonly transport: HttpTransport | StdioTransport
   readonly since: number
   readonly calls: Set<object>
-  readonly asking: Set<Asking>
+  readonly asking: Set<Elicitation>
   offers: Offers
   lost: boolean
 }
 
 export interface DialEvents {
   /** The server changed its list, or what it sent cannot be read. */
-  readonly onTools: (line: Line, tools: readonly Listed[] | Error) => void
+  readonly onTools: (line: Dialled, tools: readonly Listed[] | Error) => void
   readonly onUnusable: (method: string, unusable: readonly Unusable[]) => void
-  readonly onClosed: (line: Line, error: Error) => void
+  readonly onClosed: (line: Dialled, error: Error) => void
 }
 
 /** `auto` asks in the newest protocol and falls back; `legacy` begins with `initialize`. */
@@ -69,7 +69,7 @@ export async function dial(
   era: Era,
   { signal: closing, timeoutMs = CONNECT_TIMEOUT_MS }: { readonly signal: AbortSignal; readonly timeoutMs?: number },
   { onTools, onUnusable, onClosed }: DialEvents,
-): Promise<Line> {
+): Promise<Dialled> {
   let unusable: readonly Unusable[] = []
   const transport = repairing(isStdio(server) ? stdioTransport(server) : httpTransport(server), (sent, found) => {
     if (sent.method !== 'tools/list') return onUnusable(sent.method, found)
@@ -79,13 +79,13 @@ export async function dial(
     ...(await listed(tools, server)),
     ...unusable.map(({ name, reason }) => ({ tool: { name }, skip: reason })),
   ]
-  const asking = new Set<Asking>()
+  const asking = new Set<Elicitation>()
   const signal = AbortSignal.any([closing, AbortSignal.timeout(timeoutMs)])
   const limits = { signal, timeout: timeoutMs }
   const client = new Client(
     { name: 'oxbow', version: '0.1.0' },
     {
-      // Only forms: a yes or no can be given to them, while nobody can be sent to an address.
+      // Only forms: they can be answered with yes or no, while a user cannot be sent to an address.
       capabilities: { elicitation: { form: { applyDefaults: true } } },
       ...versionsFor(server, era, timeoutMs),
       jsonSchemaValidator: noValidator,
@@ -101,7 +101,7 @@ export async function dial(
     },
   )
   const offers: Offers = { tools: [], hasResources: false, hasPrompts: false }
-  const line: Line = { client, transport, since: performance.now(), calls: new Set(), asking, offers, lost: false }
+  const line: Dialled = { client, transport, since: performance.now(), calls: new Set(), asking, offers, lost: false }
   client.setRequestHandler('elicitation/create', (request) => answerTo(request, asking, server.onQuestion))
   client.onerror = () => {}
   client.onclose = () => onClosed(line, new Error('connection closed'))

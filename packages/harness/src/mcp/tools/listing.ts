@@ -1,7 +1,8 @@
 // Which tools of a server an agent may have, and why it does not have the others. A server may list anything: what is left out
 // costs nothing, and what is offered is bounded.
 import type { Tool } from '@modelcontextprotocol/client'
-import { type JsonSchema, validatorFor } from '@oxbow/core'
+import type { JsonSchema } from '@oxbow/core'
+import { validatorFor } from '@oxbow/core/internal'
 import { type McpServer, matches } from '../options.ts'
 import { modernSchema } from './schema.ts'
 

@@ -2,7 +2,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import type { Reconciliation, ToolDefinition } from '@oxbow/core'
 import type { Connection } from '../connection/connection.ts'
-import { isObject } from '../transport/repair.ts'
+import { isJsonObject } from '../transport/repair.ts'
 
 /** What goes along with each call: a server that remembers the id carries out a repetition once. */
 export const metaFor = (operationId: string): { readonly 'oxbow/operationId': string } => ({
@@ -48,7 +48,7 @@ export const reconcileWith =
 function readingOf({ isError, structuredContent, content }: CallToolResult): Reconciliation {
   if (isError === true) return UNKNOWN
   const answer = structuredContent ?? jsonIn(content)
-  if (!isObject(answer)) return UNKNOWN
+  if (!isJsonObject(answer)) return UNKNOWN
   if (answer.status === 'not_done') return { status: 'not_done' }
   return answer.status === 'done' ? { status: 'done', result: answer.result ?? 'Done.' } : UNKNOWN
 }

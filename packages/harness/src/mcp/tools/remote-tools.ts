@@ -10,7 +10,7 @@ import {
   tool,
 } from '@oxbow/core'
 import type { Connection } from '../connection/connection.ts'
-import { newAsking, type Question, wordsOfQuestion } from '../elicitation.ts'
+import { type ElicitationQuestion, newAsking, wordsOfQuestion } from '../elicitation.ts'
 import { CALL_TIMEOUT_MS, type McpServer, matches } from '../options.ts'
 import { blocksOf, errorText, promptBlocks, resourceBlocks } from './content.ts'
 import { MAX_DESCRIPTION } from './listing.ts'
@@ -126,8 +126,8 @@ function ask(
   server: string,
   name: string,
   given: Readonly<Record<string, unknown>>,
-  decided: readonly Question[],
-  open: Question,
+  decided: readonly ElicitationQuestion[],
+  open: ElicitationQuestion,
 ): ToolResult {
   return needsApproval({
     arguments: { server, tool: name, arguments: given, questions: [...decided, open] },
@@ -207,7 +207,7 @@ const LIST_RESOURCES = builtIn(
 const READ_RESOURCE = builtIn(
   'read_resource',
   (server) => `Reads a resource of the MCP server ${server}.`,
-  { uri: { type: 'string', minLength: 1, description: 'The address, as list_resources tells it.' } },
+  { uri: { type: 'string', minLength: 1, description: 'The address, as list_resources returns it.' } },
   ['uri'],
   async (client, input, options) => resourceBlocks(await client.readResource({ uri: String(input.uri) }, options)),
 )
@@ -229,7 +229,7 @@ const GET_PROMPT = builtIn(
   'get_prompt',
   (server) => `Gets a prompt of the MCP server ${server}, filled in.`,
   {
-    name: { type: 'string', minLength: 1, description: 'As list_prompts tells it.' },
+    name: { type: 'string', minLength: 1, description: 'As list_prompts returns it.' },
     arguments: { type: 'object', additionalProperties: { type: 'string' } },
   },
   ['name'],

@@ -1,5 +1,6 @@
 // Schemas that are made to keep whoever checks with them busy, and those that only look like it.
-import { validatorFor } from '@oxbow/core'
+
+import { validatorFor } from '@oxbow/core/internal'
 import { describe, expect, test } from 'vitest'
 import { modernSchema } from './schema.ts'
 

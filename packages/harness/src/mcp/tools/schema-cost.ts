@@ -12,7 +12,7 @@ type Json = Readonly<Record<string, unknown>>
 
 interface Step {
   readonly to: object
-  /** Of the value itself, or of a part of it: which one; `*` at its end stands for parts that are not named beside it. */
+  /** Of the value itself, or of a part of it: which one; `*` at its end means the parts that are not named in the same schema. */
   readonly part?: string
 }
 

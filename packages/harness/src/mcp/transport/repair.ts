@@ -16,7 +16,7 @@ export interface Repaired {
 
 const MAX_TEXT = 20_000
 
-export const isObject = (value: unknown): value is Json =>
+export const isJsonObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
@@ -26,7 +26,7 @@ export const isObject = (value: unknown): value is Json =>
  * @example repaired('tools/list', { tools: [{ name: 'look', inputSchema: null }], nextCursor: null })
  */
 export function repaired(method: string, result: unknown): Repaired {
-  if (!isObject(result)) return { result: result as Json, unusable: [] }
+  if (!isJsonObject(result)) return { result: result as Json, unusable: [] }
   const given = withoutNulls(result)
   switch (method) {
     case 'tools/list':
@@ -61,15 +61,15 @@ const withoutNulls = (value: Json): Json =>
 /** @param entryOf gives a text when the entry cannot be used: why */
 function list(result: Json, key: string, entryOf: (entry: Json) => Json | string): Repaired {
   const given = result[key]
-  // A list that is none is left for the library to refuse.
+  // The library refuses what is not a list.
   if (given !== undefined && !Array.isArray(given)) return whole(result)
   const entries: Json[] = []
   const unusable: Unusable[] = []
   for (const [at, entry] of (given ?? []).entries()) {
-    const made = isObject(entry) ? entryOf(withoutNulls(entry)) : 'it is not an object'
+    const made = isJsonObject(entry) ? entryOf(withoutNulls(entry)) : 'it is not an object'
     if (typeof made !== 'string') entries.push(made)
     else {
-      const name = isObject(entry) && isText(entry.name) ? entry.name : `entry ${at + 1} of ${key}`
+      const name = isJsonObject(entry) && isText(entry.name) ? entry.name : `entry ${at + 1} of ${key}`
       unusable.push({ name, reason: made })
     }
   }
@@ -84,7 +84,7 @@ function withText(entry: Json, key: string, defaults: Json = {}): Json | string 
   return { ...defaults, ...onlyTexts(rest, ['name', 'title', 'description', 'mimeType']) }
 }
 
-/** Without those of these fields that are no text. */
+/** Without those of these fields that are not a text. */
 const onlyTexts = (entry: Json, keys: readonly string[]): Json =>
   Object.fromEntries(Object.entries(entry).filter(([key, it]) => !keys.includes(key) || typeof it === 'string'))
 
@@ -95,12 +95,12 @@ function toolOf({ name, description, inputSchema, annotations, execution }: Json
   if (!isText(name)) return 'it has no name'
   const schema = schemaOf(inputSchema)
   if (typeof schema === 'string') return schema
-  const hints = isObject(annotations)
+  const hints = isJsonObject(annotations)
     ? Object.fromEntries(
         Object.entries(annotations).filter(([key, it]) => HINTS.includes(key) && typeof it === 'boolean'),
       )
     : {}
-  if (isObject(execution) && execution.taskSupport === 'required')
+  if (isJsonObject(execution) && execution.taskSupport === 'required')
     return 'it runs only as a task, which is not supported'
   return {
     name,
@@ -113,12 +113,13 @@ function toolOf({ name, description, inputSchema, annotations, execution }: Json
 /** Arguments are always an object, so a schema may leave that out; a text says why it cannot be used. */
 function schemaOf(value: unknown): Json | string {
   if (value === undefined || value === null || value === true) return { type: 'object' }
-  if (!isObject(value)) return 'its input schema is not an object'
+  if (!isJsonObject(value)) return 'its input schema is not an object'
   const { $schema, ...schema } = withoutNulls(value)
   const { type = 'object', required, properties } = schema
   const allows = type === 'object' || (Array.isArray(type) && type.includes('object'))
   if (!allows) return `its input schema is for ${JSON.stringify(type)}, but arguments are an object`
-  if (properties !== undefined && !isObject(properties)) return 'its input schema has properties that are not an object'
+  if (properties !== undefined && !isJsonObject(properties))
+    return 'its input schema has properties that are not an object'
   if (required !== undefined && !(Array.isArray(required) && required.every((it) => typeof it === 'string')))
     return 'its input schema has a "required" that is not a list of names'
   return { ...schema, type: 'object', ...(typeof $schema === 'string' && { $schema }) }
@@ -128,7 +129,7 @@ function promptOf(entry: Json): Json | string {
   const { arguments: given, ...rest } = entry
   const prompt = withText(rest, 'name')
   if (typeof prompt === 'string' || !Array.isArray(given)) return prompt
-  const usable = given.filter(isObject).filter((it) => isText(it.name))
+  const usable = given.filter(isJsonObject).filter((it) => isText(it.name))
   return { ...prompt, arguments: usable.map((it) => onlyTexts(withoutNulls(it), ['title', 'description'])) }
 }
 
@@ -150,11 +151,11 @@ function callOf(result: Json): Json {
   if (content === undefined && structuredContent === undefined)
     return rest.isError === undefined ? result : { ...rest, content: [] }
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : []
-  const extra = structuredContent === undefined || isObject(structuredContent) ? [] : [asText(structuredContent)]
+  const extra = structuredContent === undefined || isJsonObject(structuredContent) ? [] : [asText(structuredContent)]
   return {
     ...rest,
     content: [...blocks.map(blockOf), ...extra],
-    ...(isObject(structuredContent) && { structuredContent }),
+    ...(isJsonObject(structuredContent) && { structuredContent }),
   }
 }
 
@@ -167,10 +168,10 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
 
 /** A block of a kind that the protocol does not have, or without what its kind needs, is shown as it was written. */
 function blockOf(block: unknown): Json {
-  if (!isObject(block)) return asText(block)
+  if (!isJsonObject(block)) return asText(block)
   const { annotations, icons, ...given } = withoutNulls(block)
   const { type, resource } = given
-  if (type === 'resource' && isObject(resource)) {
+  if (type === 'resource' && isJsonObject(resource)) {
     const contents = contentsOf(withoutNulls(resource))
     return typeof contents === 'string' ? asText(block) : { ...given, resource: contents }
   }
@@ -187,12 +188,12 @@ const asText = (value: unknown): Json => ({
 /** What a server says of itself as the connection opens. */
 function greetingOf(result: Json): Json {
   const { capabilities, serverInfo, instructions, ...rest } = result
-  const own = isObject(serverInfo) ? withoutNulls(serverInfo) : {}
+  const own = isJsonObject(serverInfo) ? withoutNulls(serverInfo) : {}
   const info = { name: isText(own.name) ? own.name : 'unnamed', version: isText(own.version) ? own.version : 'unknown' }
-  const known = isObject(capabilities)
+  const known = isJsonObject(capabilities)
     ? Object.fromEntries(
         Object.entries(capabilities).flatMap(([key, it]) =>
-          isObject(it) ? [[key, withoutNulls(it)]] : it === true ? [[key, {}]] : [],
+          isJsonObject(it) ? [[key, withoutNulls(it)]] : it === true ? [[key, {}]] : [],
         ),
       )
     : {}

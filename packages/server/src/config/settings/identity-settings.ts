@@ -1,6 +1,6 @@
 // The settings of identity: how callers prove who they are, and where a principal's parts are found.
 import { z } from 'zod'
-import { type About, choice, duration, integer, list, path, secret, text, url } from './kinds.ts'
+import { type About, choice, duration, integer, list, path, secret, textSetting, url } from './kinds.ts'
 
 export const ALGORITHMS = {
   symmetric: ['HS256', 'HS384', 'HS512'],
@@ -44,10 +44,10 @@ export const identitySettings = z.strictObject({
     'How callers prove who they are. "none": everybody is who they say, on loopback only.',
   ),
   keys: keys.optional(),
-  keysFile: text('A TOML file with further [[keys]]; read again when it changes.', 'a path').optional(),
+  keysFile: textSetting('A TOML file with further [[keys]]; read again when it changes.', 'a path').optional(),
   jwt: z.strictObject({
     jwksUrl: url('Where the issuer publishes its keys (JWKS).').optional(),
-    publicKey: text(
+    publicKey: textSetting(
       'Instead of jwksUrl: a public key or certificate.',
       'a PEM text, or the path of a file with one',
     ).optional(),
@@ -57,8 +57,8 @@ export const identitySettings = z.strictObject({
       'Algorithms that are accepted. Default: all that fit the key.',
       `${ALGORITHMS.symmetric.join(', ')} for a secret, else ${ALGORITHMS.asymmetric.join(', ')}`,
     ).optional(),
-    issuer: text('The issuer (iss) that tokens must name. Required with jwksUrl.').optional(),
-    audience: text('The audience (aud) that tokens must name. Required with jwksUrl.').optional(),
+    issuer: textSetting('The issuer (iss) that tokens must name. Required with jwksUrl.').optional(),
+    audience: textSetting('The audience (aud) that tokens must name. Required with jwksUrl.').optional(),
     clockSkew: duration('0ms', '10m', 'How far clocks may differ.'),
     requiredClaims: list(/^[^=\s]+(?:=.*)?$/, 'Claims that tokens must have.', 'paths, or path=value'),
     jwksMaxAge: duration('1s', '24h', 'How long fetched keys are used without asking again.'),

@@ -2,15 +2,15 @@
 import { z } from 'zod'
 import { parseDuration } from './duration.ts'
 
-export type Kind = 'text' | 'secret' | 'number' | 'duration' | 'choice' | 'boolean' | 'list' | 'tables'
+export type SettingKind = 'text' | 'secret' | 'number' | 'duration' | 'choice' | 'boolean' | 'list' | 'tables'
 
 export interface About extends Record<string, unknown> {
-  readonly kind: Kind
+  readonly kind: SettingKind
   readonly description: string
   readonly allowed: string
 }
 
-export const text = (description: string, allowed = 'a text that is not blank') =>
+export const textSetting = (description: string, allowed = 'a text that is not blank') =>
   z
     .string()
     .regex(/\S/)
@@ -67,7 +67,7 @@ export const url = (description: string) =>
     .meta({ kind: 'text', description, allowed: 'an address that begins with http:// or https://' } satisfies About)
 
 /** Dotted paths into a JSON document; a name that has dots itself is found as well. */
-export const path = (description: string) => text(description, 'a path such as "user.name"')
+export const path = (description: string) => textSetting(description, 'a path such as "user.name"')
 
 /** What the file holds as a table, and a variable as JSON. */
 export const table = (description: string, allowed: string) =>

@@ -1,6 +1,6 @@
 // The settings of the default agent's knowledge base.
 import { z } from 'zod'
-import { choice, integer, list, text } from './kinds.ts'
+import { choice, integer, list, textSetting } from './kinds.ts'
 
 const MODEL = 'the name or alias of one of [models], or provider:model'
 
@@ -10,9 +10,9 @@ export const knowledgeSettings = z.strictObject({
     'What the agent may retrieve: files and folders with Markdown, text, HTML or PDF. Default: pages about Oxbow.',
     'paths',
   ).optional(),
-  index: text('The file of the index. Default: agent-knowledge.db beside the store.', 'a path').optional(),
+  index: textSetting('The file of the index. Default: agent-knowledge.db beside the store.', 'a path').optional(),
   embedder: z.strictObject({
-    model: text(
+    model: textSetting(
       'The model that makes vectors. Default: models.aliases.embed; without one, words and numbers are searched only.',
       MODEL,
     ).optional(),
@@ -22,7 +22,7 @@ export const knowledgeSettings = z.strictObject({
     ),
     dimensions: integer(1, 100_000, 'The length of a vector. Default: as the model makes them.').optional(),
   }),
-  reranker: text(
+  reranker: textSetting(
     'The model that orders what was found, by POST /rerank. Default: models.aliases.rerank; without one, none.',
     MODEL,
   ).optional(),

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
 // The settings of MCP servers: one table for each name.
 import { z } from 'zod'
-import { boolean, choice, duration, list, table, text, url } from './kinds.ts'
+import { boolean, choice, duration, list, table, textSetting, url } from './kinds.ts'
 
 const VARIABLE = /^[A-Za-z_]\w{0,63}$/
 const PATTERN = /^[^*\s]*\*?$/
@@ -19,7 +19,7 @@ export const mcpServerSettings = z.strictObject({
     .optional(),
   auth: z
     .strictObject({
-      clientId: text('Of this service, at the authorization server (OAuth client credentials).'),
+      clientId: textSetting('Of this service, at the authorization server (OAuth client credentials).'),
       secretVariable: z
         .string()
         .regex(VARIABLE)
@@ -27,10 +27,10 @@ export const mcpServerSettings = z.strictObject({
       issuer: url(
         'The authorization server that the secret is for, as its metadata names it. It is sent nowhere else.',
       ),
-      scope: text('The requested scope. Default: what the server names.').optional(),
+      scope: textSetting('The requested scope. Default: what the server names.').optional(),
     })
     .optional(),
-  command: text('Instead of url: a program on this machine. Not in profile prod.').optional(),
+  command: textSetting('Instead of url: a program on this machine. Not in profile prod.').optional(),
   args: z.array(z.string()).meta(table('Its arguments.', 'a list of texts')).optional(),
   env: list(
     VARIABLE,

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
 // The settings of models: one table for each name, and the aliases.
 import { z } from 'zod'
-import { type About, duration, integer, table, text, url } from './kinds.ts'
+import { type About, duration, integer, table, textSetting, url } from './kinds.ts'
 
 const money = (description: string) =>
   z
@@ -12,8 +12,8 @@ const money = (description: string) =>
 
 /** A table of `[models]`. */
 export const modelSettings = z.strictObject({
-  provider: text('Who offers it.', 'a provider such as "openai", "anthropic", "deepseek" or "vllm"'),
-  model: text('Its name there. Default: one that the provider has.').optional(),
+  provider: textSetting('Who offers it.', 'a provider such as "openai", "anthropic", "deepseek" or "vllm"'),
+  model: textSetting('Its name there. Default: one that the provider has.').optional(),
   keyVariable: z
     .string()
     .regex(/^[A-Za-z_]\w{0,63}$/)

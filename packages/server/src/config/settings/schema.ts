@@ -1,8 +1,9 @@
 // Every setting: its key, what it allows, what it is for. Variables, errors and documentation come from here.
-import { MODES } from '@oxbow/core'
+
+import { MODES } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
-import { type About, boolean, choice, duration, integer, type Kind, list, text, url } from './kinds.ts'
+import { type About, boolean, choice, duration, integer, list, type SettingKind, textSetting, url } from './kinds.ts'
 import { knowledgeSettings } from './knowledge-settings.ts'
 import { mcpSetting } from './mcp-settings.ts'
 import { modelsSetting } from './models-settings.ts'
@@ -12,14 +13,14 @@ const RULE = /^[A-Za-z0-9_*-]{1,128}(?:\(.+\))?$/s
 const RULES = 'rules such as "save_note", "get_*" or "tool(pattern)"'
 
 export const settings = z.strictObject({
-  model: text(
+  model: textSetting(
     'The language model. Default: models.aliases.default, else that of the first provider whose key is set, else the offline model.',
     'the name or alias of one of [models], provider:model (for example "openai:gpt-5"), a provider that has a default model, or "offline"',
   ).optional(),
   models: modelsSetting.optional(),
   mcp: mcpSetting.optional(),
   server: z.strictObject({
-    host: text('Where to listen. Only loopback addresses while identity.mode is "none".'),
+    host: textSetting('Where to listen. Only loopback addresses while identity.mode is "none".'),
     port: integer(0, 65_535, 'The port; 0 takes a free one.'),
     heartbeat: duration('1s', '5m', 'How often an idle stream sends a comment, so that nothing in between closes it.'),
     onDisconnect: choice(['stop', 'continue'], 'What becomes of a turn when everybody who watched it has left.'),
@@ -28,6 +29,11 @@ export const settings = z.strictObject({
       '1s',
       '1h',
       'How often it is asked, with identity on, whether readers of open streams still may.',
+    ),
+    rightsMaxAge: duration(
+      '0ms',
+      '1h',
+      'With identity on: how old the rights of a caller may be when a tool call starts or a waited answer is written.',
     ),
     shutdownGrace: duration('0ms', '1h', 'How long running turns may go on when the service stops.'),
     limits: z.strictObject({
@@ -68,10 +74,13 @@ export const settings = z.strictObject({
     }),
   }),
   store: z.strictObject({
-    path: text('The SQLite file with all sessions; ":memory:" keeps them in memory only.', 'a path, or ":memory:"'),
+    path: textSetting(
+      'The SQLite file with all sessions; ":memory:" keeps them in memory only.',
+      'a path, or ":memory:"',
+    ),
   }),
   agent: z.strictObject({
-    instructions: text('The system prompt of the agent. Default: the one that it comes with.').optional(),
+    instructions: textSetting('The system prompt of the agent. Default: the one that it comes with.').optional(),
     mode: choice(MODES, 'How calls are judged that no rule speaks of; "default": what only reads runs, the rest asks.'),
     allow: list(RULE, 'Calls that run without asking.', RULES),
     ask: list(RULE, 'Calls that need an approval; stronger than allow.', RULES),
@@ -106,12 +115,12 @@ export const settings = z.strictObject({
           description: 'The part of the model’s window after which it is compacted.',
           allowed: 'a number between 0 and 1',
         } satisfies About),
-      model: text(
+      model: textSetting(
         'The model that writes the summaries. Default: the agent’s own.',
         'the name or alias of one of [models], or provider:model',
       ).optional(),
     }),
-    agents: text(
+    agents: textSetting(
       'A folder with further agents in Markdown, to which the agent can hand tasks.',
       'the path of a folder',
     ).optional(),
@@ -157,8 +166,9 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.onDisconnect': 'stop',
   'server.disconnectGrace': '5s',
   'server.recheck': '30s',
+  'server.rightsMaxAge': '5s',
   'server.shutdownGrace': '10s',
-  'server.limits.bodyBytes': 1_048_576,
+  'server.limits.bodyBytes': 2_097_152,
   'server.limits.headerBytes': 16_384,
   'server.limits.messageLength': 200_000,
   'server.limits.jsonDepth': 64,
@@ -208,7 +218,7 @@ export const PROFILE_DEFAULTS: Readonly<Record<Profile, Readonly<Record<string, 
 export interface Setting {
   readonly key: string
   readonly variable: string
-  readonly kind: Kind
+  readonly kind: SettingKind
   readonly description: string
   readonly allowed: string
 }

@@ -1,6 +1,7 @@
 // An API key: `oxb_<id>_<secret>`. The id is public and finds the record; the record has a hash of the whole key.
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { assertId, DEFAULT_TENANT, OxbowError, type Principal } from '@oxbow/core'
+import { OxbowError, type Principal } from '@oxbow/core'
+import { assertId, DEFAULT_TENANT } from '@oxbow/core/internal'
 import { z } from 'zod'
 import type { KnownPrincipal } from '../contract.ts'
 import { dataScopes } from '../data-scope.ts'

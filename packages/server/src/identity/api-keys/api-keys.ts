@@ -1,11 +1,11 @@
 // API keys from the configuration and from a file that may change while the service runs.
 import { readFile, stat } from 'node:fs/promises'
-import { isSamePerson, OxbowError, type Principal } from '@oxbow/core'
+import { OxbowError, type Principal } from '@oxbow/core'
+import { isSamePerson } from '@oxbow/core/internal'
 import type { ApiKeysConfig } from '../../config/identity-config.ts'
 import { type Authentication, type Identity, type OnProblem, refused } from '../contract.ts'
 import { invalid, tokenOf } from '../credentials.ts'
 import { narrowed } from '../narrowing.ts'
-
 import { type ApiKey, findApiKey, parseApiKeys } from './api-key.ts'
 
 /** A key that is taken out of the file is refused after this time at the latest. */

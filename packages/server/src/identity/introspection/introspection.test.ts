@@ -143,15 +143,21 @@ describe('what is passed on', () => {
     expect(headers).not.toHaveProperty('x-more')
   })
 
-  test('a cookie with several values is passed on with all of them: the host decides', async () => {
+  test('two cookies of one name are refused without asking', async () => {
     const host = await ruoyi()
     const { ask } = await identityOf(host, { headers: [], cookies: ['Admin-Token'] })
-    expect(codeOf(await ask('Cookie', 'Admin-Token=t1; Admin-Token=t2', 'Cookie', 'Admin-Token=t3'))).toBe(
-      'accepted ann',
-    )
-    expect(host.asked[0]?.headers.cookie).toBe('Admin-Token=t1; Admin-Token=t2; Admin-Token=t3')
-    expect(codeOf(await ask('Cookie', 'Admin-Token=t2; Admin-Token=t1'))).toBe('credentials_invalid')
+    expect(codeOf(await ask('Cookie', 'Admin-Token=t1; Admin-Token=t2'))).toBe('credentials_ambiguous')
+    expect(codeOf(await ask('Cookie', 'Admin-Token=t1', 'Cookie', 'Admin-Token=t2'))).toBe('credentials_ambiguous')
     expect(codeOf(await ask('Cookie', 'Admin-Tokens=t1; xAdmin-Token=t1'))).toBe('credentials_missing')
+    expect(host.asked).toHaveLength(0)
+  })
+
+  test('a cookie and a bearer token are one session when they are the same, else they are refused', async () => {
+    const host = await ruoyi()
+    const { ask } = await identityOf(host, { headers: ['authorization'], cookies: ['Admin-Token'] })
+    expect(codeOf(await ask('Cookie', 'Admin-Token=t1', 'Authorization', 'Bearer t2'))).toBe('credentials_ambiguous')
+    expect(host.asked).toHaveLength(0)
+    expect(codeOf(await ask('Cookie', 'Admin-Token=t1', 'Authorization', 'Bearer t1'))).toBe('accepted ann')
   })
 
   test('a header that comes twice is refused without asking', async () => {

@@ -1,6 +1,7 @@
 // Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
-import { isSamePerson, type Principal } from '@oxbow/core'
+import type { Principal } from '@oxbow/core'
+import { isSamePerson } from '@oxbow/core/internal'
 import { bulkhead, isBulkheadRejectedError } from 'cockatiel'
 import type { IntrospectionConfig } from '../../config/identity-config.ts'
 import {
@@ -12,11 +13,11 @@ import {
   refused,
   unavailable,
 } from '../contract.ts'
-import { cookiesOf, invalid, valuesOf } from '../credentials.ts'
+import { cookiesOf, invalid, valuesIn, valuesOf } from '../credentials.ts'
 import { HostUnavailable, host } from '../host.ts'
 import { boundedMap } from '../limits/bounded-map.ts'
 import { narrowed } from '../narrowing.ts'
-import { nameOf, orUnavailable, refreshEndpoint } from '../refresh.ts'
+import { nameOfPerson, orUnavailable, refreshEndpoint } from '../refresh.ts'
 import { principalOfAnswer } from './verdict.ts'
 
 type PassedOn = Readonly<Record<string, string>>
@@ -85,10 +86,13 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       if (headers === 'ambiguous')
         return refused(
           'credentials_ambiguous',
-          'The request brings a header of its session more than once. Send it once.',
+          'The request brings more than one session: two headers, two cookies of one name, or both kinds. Send one.',
         )
       if (headers === undefined)
-        return refused('credentials_missing', 'Sign in at the host system, and send the credentials of that session.')
+        return refused(
+          'credentials_missing',
+          'Credentials are required. Sign in at the host system and send the credentials of that session.',
+        )
       const name = naming(headers)
       const hit = cache.get(name)
       const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
@@ -98,7 +102,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
         const question = () => ask(headers, name)
         const principal = remembered ?? (await (held ? few.execute(question) : question()))
         if (principal === undefined) return invalid()
-        latest.set(nameOf(principal), name)
+        latest.set(nameOfPerson(principal), name)
         return { accepted: true, principal }
       } catch (cause) {
         if (isBulkheadRejectedError(cause)) return invalid()
@@ -114,7 +118,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
         const now = await asIn(credential, principal)
         if (now !== undefined || reading) return now
         // Sessions end by themselves, often before the answer of a person comes.
-        const last = latest.get(nameOf(principal))
+        const last = latest.get(nameOfPerson(principal))
         return last === credential ? undefined : asIn(last, principal)
       })
     },
@@ -130,6 +134,10 @@ function passedOn(credentials: Credentials, config: IntrospectionConfig): Passed
     if (values.length > 0 && values[0] !== '') headers[name] = values.join('; ')
   }
   const cookies = cookiesOf(credentials, config.cookies)
+  if (cookies === 'ambiguous') return 'ambiguous'
+  // Two sessions may be those of two people; a front end that sends one token both ways is one person.
+  const bearer = headers.authorization?.replace(/^Bearer +/i, '')
+  if (bearer !== undefined && cookies !== '' && !valuesIn(cookies).includes(bearer)) return 'ambiguous'
   if (cookies !== '') headers.cookie = cookies
   // A header that only accompanies the session, such as a client id, is no credential by itself.
   const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined

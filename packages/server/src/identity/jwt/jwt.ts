@@ -15,7 +15,7 @@ import { holds, principalIn } from '../fields.ts'
 import { HostUnavailable } from '../host.ts'
 import { boundedMap } from '../limits/bounded-map.ts'
 import { narrowed } from '../narrowing.ts'
-import { nameOf, refreshEndpoint } from '../refresh.ts'
+import { nameOfPerson, refreshEndpoint } from '../refresh.ts'
 import { verificationKey } from './jwt-keys.ts'
 
 const MAX_KNOWN = 10_000
@@ -67,12 +67,12 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
       if (!config.requiredClaims.every((it) => holds(claims, it))) return invalid()
       const principal = principalIn(claims, { fields: config.claims })
       if (principal === undefined) return invalid()
-      known.set(nameOf(principal), { principal, until: claims.exp! * 1_000 + config.clockSkewMs })
+      known.set(nameOfPerson(principal), { principal, until: claims.exp! * 1_000 + config.clockSkewMs })
       return { accepted: true, principal }
     },
     async refresh(principal) {
       if (endpoint !== undefined) return endpoint(principal)
-      const last = known.get(nameOf(principal))
+      const last = known.get(nameOfPerson(principal))
       return last !== undefined && last.until > Date.now() ? narrowed(principal, last.principal) : undefined
     },
   }

@@ -1,7 +1,7 @@
 // How many streams one principal may hold open at a time.
 import type { Principal } from '@oxbow/core'
 import { HttpError } from '../../http/errors.ts'
-import { nameOf } from '../refresh.ts'
+import { nameOfPerson } from '../refresh.ts'
 
 export interface StreamSlots {
   /**
@@ -18,7 +18,7 @@ export function streamSlots(max: number): StreamSlots {
   return {
     take(principal) {
       if (max === 0) return () => {}
-      const who = nameOf(principal)
+      const who = nameOfPerson(principal)
       const count = open.get(who) ?? 0
       if (count >= max)
         throw new HttpError(

@@ -1,7 +1,7 @@
 // How many turns somebody has running at the same time.
 import type { Principal, RunningTurn } from '@oxbow/core'
 import { HttpError } from '../../http/errors.ts'
-import { nameOf } from '../refresh.ts'
+import { nameOfPerson } from '../refresh.ts'
 
 export interface TurnSlots {
   /**
@@ -24,13 +24,13 @@ export function turnSlots(max: number, running: () => readonly RunningTurn[]): T
   return {
     take(principal, session, turnId) {
       if (max === 0) return undefined
-      const who = nameOf(principal)
+      const who = nameOfPerson(principal)
       const turn = turnName(session, turnId)
       const turns = held.get(who) ?? new Map<string, number>()
-      const theirs = running().filter((it) => nameOf(it.principal) === who)
+      const theirs = running().filter((it) => nameOfPerson(it.principal) === who)
       const all = new Set([...turns.keys(), ...theirs.map((it) => turnName(it.key, it.turnId))])
       if (!all.has(turn) && all.size >= max)
-        throw new HttpError(429, 'too_many_turns', `You have ${max} turns running already. Wait until one has ended.`, {
+        throw new HttpError(429, 'too_many_turns', `You already have ${max} turns running. Wait until one ends.`, {
           'retry-after': '5',
         })
       held.set(who, turns)

@@ -1,0 +1,100 @@
+// The route of this example with the client that `useChat` is made of.
+import { Chat } from '@ai-sdk/react'
+import { serve } from '@hono/node-server'
+import { scriptedModel } from '@oxbow/testing'
+import { DefaultChatTransport, lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from 'ai'
+import { agent, createEngine, memory, openaiChat, tool } from 'oxbow'
+import { expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { chatRoute } from './chat-route.ts'
+
+const area = tool({
+  name: 'area',
+  description: 'The area of a rectangle.',
+  effects: ['read'],
+  input: z.object({ width: z.number(), height: z.number() }),
+  run: ({ width, height }) => ({ area: width * height }),
+})
+const paid: unknown[] = []
+const pay = tool({
+  name: 'pay',
+  description: 'Pays an amount.',
+  effects: ['write'],
+  input: z.object({ amount: z.number() }),
+  run: (input) => {
+    paid.push(input)
+    return 'Paid.'
+  },
+})
+
+type Replies = NonNullable<Parameters<typeof scriptedModel>[0]>['scripts']
+
+async function client(replies: NonNullable<Replies>[string]): Promise<Chat<UIMessage>> {
+  const model = await scriptedModel({ scripts: { helper: replies } })
+  const helper = agent({
+    name: 'helper',
+    model: openaiChat({ provider: 'test', model: 'helper', baseUrl: model.url }),
+    instructions: 'Help.',
+    tools: [area, pay],
+  })
+  const engine = createEngine({ backend: memory(), agents: [helper] })
+  const port = await new Promise<number>((resolve) => {
+    const server = serve({ fetch: (request) => chatRoute(engine, request, 'ann@example.com'), port: 0 }, (it) =>
+      resolve(it.port),
+    )
+    onTestFinished(async () => {
+      server.close()
+      await engine.stop(0)
+      await model.close()
+    })
+  })
+  return new Chat({
+    transport: new DefaultChatTransport({ api: `http://127.0.0.1:${port}/api/chat` }),
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+  })
+}
+
+test('a conversation with a tool call arrives as messages, and the session keeps it', async () => {
+  const chat = await client([
+    { calls: [{ name: 'area', arguments: '{"width":3,"height":4}' }] },
+    { text: 'It is 12.' },
+    { text: 'You are welcome.' },
+  ])
+  await chat.sendMessage({ text: 'What is the area of 3 by 4?' })
+  expect(chat.error).toBeUndefined()
+  const parts = chat.lastMessage!.parts as { type: string; state?: string; output?: unknown; text?: string }[]
+  expect(parts.find((it) => it.type === 'dynamic-tool')).toMatchObject({
+    toolName: 'area',
+    input: { width: 3, height: 4 },
+    state: 'output-available',
+    output: '{"area":12}',
+  })
+  expect(parts.find((it) => it.type === 'text')).toMatchObject({ text: 'It is 12.', state: 'done' })
+  await chat.sendMessage({ text: 'Thanks' })
+  expect(chat.lastMessage!.parts).toContainEqual(expect.objectContaining({ text: 'You are welcome.' }))
+})
+
+test.each([
+  [true, [{ amount: 5 }], 'output-available'],
+  [false, [], 'output-denied'],
+])('an approval that is answered with %s continues the turn', async (approved, expected, state) => {
+  paid.length = 0
+  const chat = await client([{ calls: [{ name: 'pay', arguments: '{"amount":5}' }] }, { text: 'Done.' }])
+  await chat.sendMessage({ text: 'Pay 5.' })
+  const asked = (chat.lastMessage!.parts as { approval?: { id: string } }[]).find((it) => it.approval !== undefined)!
+  expect(paid).toEqual([])
+  await chat.addToolApprovalResponse({ id: asked.approval!.id, approved })
+  await expect.poll(() => JSON.stringify(chat.lastMessage?.parts)).toContain('Done.')
+  expect(chat.error).toBeUndefined()
+  expect(paid).toEqual(expected)
+  expect((chat.lastMessage!.parts as { type: string }[]).find((it) => it.type === 'dynamic-tool')).toMatchObject({
+    state,
+  })
+})
+
+test('a failure is an error in words for end users', async () => {
+  const chat = await client([{ status: 401, body: '{"error":{"message":"internal words"}}' }] as never)
+  await chat.sendMessage({ text: 'Hello' })
+  expect(chat.error?.message).toBeDefined()
+  expect(chat.error?.message).not.toContain('internal words')
+})

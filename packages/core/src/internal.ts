@@ -1,0 +1,32 @@
+// What the other packages of Oxbow need from core, and nobody else: it may change in any release.
+export type { CompactedBody } from './agents/compactor.ts'
+export { type OpenModel, openModelsWith } from './agents/named-models.ts'
+export { bounded } from './agents/prompt.ts'
+export {
+  ADMIN,
+  ADMIN_OF_TENANTS,
+  DEFAULT_TENANT,
+  grants,
+  isSamePerson,
+  mayActFor,
+  mayActIn,
+  mayShareRules,
+  type Person,
+} from './authority.ts'
+export { isObject } from './checks/fields.ts'
+export { type Validator, validatorFor } from './checks/json-schema.ts'
+export { nearest } from './checks/nearest.ts'
+export { optionalPackage } from './checks/optional-package.ts'
+export { matchesWildcard } from './checks/wildcard.ts'
+export { errorFrom, isErrorCode } from './errors.ts'
+export { shownText } from './events/blocks.ts'
+export { estimateMessageTokens } from './events/estimate.ts'
+export { evolve } from './journal/evolve.ts'
+export { assertId, isId, nameOfKey } from './journal/ids.ts'
+export { callOfApproval, emptyState, statusOf } from './journal/state.ts'
+export { type DwellTimes, dwellTimes, isOver, newTask, TASK_STATES, taskAfter, taskOf } from './journal/task.ts'
+export { newResult, resultAfter } from './journal/turn-result.ts'
+export { clippedName, mayBeTokens, soundUsage, tokenCount } from './model.ts'
+export { authorise, mayEverRun, type PolicyAbove, type Verdict } from './permissions/gate.ts'
+export { type Said, saidIn } from './session/session-search.ts'
+export { MODES } from './tools/mode.ts'

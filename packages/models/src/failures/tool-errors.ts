@@ -1,0 +1,25 @@
+// Errors about a tool name its place in the request: `tools.1`, `tools[1]`, `function_declarations[1]`.
+import { ModelError, type ToolSpec } from '@oxbow/core'
+
+const place = /(?:\btools|function_?declarations)(?:\[|\.)(\d+)/i
+const named = /(?:function|tool)\s*:?\s*['"`]([\w-]+)['"`]/i
+
+/** The same answer; an error about a tool says which one, and that its schema is to be changed. `tools`: in their order in the request. */
+export async function namingTools<Reply>(answer: Promise<Reply>, tools: readonly ToolSpec[]): Promise<Reply> {
+  try {
+    return await answer
+  } catch (error) {
+    if (!(error instanceof ModelError) || error.code !== 'invalid_request' || tools.length === 0) throw error
+    const words = String(error.details?.said ?? error.details?.body ?? '')
+    const index = place.exec(words)?.[1]
+    const name = index === undefined ? named.exec(words)?.[1] : tools[Number(index)]?.name
+    if (name === undefined || !tools.some((tool) => tool.name === name)) throw error
+    const { status, details } = error
+    const message = `The provider refused the tool ${name}. Change its name, description or input schema. ${error.message}`
+    throw new ModelError(error.code, message, {
+      ...(status !== undefined && { status }),
+      details: { ...details, at: 'tool', tool: name },
+      cause: error,
+    })
+  }
+}
