@@ -65,7 +65,10 @@ export function toInput(input: Input): InputBlock[] {
 export function inputBlocks(input: Input): InputBlock[] {
   const blocks: readonly InputBlock[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
   if (!Array.isArray(blocks))
-    throw new OxbowError('invalid_option', `The input must be a text or a list of blocks: got ${typeof input}.`)
+    throw new OxbowError(
+      'invalid_option',
+      `The input must be a text or a list of blocks: got ${input === null ? 'null' : typeof input}.`,
+    )
   for (const [index, block] of blocks.entries())
     if (!isInputBlock(block)) throw new OxbowError('invalid_option', `input[${index}]: ${whyNoBlock(block)}`)
   return [...blocks]
