@@ -1,7 +1,6 @@
-// The published packages, as a user has them: packed, installed from the tarballs into an empty project, compiled and
-// run.
-import { execFileSync } from 'node:child_process'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+// The published packages, as a user has them: packed, installed from the tarballs into an empty project, compiled and run.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -54,11 +53,12 @@ function entriesOf(directory: string, name: string): string[] {
 }
 
 beforeAll(() => {
-  if (!existsSync(join(root, 'packages/oxbow/dist/index.js'))) run('npm', ['run', 'build'], root)
+  // Always: an old build would be tested otherwise.
+  run('npm', ['run', 'build'], root)
   const args = ['pack', '--workspaces', '--json', '--ignore-scripts', '--pack-destination', scratch]
   packed = JSON.parse(run('npm', args, root)) as Packed[]
 }, 120_000)
-afterAll(() => rmSync(scratch, { recursive: true }))
+afterAll(() => rmSync(scratch, { recursive: true }), 120_000)
 
 test('each package is published with its licence and a page, and without leftovers of the build', () => {
   expect(packed.length).toBeGreaterThan(5)
@@ -97,7 +97,7 @@ test('oxbow brings no second Node and at most 60 MB, answers, and loads no servi
   const script = `
     import { registerHooks } from 'node:module'
     const loaded = new Set()
-    registerHooks({ load(url, context, next) { loaded.add(/.*node_modules.((?:@[^/]+.)?[^/]+)/.exec(url)?.[1]); return next(url, context) } })
+    registerHooks({ load(url, context, next) { loaded.add(/.*node_modules.(.*)/.exec(url)?.[1]); return next(url, context) } })
     const { agent, createEngine, memory, offline } = await import('oxbow')
     const before = [...loaded]
     const engine = createEngine({ backend: memory(), agents: [agent({ name: 'a', model: offline(), instructions: 'Help.' })] })
@@ -109,8 +109,9 @@ test('oxbow brings no second Node and at most 60 MB, answers, and loads no servi
     string[],
   ]
   expect(status).toBe('finished')
-  expect(loaded).toContain('@oxbow/core')
-  const heavy = /^(@oxbow\/server|@modelcontextprotocol|@opentelemetry|zod|hono|ajv|pino|unpdf)/
+  expect(loaded).toContain('@oxbow/core/dist/index.js')
+  const heavy =
+    /^(@oxbow\/server\/dist\/index|@modelcontextprotocol|@opentelemetry|@ag-ui|zod|hono|@hono|ajv|pino|unpdf)/
   expect(loaded.filter((it) => heavy.test(it ?? ''))).toEqual([])
   // The command line finds what it needs.
   expect(run(join(directory, 'node_modules/.bin/oxbow'), ['run', '-p', 'What is 17 * 23?'], directory)).toContain('391')
@@ -139,5 +140,6 @@ test('M14: every entry compiles with all strict flags and skipLibCheck off', { t
     types: ['node'],
   }
   writeFileSync(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['all.ts'] }))
-  expect(run(join(root, 'node_modules/.bin/tsc'), ['-p', directory, '--pretty', 'false'], directory)).toBe('')
+  const { stdout } = spawnSync(join(root, 'node_modules/.bin/tsc'), ['-p', directory, '--pretty', 'false'])
+  expect(stdout.toString()).toBe('')
 })

@@ -99,7 +99,7 @@ const anyJson: fc.Arbitrary<unknown> = fc.oneof(
 function valid(schema: JsonSchema, name: string, ids: Target['ids']): fc.Arbitrary<unknown> {
   const known = ids[name]
   const choices = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
-  if (known !== undefined && known.length > 0)
+  if (known !== undefined && known.length > 0 && schema.type !== 'array')
     return fc.oneof({ weight: 8, arbitrary: fc.constantFrom(...known) }, byType(schema, name, ids))
   return choices === undefined ? byType(schema, name, ids) : fc.oneof(...choices.map((it) => valid(it, name, ids)))
 }

@@ -52,6 +52,8 @@ export function judge(target: Target, document: Document, mode: 'none' | 'api-ke
     // Who is answered before their body was read, on a connection that closes, may lose the answer while they still
     // send.
     if (status === undefined) return request.body.length > 100_000 ? [] : ['no answer']
+    // The same may cost the end of a long answer.
+    if (request.body.length > 0 && Buffer.byteLength(body) < Number(headers.get('content-length') ?? 0)) return []
     if (status >= 500 && !(operation.path === '/readyz' && status === 503)) faults.push(`status ${status}`)
     const type = (headers.get('content-type') ?? '').split(';')[0]
     const stream = type === 'text/event-stream'

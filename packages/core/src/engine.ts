@@ -14,6 +14,7 @@ import { openApprovals, type SessionState } from './journal/state.ts'
 import type { Backend, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './session/option-fields.ts'
 import { openSession, type Session } from './session/session.ts'
+import { holderCheck } from './turn/holder.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn/turn-run.ts'
 import { endIfStuck, type Watch } from './turn/watchdog.ts'
 import { workOnTurn } from './turn/work.ts'
@@ -25,11 +26,10 @@ export interface EngineOptions {
   /** Receives errors that have no caller, with the reference that end users are shown. */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a
-   * turn continues that has waited (for its place, a person or a result), and when an approval is used, also for the
-   * approver. Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the
-   * principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks
-   * again.
+   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
+   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
+   * Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the principal is the
+   * same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
@@ -46,16 +46,13 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /**
-   * Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few
-   * seconds after it. Returns how many.
-   */
+  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
   /**
-   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are:
-   * the next start takes them up. Does not close the back end.
+   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
+   * next start takes them up. Does not close the back end.
    */
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
@@ -64,10 +61,7 @@ export interface Engine {
   readonly runningTurns: readonly RunningTurn[]
   /** Those of them that wait because the host cannot tell at the moment who their principal is. */
   readonly waitingForIdentity: number
-  /**
-   * Tools that ignored their signal and still run; while there are any, the process should end before its store is
-   * closed.
-   */
+  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
   readonly leftBehind: number
 }
 
@@ -91,22 +85,12 @@ interface TurnWork {
   again: boolean
 }
 
-const SWEEP_MS = 5_000
+/** With a lease of five seconds, the turns of a process that has stopped are taken over within ten. */
+const SWEEP_MS = 2_500
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
 
-/**
- * Makes an engine: it runs the turns of sessions that are stored in `backend`. Nothing runs before a session is used,
- * or before
- * `start()`, which also resumes the turns of workers that have died. Call `stop()` before you close the back end.
- *
- * @param options the back end, at least one agent, and what the engine asks the host
- * @returns the engine; `engine.session({ user })` is the way in
- * @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name
- * @example
- * const engine = createEngine({ backend: memory(), agents: [helper] })
- * const { text } = await engine.session({ user: 'ann' }).run('What is the capital of France?')
- */
+/** @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name */
 export function createEngine(options: EngineOptions): Engine {
   checkFields(
     options,
@@ -127,9 +111,7 @@ export function createEngine(options: EngineOptions): Engine {
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
-  /**
-   * Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep.
-   */
+  /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
   const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
@@ -169,6 +151,8 @@ export function createEngine(options: EngineOptions): Engine {
     run: (log) => working.get(log)?.run,
     report: (log, turnId, error) => report(log, turnId)(error),
   }
+
+  const isHeld = holderCheck(backend.workers, worker, watch.report)
 
   /** The session's log in memory, being loaded if need be; most recently used last. */
   function entryOf(key: SessionKey): Entry {
@@ -310,15 +294,7 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
-  const isHeld = async ({ state }: SessionLog): Promise<boolean> => {
-    const holder = state.turn?.claim?.worker
-    return holder !== undefined && holder !== worker && (await backend.workers.alive(holder))
-  }
-
-  /**
-   * Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is
-   * gone.
-   */
+  /** Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is gone. */
   async function yieldTurn(log: SessionLog): Promise<void> {
     const mine = ({ turn }: SessionState) => turn?.claim?.worker === worker && turn.paused === undefined
     if (!mine(log.state)) return
@@ -401,6 +377,8 @@ export function createEngine(options: EngineOptions): Engine {
       if (stopping) break
       // The rest is taken up by the next sweep: a crash must not be followed by a storm.
       if (working.size >= MAX_RECOVERING) break
+      const here = entries.get(nameOfKey(key))
+      if (here !== undefined && working.has(here.log)) continue
       try {
         taken += await withCurrentLog(key, async (log) => {
           if (!mayTakeUp(log) || (await isHeld(log))) return 0
@@ -432,7 +410,9 @@ export function createEngine(options: EngineOptions): Engine {
     recover,
     async start() {
       await announce()
-      await Promise.all([compileSchemas(known.values()), recover()])
+      // A store with damage still serves the sessions that are whole.
+      const checked = backend.check().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
+      await Promise.all([compileSchemas(known.values()), recover(), checked])
       sweep = setInterval(() => {
         recover().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
       }, SWEEP_MS)
@@ -457,8 +437,7 @@ export function createEngine(options: EngineOptions): Engine {
         )
       }
       const announcement = await announced?.catch(() => undefined)
-      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of
-      // it.
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
       if (leftBehind.size === 0) await announcement?.release()
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },

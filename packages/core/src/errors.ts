@@ -33,6 +33,7 @@ export const CODES = {
   not_parked: 'No turn of the session is paused or parked, so there is none to release.',
   session_busy: 'A turn of the session is running or waiting. Try again, queue the input, or interrupt the turn.',
   shutting_down: 'The process is stopping. Open turns are kept and resumed at the next start.',
+  turn_held: 'Another process holds the turn and gives no sign of life; the turn is taken over when its lease ends.',
   turn_conflict: 'The turn id was used for another input in this session.',
   unknown_agent: 'There is no agent of this name.',
   unknown_model: 'The agent has no model of this id.',

@@ -73,13 +73,14 @@ export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedD
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export { fileBlock } from './session/files.ts'
 export type { Input, RunOptions } from './session/input.ts'
-export type { Session, Submitted, TurnStream } from './session/session.ts'
+export type { Session } from './session/session.ts'
 export {
   type SessionHit,
   type SessionHits,
   type SessionSearch,
   searchSessions,
 } from './session/session-search.ts'
+export type { Submitted, TurnStream } from './session/turn-stream.ts'
 export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './tools/child-sessions.ts'
 export { EFFECTS, type Effect } from './tools/effect.ts'
 export type { Mode } from './tools/mode.ts'

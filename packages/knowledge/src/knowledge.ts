@@ -33,8 +33,8 @@ export interface IndexOptions {
 
 export interface Knowledge {
   /**
-   * Indexes files and folders, and remembers them for `refresh`. Only what has changed is read again. Files that cannot
-   * be read are in the report. What was added before and has been deleted since is taken out of the index.
+   * Indexes files and folders, and remembers them for `refresh`. Only what has changed is read again. Files that cannot be
+   * read are in the report. What was added before and has been deleted since is removed from the index.
    *
    * @throws KnowledgeError `not_found`, `cancelled`, `index_unusable`
    */

@@ -83,6 +83,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
     503,
     'The service is stopping. The turn is kept and resumed when the service is back; send the same request again to read it.',
   ],
+  turn_held: UNAVAILABLE,
   turn_conflict: { refused: 409 },
   unknown_agent: INTERNAL,
   unknown_model: { refused: 400 },

@@ -1,23 +1,11 @@
 // /healthz: the process answers. /readyz: whether it can serve, and by name what is missing.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
+import type { Condition, Dependency } from './dependency.ts'
 import { type Route, route } from './http/route.ts'
 import { isStranger } from './principal.ts'
 
 export type Phase = 'starting' | 'ready' | 'stopping'
-
-interface Capability {
-  readonly ok: boolean
-  readonly detail: string
-}
-
-/** Something outside this process that agents need, such as an MCP server. */
-export interface Dependency extends Capability {
-  /** For example `mcp:tickets`. */
-  readonly name: string
-  /** The service is not ready without it. */
-  readonly required: boolean
-}
 
 const CHECK_MS = 2_000
 
@@ -70,7 +58,7 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
   ]
 }
 
-async function store({ backend }: Engine): Promise<Capability> {
+async function store({ backend }: Engine): Promise<Condition> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_MS} ms`)), CHECK_MS)
@@ -86,12 +74,12 @@ async function store({ backend }: Engine): Promise<Capability> {
 }
 
 /** Which models are configured. Whether a provider answers is known only by asking it, and that costs. */
-function models({ agents }: Engine): Capability {
+function models({ agents }: Engine): Condition {
   const ids = [...new Set([...agents.values()].map((it) => it.model.id))]
   return ids.length === 0 ? { ok: false, detail: 'no model is configured' } : { ok: true, detail: ids.join(', ') }
 }
 
-function agents({ agents }: Engine): Capability {
+function agents({ agents }: Engine): Condition {
   const names = [...agents.keys()]
   return names.length === 0 ? { ok: false, detail: 'no agent is defined' } : { ok: true, detail: names.join(', ') }
 }

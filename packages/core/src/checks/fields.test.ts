@@ -12,7 +12,7 @@ describe('a definition with a field that does not exist, or a value that does no
   test.each<[object, string]>([
     [{ approval: 'allways' }, 'approval must be "always"; got "allways"'],
     [{ approval: true }, 'approval must be "always"; got true'],
-    [{ aprover: 'a:b' }, 'there is no field aprover; did you mean approver?'],
+    [{ aprover: 'a:b' }, 'unknown field "aprover". Did you mean "approver"?'],
     [{ approver: 5 }, 'approver must be a permission id'],
     [{ permission: '' }, 'permission must be a permission id'],
     [{ permission: 'biz: order' }, 'permission must be a permission id'],
@@ -22,10 +22,10 @@ describe('a definition with a field that does not exist, or a value that does no
     [{ idempotent: 'no' }, 'idempotent must be'],
     [{ retries: 1.5 }, 'retries must be a whole number'],
     [{ timeoutMs: '5s' }, 'timeoutMs must be a number above 0'],
-    [{ timeout: 5 }, 'there is no field timeout; did you mean timeoutMs?'],
+    [{ timeout: 5 }, 'unknown field "timeout". Did you mean "timeoutMs"?'],
     [{ output: 'text' }, 'output must be a schema'],
     [{ secrets: 'password' }, 'secrets must be a list'],
-    [{ tests: [{ name: 'a', inputs: {}, expect: 1 }] }, 'tests[0].inputs; did you mean tests[0].input?'],
+    [{ tests: [{ name: 'a', inputs: {}, expect: 1 }] }, 'tests[0].inputs". Did you mean "tests[0].input"?'],
   ])('tool %j', (more, message) => {
     const invalid = expect.objectContaining({ code: 'tool_invalid', message: expect.stringContaining(message) })
     expect(() => tool({ ...base, ...more } as never)).toThrow(invalid)
@@ -52,9 +52,9 @@ describe('a definition with a field that does not exist, or a value that does no
   })
 
   test.each<[object, string]>([
-    [{ timeoutMs: 5 }, 'there is no field timeoutMs'],
-    [{ withdraw: () => {} }, 'there is no field withdraw'],
-    [{ aproval: 'always' }, 'did you mean approval?'],
+    [{ timeoutMs: 5 }, 'unknown field "timeoutMs"'],
+    [{ withdraw: () => {} }, 'unknown field "withdraw"'],
+    [{ aproval: 'always' }, 'Did you mean "approval"?'],
   ])('externalTool %j', (more, message) => {
     const { run: _, ...rest } = base
     expect(() => externalTool({ ...rest, ...more } as never)).toThrow(message)
@@ -62,32 +62,32 @@ describe('a definition with a field that does not exist, or a value that does no
 
   const price = { input: 1, output: 2 }
   test.each<[object, string]>([
-    [{ denny: ['x'] }, 'there is no field denny; did you mean deny?'],
+    [{ denny: ['x'] }, 'unknown field "denny". Did you mean "deny"?'],
     [{ deny: 'echo' }, 'deny must be a list'],
     [{ tools: echo }, 'tools must be a list'],
-    [{ limits: { maxstep: 1 } }, 'there is no field limits.maxstep; did you mean limits.maxSteps?'],
+    [{ limits: { maxstep: 1 } }, 'unknown field "limits.maxstep". Did you mean "limits.maxSteps"?'],
     [{ limits: { maxSteps: 1.5 } }, 'limits.maxSteps must be a whole number'],
     [{ limits: { whenDenied: 'halt' } }, 'limits.whenDenied must be one of tell, stop; got "halt"'],
-    [{ limits: { stateTimeoutsMs: { running: 1 } } }, 'did you mean limits.stateTimeoutsMs.RUNNING?'],
-    [{ limits: { budget: { token: 1 } } }, 'did you mean limits.budget.tokens?'],
+    [{ limits: { stateTimeoutsMs: { running: 1 } } }, 'Did you mean "limits.stateTimeoutsMs.RUNNING"?'],
+    [{ limits: { budget: { token: 1 } } }, 'Did you mean "limits.budget.tokens"?'],
     [{ limits: { budget: { toolCalls: 1.5 } } }, 'limits.budget.toolCalls must be a whole number'],
     [{ limits: { budget: { money: 1, price: {} } } }, 'limits.budget.price needs both input and output'],
     [{ limits: { budget: { money: 1, price: { input: 1 } } } }, 'limits.budget.price needs both'],
-    [{ limits: { budget: { money: 1, price: { ...price, in: 1 } } } }, 'there is no field limits.budget.price.in'],
+    [{ limits: { budget: { money: 1, price: { ...price, in: 1 } } } }, 'unknown field "limits.budget.price.in"'],
     [
       { limits: { budget: { money: 1, price: { ...price, output: -1 } } } },
       'price.output must be a number, 0 or above',
     ],
     [{ limits: { budget: { money: 1, price: 3 } } }, 'limits.budget.price must be an object'],
     [{ temperature: 'hot' }, 'temperature must be a number'],
-    [{ capabilities: [{ name: 'c', tool: [] }] }, 'capabilities[0].tool; did you mean capabilities[0].tools?'],
-    [{ capabilities: [{ name: 'c', deny: ['x'] }] }, 'there is no field capabilities[0].deny'],
+    [{ capabilities: [{ name: 'c', tool: [] }] }, 'capabilities[0].tool". Did you mean "capabilities[0].tools"?'],
+    [{ capabilities: [{ name: 'c', deny: ['x'] }] }, 'unknown field "capabilities[0].deny"'],
     [{ capabilities: [{ tools: [] }] }, 'capabilities[0].name must be a text'],
     [
       { capabilities: [{ name: 'c', prompt: [{ title: 't', text: 't', untrustd: true }] }] },
-      'did you mean capabilities',
+      'Did you mean "capabilities',
     ],
-    [{ middleware: [{ name: 'guard', onActng: () => {} }] }, 'did you mean middleware[0].onActing?'],
+    [{ middleware: [{ name: 'guard', onActng: () => {} }] }, 'Did you mean "middleware[0].onActing"?'],
     [{ middleware: [{ name: 'guard', onActing: true }] }, 'middleware[0].onActing must be a function'],
   ])('agent %j', (more, message) => {
     const invalid = expect.objectContaining({ code: 'agent_invalid', message: expect.stringContaining(message) })
@@ -101,7 +101,7 @@ describe('a definition with a field that does not exist, or a value that does no
       onModelcall(): void {}
     }
     expect(() => agent({ ...helper, middleware: [new Guard()] } as never)).toThrow(
-      'did you mean middleware[0].onModelCall?',
+      'Did you mean "middleware[0].onModelCall"?',
     )
   })
 
@@ -112,36 +112,36 @@ describe('a definition with a field that does not exist, or a value that does no
 
   test('slot, engine, needsApproval, rowFilter', async () => {
     const reduce = (it: number) => it
-    expect(() => slot({ name: 'n', initial: 0, reduce, initail: 1 } as never)).toThrow('did you mean initial?')
+    expect(() => slot({ name: 'n', initial: 0, reduce, initail: 1 } as never)).toThrow('Did you mean "initial"?')
     const engine = (more: object) => createEngine({ backend: memory(), agents: [whole], ...more } as never)
-    expect(() => engine({ onerror: () => {} })).toThrow('did you mean onError?')
-    expect(() => engine({ currentPrincipl: async () => undefined })).toThrow('did you mean currentPrincipal?')
+    expect(() => engine({ onerror: () => {} })).toThrow('Did you mean "onError"?')
+    expect(() => engine({ currentPrincipl: async () => undefined })).toThrow('Did you mean "currentPrincipal"?')
     expect(() => engine({ agents: [helper] })).toThrow('agents[0] must be made with agent()')
     const asked = { arguments: {}, reason: 'x', aprover: 'a:b' }
-    expect(() => needsApproval(asked as never)).toThrow('did you mean approver?')
+    expect(() => needsApproval(asked as never)).toThrow('Did you mean "approver"?')
     const columns = { owner: 'o', tennant: 't' }
     const context = { principal: { user: 'ann' } }
     await expect(rowFilter(context as never, columns as never)).rejects.toMatchObject({ code: 'row_columns_invalid' })
     const filter = await rowFilter(context as never, { owner: 'o' })
-    expect(() => filter.toSql({ placehoder: () => '$1' } as never)).toThrow('did you mean placeholder?')
+    expect(() => filter.toSql({ placehoder: () => '$1' } as never)).toThrow('Did you mean "placeholder"?')
   })
 })
 
 describe('an option that does not exist, or does not fit, decides nothing and starts nothing:', () => {
   const bad: [string, object, string][] = [
-    ['run', { mod: 'explore' }, 'did you mean mode?'],
-    ['run', { denny: ['x'] }, 'did you mean deny?'],
+    ['run', { mod: 'explore' }, 'Did you mean "mode"?'],
+    ['run', { denny: ['x'] }, 'Did you mean "deny"?'],
     ['run', { whenBusy: 'steal' }, 'whenBusy must be one of'],
     ['run', { maxSteps: 0.5 }, 'maxSteps must be a whole number'],
     ['run', { principal: 'ann' }, 'principal must be an object'],
     ['run', { principal: {} }, 'principal.user must be a text'],
     ['run', { attributes: 'x' }, 'attributes must be an object'],
-    ['decide', { princpal: { user: 'mia' } }, 'did you mean principal?'],
-    ['interrupt', { turn: 't1' }, 'did you mean turnId?'],
-    ['pause', { turnid: 't1' }, 'did you mean turnId?'],
+    ['decide', { princpal: { user: 'mia' } }, 'Did you mean "principal"?'],
+    ['interrupt', { turn: 't1' }, 'Did you mean "turnId"?'],
+    ['pause', { turnid: 't1' }, 'Did you mean "turnId"?'],
     ['release', { principal: 5 }, 'principal must be an object'],
-    ['compact', { dryrun: true }, 'did you mean dryRun?'],
-    ['resolve', { principle: { user: 'x' } }, 'did you mean principal?'],
+    ['compact', { dryrun: true }, 'Did you mean "dryRun"?'],
+    ['resolve', { principle: { user: 'x' } }, 'Did you mean "principal"?'],
   ]
   test.each(bad)('%s %j', async (method, options, message) => {
     const { session } = await bench([{ text: 'Hi.' }])
@@ -161,8 +161,8 @@ describe('an option that does not exist, or does not fit, decides nothing and st
 
   test('the key of a session, the list of sessions, the status of a result', async () => {
     const { engine, session } = await bench([])
-    expect(() => engine.session({ user: 'ann', sesion: 'x' } as never)).toThrow('did you mean session?')
-    expect(() => engine.sessions({ usr: 'ann' } as never)).toThrow('did you mean user?')
+    expect(() => engine.session({ user: 'ann', sesion: 'x' } as never)).toThrow('Did you mean "session"?')
+    expect(() => engine.sessions({ usr: 'ann' } as never)).toThrow('Did you mean "user"?')
     const result = session.resolve('c', { status: 'sucess', content: 'x' } as never)
     await expect(result).rejects.toMatchObject({ code: 'invalid_option' })
   })

@@ -40,8 +40,8 @@ export const fieldsOf =
 
 export function unknownField(prefix: string, name: string, known: readonly string[]): string {
   const meant = nearest(name, known)
-  const hint = meant === undefined ? `there are ${known.join(', ')}` : `did you mean ${prefix}${meant}?`
-  return `there is no field ${prefix}${name}; ${hint}`
+  const hint = meant === undefined ? `Allowed: ${known.join(', ')}.` : `Did you mean "${prefix}${meant}"?`
+  return `unknown field "${prefix}${name}". ${hint}`
 }
 
 /** Each of a list. */

@@ -47,18 +47,31 @@ export interface RunOptions {
 }
 
 /**
- * The input as blocks.
+ * What a user says, as blocks.
  *
  * @throws OxbowError `invalid_option` for what is neither text nor blocks, `empty_input` for nothing but white space
  */
 export function toInput(input: Input): InputBlock[] {
+  const blocks = inputBlocks(input)
+  if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return blocks
+  throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
+}
+
+/**
+ * The result of an external call, as blocks. It may be empty: a tool that has nothing to say has still run.
+ *
+ * @throws OxbowError `invalid_option` for what is neither text nor blocks
+ */
+export function inputBlocks(input: Input): InputBlock[] {
   const blocks: readonly InputBlock[] = typeof input === 'string' ? [{ type: 'text', text: input }] : input
   if (!Array.isArray(blocks))
-    throw new OxbowError('invalid_option', `The input must be a text or a list of blocks: got ${typeof input}.`)
+    throw new OxbowError(
+      'invalid_option',
+      `The input must be a text or a list of blocks: got ${input === null ? 'null' : typeof input}.`,
+    )
   for (const [index, block] of blocks.entries())
     if (!isInputBlock(block)) throw new OxbowError('invalid_option', `input[${index}]: ${whyNoBlock(block)}`)
-  if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return [...blocks]
-  throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
+  return [...blocks]
 }
 
 function whyNoBlock(block: unknown): string {

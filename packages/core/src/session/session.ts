@@ -5,48 +5,22 @@ import type { CompactedBody } from '../agents/compactor.ts'
 import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
-import { isStandardSchema, type Schema, type SchemaOutput } from '../checks/json-schema.ts'
+import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
-import { errorFrom, OxbowError } from '../errors.ts'
-import {
-  type Delegation,
-  type Event,
-  type EventBody,
-  type Failure,
-  isEvent,
-  type Principal,
-  type SessionItem,
-} from '../events/types.ts'
-import type { Follower } from '../journal/follower.ts'
+import { OxbowError } from '../errors.ts'
+import type { Delegation, Event, EventBody, Failure, Principal, SessionItem } from '../events/types.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
 import { turnEvents } from '../journal/turn-events.ts'
-import { isEnd, type TurnResult, turnResult } from '../journal/turn-result.ts'
+import { type TurnResult, turnResult } from '../journal/turn-result.ts'
 import type { SessionKey } from '../ports.ts'
 import { compactBetweenTurns } from '../turn/compact.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
-import { type Input, type RunOptions, toInput, toTurnOptions } from './input.ts'
+import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
-import { textStream } from './text-stream.ts'
-
-export interface Submitted {
-  /** The turn that will answer: for a steering input, the one that runs. */
-  readonly turnId: string
-  readonly accepted: 'started' | 'queued' | 'steered' | 'duplicate'
-  /** Events after this sequence number tell what becomes of it. */
-  readonly after: number
-}
-
-export interface TurnStream extends AsyncIterable<SessionItem> {
-  readonly session: SessionKey
-  readonly turnId: string
-  /** Resolves like `run`. */
-  readonly result: Promise<TurnResult>
-  /** Only the text of the answers, each part once. Rejects if the turn cannot be read; how it ended is in `result`. */
-  readonly textStream: AsyncIterable<string>
-}
+import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 export interface Session {
   readonly key: SessionKey
@@ -64,24 +38,20 @@ export interface Session {
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
   stream(input: Input, options?: RunOptions): TurnStream
   /**
-   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a
-   * decision. Its `result` rejects with `unknown_turn`, and so does the loop.
+   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a decision.
+   * Its `result` rejects with `unknown_turn`, and so does the loop.
    */
   attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
-  /**
-   * Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`.
-   * @throws OxbowError `unknown_turn`
-   */
+  /** Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError `unknown_turn` */
   wait(turnId: string): Promise<TurnResult>
   /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /**
-   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is
-   * refused.
+   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is refused.
    * @throws OxbowError `unknown_call`, `call_resolved`, `result_forbidden`
    */
   resolve(
@@ -90,26 +60,21 @@ export interface Session {
     options?: { principal?: Principal },
   ): Promise<Submitted>
   /**
-   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it,
-   * whoever holds that permission. Edited arguments are coerced, validated and judged at once, and once more before
-   * they run.
-   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`,
-   * `rule_invalid`,
-   * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval
-   * stands as it did
+   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it, whoever holds
+   * that permission. Edited arguments are coerced, validated and judged at once, and once more before they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`,
+   * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval stands as
+   * it did
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
   /**
-   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are
-   * checked with the others, and then decided one by one where they arose.
+   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are checked
+   * with the others, and then decided one by one where they arose.
    * @throws OxbowError as `decide`; `decision_invalid` when two are about the same approval
-   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' }
-   * })))
+   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' } })))
    */
   decideAll(decisions: readonly NamedDecision[], options?: { principal?: Principal }): Promise<Submitted>
-  /**
-   * Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none.
-   */
+  /** Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none. */
   checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
   fail(turnId: string, failure: Failure): Promise<boolean>
@@ -118,8 +83,8 @@ export interface Session {
   /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /**
-   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what
-   * would go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
+   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what would
+   * go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
    */
   compact(options?: { dryRun?: boolean; signal?: AbortSignal }): Promise<CompactedBody>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
@@ -128,9 +93,6 @@ export interface Session {
   events(after?: number): Promise<Event[]>
   state(): Promise<SessionState>
 }
-
-/** Where to look for what becomes of a turn. */
-type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
 
 /** `delegation`: the session is a child's, and its turns come from a parent. */
 export function openSession(
@@ -240,68 +202,6 @@ export function openSession(
     }
   }
 
-  /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
-  function itemsOf(place: Promise<Place>, fragments: boolean): AsyncIterableIterator<SessionItem> {
-    let reader: Follower | undefined
-    let opening: Promise<Follower> | undefined
-    const open = async (): Promise<Follower> => {
-      const { turnId, after } = await place
-      reader = await engine.using(key, (log) =>
-        log.follow(after, {
-          fragments,
-          turnId,
-          isLast: (event) =>
-            isEnd(event) || (event.type === 'turn.paused' && log.state.turn?.paused?.seq === event.seq),
-        }),
-      )
-      return reader
-    }
-    return {
-      [Symbol.asyncIterator]() {
-        return this
-      },
-      // The follower's own promise, because a generator around it would cost a turn of the microtask queue for each
-      // fragment.
-      next() {
-        if (reader !== undefined) return reader.next()
-        opening ??= open()
-        return opening.then((it) => it.next())
-      },
-      async return() {
-        await opening?.then(
-          (it) => it.return?.(),
-          () => {},
-        )
-        return { done: true, value: undefined }
-      },
-    }
-  }
-
-  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
-    const { turnId, accepted } = await submitting
-    // Who only steered a turn of somebody else may leave, but not stop it.
-    const signal = accepted === 'steered' ? undefined : options.signal
-    const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
-    const events: Event[] = []
-    try {
-      for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
-    } finally {
-      stop()
-    }
-    const result = turnResult(turnId, events)
-    if (result.status === 'failed') {
-      const { reference } = result.error!
-      throw errorFrom(result.error!, { turnId, reference })
-    }
-    const { output } = options
-    if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
-    // The stored output is JSON; the caller's own schema may turn it into something richer.
-    const parsed = await output['~standard'].validate(result.output)
-    if (parsed.issues === undefined) return { ...result, output: parsed.value }
-    const why = parsed.issues.map((it) => it.message).join('; ')
-    throw new OxbowError('output_invalid', `The answer fits the JSON Schema, but not the schema's own checks: ${why}`)
-  }
-
   async function interrupt(
     options: { turnId?: string; reason?: string; principal?: Principal } = {},
   ): Promise<string | undefined> {
@@ -325,22 +225,15 @@ export function openSession(
   const placeOf = (turnId: string): Promise<Place> =>
     withCurrentLog((log) => {
       const known = findTurn(log.state, turnId)
-      if (known !== undefined) return { turnId: known.turnId, after: known.startedSeq - 1 }
+      if (known !== undefined) {
+        // The process of its worker may have ended or stopped.
+        engine.ensureWorker(log)
+        return { turnId: known.turnId, after: known.startedSeq - 1 }
+      }
       throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
     })
 
-  function streamOf(turnId: string, place: Promise<Place>, options: RunOptions): TurnStream {
-    const result = resultOf(place, options)
-    // Who only reads the items learns of the failure there.
-    result.catch(() => {})
-    return {
-      session: key,
-      turnId,
-      result,
-      textStream: { [Symbol.asyncIterator]: () => textStream(itemsOf(place, true)) },
-      [Symbol.asyncIterator]: () => itemsOf(place, true),
-    }
-  }
+  const { resultOf, streamOf } = turnReader(engine, key, interrupt)
 
   const decisions = approvalDecisions(engine, key, {
     withCurrentLog,
@@ -377,7 +270,7 @@ export function openSession(
       checkOption('resolve()', result, RESULT)
       checkOption('resolve()', options, BY)
       const { status = 'success', content } = result
-      const blocks = toInput(content)
+      const blocks = inputBlocks(content)
       const principal = self(options.principal)
       return appendAndWake((draft): Submitted => {
         const { turn, seq } = draft.state
@@ -469,13 +362,4 @@ const opened = (key: SessionKey, agent: Agent, delegation: Delegation | undefine
 function parentOf({ ancestors, callId }: Delegation): { session: string; turnId: string; callId: string } {
   const { session, turnId } = ancestors.at(-1)!
   return { session, turnId, callId }
-}
-
-/** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
-function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
-  if (signal === undefined) return () => {}
-  const listener = (): void => void react()
-  if (signal.aborted) listener()
-  else signal.addEventListener('abort', listener, { once: true })
-  return () => signal.removeEventListener('abort', listener)
 }

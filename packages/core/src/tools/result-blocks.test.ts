@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { toBlocks } from './result-blocks.ts'
+import { resultBlocks } from './result-blocks.ts'
 
 const text = (value: unknown): unknown => {
-  const [block] = toBlocks(value)
+  const [block] = resultBlocks(value)
   return block?.type === 'text' ? block.text : block
 }
 const circular: Record<string, unknown> = {}
@@ -29,7 +29,7 @@ describe('a result', () => {
       [{ status: 'rejected', reason: new TypeError('x') }],
       'result[0].reason is a TypeError',
     ],
-    ['a Response', new Response('x'), 'result is a Response, which is not JSON'],
+    ['a Blob', new Blob(['x']), 'result is a Blob, which is not JSON'],
     ['NaN', { mean: Number.NaN }, 'result.mean is NaN, which is not JSON'],
     ['a symbol', [Symbol('x')], 'result[0] is a symbol, which is not JSON'],
     ['bytes', { file: new Uint8Array(3) }, 'result.file holds bytes'],
@@ -37,10 +37,10 @@ describe('a result', () => {
     ['more than 16 MB', 'x'.repeat(16 * 1024 * 1024 + 1), 'longer than 16777216 characters'],
     ['many values', Array.from({ length: 17 * 1024 * 1024 }, () => 1), 'longer than 16777216 characters'],
   ])('with %s is an error that names the place', (_, value, message) => {
-    expect(() => toBlocks(value)).toThrow(message)
+    expect(() => resultBlocks(value)).toThrow(message)
   })
 
   test('that is an Error throws that error', () => {
-    expect(() => toBlocks(new RangeError('out of range'))).toThrow('out of range')
+    expect(() => resultBlocks(new RangeError('out of range'))).toThrow('out of range')
   })
 })

@@ -12,7 +12,7 @@ const MAX_DEPTH = 200
  * @throws Error naming the place of what is not JSON: a Map, a Promise, NaN, an Error inside of the result
  * @throws the result itself if it is an Error
  */
-export function toBlocks(result: unknown): InputBlock[] {
+export function resultBlocks(result: unknown): InputBlock[] {
   if (result instanceof Error) throw result
   if (result === undefined) return [{ type: 'text', text: 'Done.' }]
   if (Array.isArray(result) && result.length > 0 && result.every(isInputBlock)) return result.map(cleanBlock)

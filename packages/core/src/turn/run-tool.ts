@@ -5,7 +5,7 @@ import { describeErrors, isStandardSchema, validatorFor } from '../checks/json-s
 import { OxbowError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
 import { NeedsApproval } from '../tools/needs-approval.ts'
-import { toBlocks } from '../tools/result-blocks.ts'
+import { resultBlocks } from '../tools/result-blocks.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tools/tool.ts'
 import { timerMs } from './turn-clocks.ts'
 import type { TurnRun } from './turn-run.ts'
@@ -94,7 +94,7 @@ export async function succeed(tool: Tool, result: unknown): Promise<CallOutcome>
   if (wrong !== undefined)
     return errorOf(new Error(`${tool.name} gave a result that breaks its output schema: ${wrong}`))
   try {
-    return { status: 'success', content: toBlocks(result) }
+    return { status: 'success', content: resultBlocks(result) }
   } catch (error) {
     return errorOf(new Error(`${tool.name} gave a result that the model cannot be shown: ${(error as Error).message}`))
   }

@@ -197,7 +197,7 @@ async function summaryOf(
   tokens: number,
 ): Promise<Summary | { readonly usage?: Usage; readonly failure?: Failure }> {
   if (call !== undefined) return summarise(model, memory, gone, { tokens, call, generate })
-  // Nobody is asked: a summary of the usual length stands for it.
+  // No model is called: a summary of the usual length is assumed.
   return { additions: { add: [{ kind: 'fact', text: 'x'.repeat(Math.max(1, (tokens - 10) * 4)) }], done: [] } }
 }
 

@@ -6,24 +6,21 @@ import { fixedTokens } from './options.ts'
 const sum = (messages: readonly Message[]): number =>
   messages.reduce((tokens, it) => tokens + estimateMessageTokens(it), 0)
 
-/**
- * So far may a provider count away from our estimates, times as much and tokens beside that: pictures, hidden
- * instructions.
- */
-const BELIEVED = { times: 4, beside: 8_000 }
+/** How far a provider's count may exceed our estimate: as a factor, plus tokens for pictures and hidden instructions. */
+const BELIEVED = { times: 4, plus: 8_000 }
 
 /**
- * How many messages the provider has counted; 0 when it has not yet, or when its figure cannot be right: a request that
- * was answered did fit into the window.
+ * How many messages the provider has counted; 0 when it has not yet, or when its figure cannot be right: a request that was
+ * answered did fit into the window.
  */
 function countedIn({ messages, contextTokens, countedTo }: Conversation, fixed: number, window = Infinity): number {
   if (contextTokens === 0 || contextTokens > window || countedTo === undefined) return 0
   const counted = messages.findLastIndex((it) => it.id === countedTo) + 1
   const estimated = fixed + sum(messages.slice(0, counted))
-  return contextTokens > estimated * BELIEVED.times + BELIEVED.beside ? 0 : counted
+  return contextTokens > estimated * BELIEVED.times + BELIEVED.plus ? 0 : counted
 }
 
-/** Tokens of the next request. `fixed`: what stands before the conversation, for when nothing was counted yet. */
+/** Tokens of the next request. `fixed`: what precedes the conversation, used while nothing was counted yet. */
 export function contextTokens(conversation: Conversation, fixed: number, window?: number): number {
   const counted = countedIn(conversation, fixed, window)
   const before = counted === 0 ? fixed : conversation.contextTokens
@@ -42,7 +39,7 @@ export function rulerFor({ conversation, reason, system, tools }: CompactionRequ
   const toolsFixed = fixedTokens('', tools)
   const counted = countedIn(conversation, fixed + toolsFixed, window)
   const estimated = fixed + toolsFixed + sum(conversation.messages.slice(0, counted))
-  // What a provider counts beside the conversation does not grow with it.
+  // What a provider counts in addition to the conversation does not grow with it.
   const measured = counted === 0 ? 1 : Math.min(BELIEVED.times, conversation.contextTokens / estimated)
   // A provider that has counted little and then refuses counts otherwise than it says.
   const factor = reason === 'overflow' ? Math.max(1, measured) : measured

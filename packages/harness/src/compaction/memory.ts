@@ -11,7 +11,7 @@ export interface MemoryNote {
   readonly id: string
   readonly kind: NoteKind
   readonly text: string
-  /** A file, an address, the id of a call: where it stands. */
+  /** The source: a file, an address, the id of a call. */
   readonly where?: string
 }
 
@@ -33,7 +33,7 @@ export interface Additions {
   readonly done: readonly string[]
 }
 
-/** Facts and constraints are never ended by a model: they only go, the oldest first, when there is no room. */
+/** A model cannot end facts and constraints: they leave only for lack of room, the oldest first. */
 const ENDABLE: ReadonlySet<NoteKind> = new Set(['goal', 'decision', 'open'])
 const LEAVING: readonly NoteKind[] = ['fact', 'decision', 'open', 'goal', 'constraint']
 
@@ -82,8 +82,8 @@ export const notesText = (notes: readonly MemoryNote[]): string =>
   }).join('\n')
 
 /**
- * The message that stands for all before it. Its first block holds the notes, as data: they may come from results.
- * Every other block is the user's own.
+ * The message that replaces all before it. Its first block holds the notes, as data: they may come from results. Every
+ * other block is the user's own.
  */
 export function headMessage(id: string, { notes, covered, lost }: Memory, said: readonly InputBlock[]): Message {
   const lines = [
@@ -105,9 +105,7 @@ export const isInput = (block: Block): block is InputBlock => block.type === 'te
 const DATA_TOKENS = 800
 const costOf = (block: InputBlock): number => (block.type === 'text' ? estimateTokens(block.text) : DATA_TOKENS)
 
-/**
- * The newest of what the user has said, up to `tokens`. The very newest is cut in the middle if it alone is too long.
- */
+/** The newest of what the user has said, up to `tokens`. The very newest is cut in the middle if it alone is too long. */
 export function sayable(said: readonly InputBlock[], tokens: number): { said: InputBlock[]; lost: number } {
   const kept: InputBlock[] = []
   let left = tokens

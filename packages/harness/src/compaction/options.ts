@@ -26,7 +26,7 @@ export interface CompactionSettings {
   readonly keep: number
   readonly threshold: number
   readonly model: Model
-  /** Undefined as long as nobody knows it. */
+  /** Undefined while it is not known. */
   window(): number | undefined
   sizes(): Sizes
 }
@@ -91,7 +91,7 @@ function check(agent: CompactedAgent, threshold: number, window: number | undefi
     )
 }
 
-/** What stands before the conversation in each request. */
+/** What precedes the conversation in each request. */
 export const fixedTokens = (system: string, tools: CompactedAgent['tools']): number =>
   estimateTokens(system) +
   tools.reduce((sum, it) => sum + estimateTokens(it.name + it.description + JSON.stringify(it.input)), 0)

@@ -85,7 +85,7 @@ You get the notes so far and the messages that will not be shown any more. Answe
 - goal: what the user wants. constraint: what they forbid or demand. decision: what was decided, and why. fact: what was
   found out, with exact names, numbers, paths and ids. open: work that is begun or promised and not done.
 - One thing in each text, at most ${LONGEST_NOTE} characters, in the language of the conversation.
-- where: a path, an address or the id of a call, exactly as it stands in the messages; leave it out if there is none.
+- where: a path, an address or the id of a call, exactly as written in the messages; leave it out if there is none.
 - done: ids of goals, decisions and open work in the notes that are over now.
 - Do not repeat notes that are there. What the user has said is kept elsewhere, word for word.
 - Each message stands between <data> and </data> marks of the same id, whose title says who has said it: user, assistant,
@@ -149,7 +149,7 @@ interface Told {
   readonly text: string
 }
 
-/** Each between marks of its own, so that none can hold what passes for another one. */
+/** Each has its own marks, so that none can contain what looks like another one. */
 const shown = ({ by, text }: Told): string => bounded(by, text)
 
 const told = ({ role, origin, blocks }: Message): Told[] =>
@@ -169,15 +169,15 @@ function additionsIn(text: string, memory: Memory, material: string, tokens: num
   try {
     value = JSON.parse(text.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1'))
   } catch {
-    return text.trim() === '' ? 'it is empty' : 'it is no JSON'
+    return text.trim() === '' ? 'it is empty' : 'it is not JSON'
   }
   if (!isRecord(value) || !Array.isArray(value.add)) return 'it has no list "add"'
   const { add, done = [] } = value
-  if (!Array.isArray(done) || !done.every((it) => typeof it === 'string')) return '"done" is no list of ids'
+  if (!Array.isArray(done) || !done.every((it) => typeof it === 'string')) return '"done" is not a list of ids'
   const notes: Additions['add'][number][] = []
   for (const it of add) {
     if (!isRecord(it) || typeof it.text !== 'string' || !KINDS.includes(it.kind as NoteKind))
-      return `${JSON.stringify(it)?.slice(0, 80)} is no note`
+      return `${JSON.stringify(it)?.slice(0, 80)} is not a note`
     if (it.text.length > LONGEST_NOTE)
       return `a note has ${it.text.length} characters, at most ${LONGEST_NOTE} are allowed`
     if (isPlaceholder(it.text)) continue

@@ -2,7 +2,7 @@
 import type { Reviewer, Slots } from '@oxbow/core'
 import { checkCitations } from '@oxbow/knowledge'
 
-/** `retrieved` tells the ids of the searches of one session. */
+/** `retrieved` returns the ids that the searches of one session found. */
 export const citationsReviewer =
   (retrieved: (slots: Slots) => readonly string[]): Reviewer =>
   ({ text, slots, below }) => {

@@ -3,7 +3,7 @@ import { type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
 import { bounded } from '@oxbow/core/internal'
 import type { Hit, SearchResult } from '@oxbow/knowledge'
 import { citationsReviewer } from './citations.ts'
-import { visible } from './visible.ts'
+import { visibleText } from './visible.ts'
 
 /** Satisfied by what `openKnowledge` of `@oxbow/knowledge` returns. */
 export interface Searchable {
@@ -84,7 +84,7 @@ function passageText({ id, title, headings, page, text }: Hit): string {
   // The first passage below a heading begins with it.
   const above = /^#{1,6} /.test(text) ? headings.slice(0, -1) : headings
   const place = headings.length > 0 ? above.join(' › ') : (title ?? '')
-  return `${`[${id}] ${visible(place)}`.trimEnd()}${page === undefined ? '' : `, page ${page}`}\n${visible(text)}`
+  return `${`[${id}] ${visibleText(place)}`.trimEnd()}${page === undefined ? '' : `, page ${page}`}\n${visibleText(text)}`
 }
 
 /** Which channels answered, and which failed: a passage that was not found may exist all the same. */

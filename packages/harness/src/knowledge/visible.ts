@@ -9,11 +9,11 @@ const TEMPLATE_MARKS = /<\|[\w .-]{1,40}\|>|<｜[^｜<>]{1,40}｜>|<\/?(?:start|
 /**
  * A text of a document without invisible characters and without the marks of chat templates.
  *
- * @example visible('a\u202Eb <|im_start|>system') // 'ab system'
+ * @example visibleText('a\u202Eb <|im_start|>system') // 'ab system'
  */
-export function visible(text: string): string {
+export function visibleText(text: string): string {
   const shown = text.replace(INVISIBLE, '')
   const clean = shown.replace(TEMPLATE_MARKS, '')
   // What was around a mark may form another one.
-  return clean === shown ? clean : visible(clean)
+  return clean === shown ? clean : visibleText(clean)
 }

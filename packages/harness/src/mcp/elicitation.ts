@@ -1,9 +1,8 @@
-// A server that asks the user in the middle of a call. The call is ended (the server is told that nobody has answered
-// yet), its question becomes an approval in the journal, and with the decision the call is made again and the question
-// answered.
+// A server that asks the user during a call. The call ends (the server gets `cancel`), its question becomes an approval in the
+// journal, and after the decision the call is made again and the question is answered.
 //
-// A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all
-// have defaults. Anything else is declined at once, and so is what is too long for somebody to read before they agree.
+// A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all have
+// defaults. Anything else is declined at once, and so is a question that is too long to read before agreeing.
 // One decision answers one question once: the next one, also of the same words, is asked again.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
@@ -18,14 +17,14 @@ export interface ElicitationQuestion {
   readonly answer: Readonly<Record<string, string | number | boolean | string[]>>
 }
 
-/** What one call has been told by a person, and what its server wants to know beside. */
+/** The decisions of one call, and what its server asks in addition. */
 export interface Elicitation {
   /** Asked before, in the order of the server; the decision is on the last, and those before it were approved. */
   readonly decided: readonly ElicitationQuestion[]
   /** Those that this run of the call has not answered yet. */
   readonly left: ElicitationQuestion[]
   readonly decision: ToolDecision | undefined
-  /** What somebody has to decide now. */
+  /** To be decided now. */
   open?: ElicitationQuestion
 }
 
@@ -36,7 +35,7 @@ export function newAsking(decision: ToolDecision | undefined): Elicitation {
 
 const MAX_LENGTH = 4_000
 
-/** What whoever decides is shown: all that a yes says. */
+/** What the approver reads: everything that a yes sends. */
 export function wordsOfQuestion({ message, labels, answer }: ElicitationQuestion): string {
   const fields = Object.entries(answer).map(([name, value]) => {
     const label = labels[name]
@@ -48,10 +47,7 @@ export function wordsOfQuestion({ message, labels, answer }: ElicitationQuestion
 /** To which call a request of the server belongs: over HTTP it comes on the stream of the call's own response. */
 export const currentCall = new AsyncLocalStorage<Elicitation>()
 
-/**
- * @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only
- * one.
- */
+/** @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only one. */
 export async function answerTo(
   { params }: ElicitRequest,
   inFlight: ReadonlySet<Elicitation>,

@@ -22,14 +22,12 @@ export type Trouble =
   | 'unknown'
 
 /**
- * Statuses that mean that the request was not carried out, whatever stands between us and the server. 401, 403 and 404
- * do so as well, and have a `Trouble` of their own. A proxy answers any other status also after the server has acted.
+ * Statuses that mean that the request was not carried out, whatever proxies are in between. 401, 403 and 404 do
+ * so as well, and have a `Trouble` of their own. A proxy answers any other status also after the server has acted.
  */
 const REFUSALS = new Set([400, 405, 413, 415, 422, 429])
 
-/**
- * What an error means for the request that failed with it. Everything that is not known to be harmless is `unknown`.
- */
+/** What an error means for the request that failed with it. Everything that is not known to be harmless is `unknown`. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof ProtocolError) return error.code === NO_ANSWER ? 'unknown' : 'refused'
   if (error instanceof UnauthorizedError) return 'unauthorized'
@@ -49,9 +47,7 @@ const NEVER_SENT: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.MethodNotSupportedByProtocolVersion,
 ])
 
-/**
- * Servers answer 400 as well as 404 when they do not know a session. Whether this is one, a second request has to show.
- */
+/** Servers answer 400 as well as 404 when they do not know a session. Whether this is one, a second request has to show. */
 export const mayBeUnknownSession = (error: unknown): boolean =>
   error instanceof SdkHttpError && (error.status === 400 || error.status === 404)
 

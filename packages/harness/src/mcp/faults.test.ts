@@ -1,4 +1,4 @@
-// Servers that die, hang, flood, send garbage: what the agent is told, and that nothing is done twice or left behind.
+// Servers that die, hang, flood or send garbage: what the agent learns, and that nothing runs twice or is left behind.
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { callOf, connected, program, rawServer, talking } from './mcp.fixture.ts'

@@ -1,5 +1,4 @@
-// Servers that are written by hand, message by message, because no library would behave so badly; and an agent that has
-// them.
+// Servers written message by message, because no library would behave so badly; and an agent that uses them.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'

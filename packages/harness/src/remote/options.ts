@@ -1,4 +1,4 @@
-// What whoever sets up a remote agent can say about it.
+// The options of a remote agent.
 import type { ToolContext } from '@oxbow/core'
 import type { Decision, Headers, RemoteCall, RemoteEvent } from './wire.ts'
 

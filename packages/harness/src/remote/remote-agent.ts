@@ -54,7 +54,7 @@ export function remoteAgent(options: RemoteAgentOptions): Tool {
         throw error
       }
     },
-    // Whatever has become of the task, to ask for it again under its id is safe: it goes on, or gives its result.
+    // Whatever became of the task, asking for it again under its id is safe: it continues, or gives its result.
     async reconcile(operationId, _input, context) {
       const remote = await connect(context)
       const task = await remote.task(operationId).catch(() => undefined)
@@ -199,14 +199,14 @@ async function decide(
   return undefined
 }
 
-/** How often a task has been handed on already, as the one who handed it on has told. */
+/** How often the task was delegated before, according to the caller. */
 function depthOf({ attributes }: ToolContext): number {
   const kept = attributes['agentprotocol.context'] as { context?: { delegation_depth?: unknown } } | undefined
   const depth = kept?.context?.delegation_depth
   return typeof depth === 'number' && depth > 0 ? depth : 0
 }
 
-/** What had been asked, as it stands in the journal. */
+/** What was asked, from the journal. */
 const askedCalls = ({ calls }: Readonly<Record<string, unknown>>): { toolCallId: string }[] =>
   (calls as readonly RemoteCall[]).map(({ toolCallId }) => ({ toolCallId }))
 

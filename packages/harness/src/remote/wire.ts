@@ -49,7 +49,7 @@ const SILENCE_MS = 60_000
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 export interface RemoteTasks {
-  /** Sending the same task again is no second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
+  /** Sending the same task again does not make a second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
   submit(submission: RemoteSubmission): Promise<void>
   /** Undefined when there is no such task. */
   task(id: string): Promise<RemoteTask | undefined>
@@ -144,7 +144,7 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
         const parser = createParser({
           maxBufferSize: MAX_EVENT_LENGTH,
           onError({ type }) {
-            // What comes after it cannot be told apart any more.
+            // The events after it can no longer be separated.
             if (type === 'max-buffer-size-exceeded')
               throw new OxbowError('remote_failed', `The remote agent ${name} sent an event that is too long.`)
           },

@@ -4,7 +4,7 @@ import { bounded, type Said, saidIn } from '@oxbow/core/internal'
 
 const PAGE = 8_000
 
-/** Whose sessions is told by the session that asks, never by arguments. */
+/** The asking session decides whose sessions are searched, never the arguments. */
 const own = ({ tenant, user }: SessionKey, session: string): SessionKey => ({ tenant, user, session })
 
 /** What these tools were asked and have said before: it would be found again and again. */
@@ -107,7 +107,7 @@ async function readPage(journal: Journal, key: SessionKey, wanted: ReadInput): P
         if (wanted.call !== undefined && said.callId !== wanted.call) continue
         const start = event.seq === from ? Math.max(0, offset - before) : 0
         const end = start + Math.max(0, PAGE - text.length)
-        // Each between marks of its own, so that none can hold what passes for another one.
+        // Each has its own marks, so that none can contain what looks like another one.
         if (start < said.text.length && start < end)
           text += `${bounded(`seq ${event.seq}, ${said.role}`, said.text.slice(start, end))}\n`
         if (end < said.text.length) return { text, files, next: { from: event.seq, offset: before + end } }

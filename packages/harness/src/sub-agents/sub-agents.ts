@@ -1,21 +1,19 @@
-// Agents that work for this one, each in a session of its own.
+// Agents that work for this one, each in its own session.
 import { type Capability, type ChildOptions, OxbowError } from '@oxbow/core'
 import type { SubAgent } from './sub-agent.ts'
 import { delegationTools } from './tools.ts'
 
 export interface SubAgentsOptions {
   /**
-   * What these agents may do beyond the tools and allow rules of the agent that has the capability. Without it their
-   * calls are judged as if they were its own, under its rules; effects that none of its tools has are denied.
+   * What these agents may do beyond the tools and allow rules of the agent that has the capability. Without it their calls
+   * are judged as if they were its own, under its rules; effects that none of its tools has are denied.
    */
   readonly grant?: ChildOptions['grant']
   /** Levels below the root. Default 3. */
   readonly maxDepth?: number
   /** Agents that one turn of the root may start, with all below it. Default 16. */
   readonly maxChildren?: number
-  /**
-   * How long a call waits for its child before the child goes on in the background, in milliseconds. Default 120,000.
-   */
+  /** How long a call waits for its child before the child continues in the background, in milliseconds. Default 120,000. */
   readonly backgroundAfterMs?: number
 }
 
@@ -25,13 +23,13 @@ const BACKGROUND_AFTER_MS = 120_000
 
 /**
  * Lets an agent hand tasks to others: `agent_spawn`, `agent_send`, `agent_list`, `task_output`, `task_cancel` and
- * `wait_async_results`. A child has no more authority than whoever gave it its task, and ends with it.
+ * `wait_async_results`. A child has no more authority than the agent that gave it its task, and ends with it.
  *
  * @example
  * const lead = agent({
  *   name: 'lead', model, instructions: 'You plan and delegate.',
- *   capabilities: [subAgents([{ description: 'Reads sources.', agent: researcher }, ...(await loadAgents('agents', {
- * models }))])], })
+ *   capabilities: [subAgents([{ description: 'Reads sources.', agent: researcher }, ...(await loadAgents('agents', { models }))])],
+ * })
  * @throws OxbowError `sub_agents_invalid`: no agent, two of one name, or one whose tools need a caller
  */
 export function subAgents(agents: readonly SubAgent[], options: SubAgentsOptions = {}): Capability {

@@ -60,7 +60,7 @@ export function documentWriter(database: DatabaseSync) {
         const content = hash('sha256', textToEmbed(headings, text), 'buffer').subarray(0, 16)
         const row = [document, key, JSON.stringify(headings), text, start, end, page ?? null, content]
         const { lastInsertRowid } = statements.insertPassage.run(...row)
-        // The innermost headings stand in the text, too; weighing them twice is meant.
+        // The innermost headings are in the text as well; that they count twice is intended.
         statements.insertTerms.run(lastInsertRowid, termsOf([it.title ?? '', ...headings].join('\n')), termsOf(text))
       }
     },

@@ -23,7 +23,7 @@ interface Row {
 
 const BATCH = 128
 
-/** A passage is embedded with what it stands under. */
+/** A passage is embedded together with its headings. */
 export const textToEmbed = (headings: readonly string[], text: string): string =>
   headings.length === 0 ? text : `${headings.join(' › ')}\n${text}`
 

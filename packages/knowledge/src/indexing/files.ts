@@ -8,12 +8,9 @@ import { isReadable, readableTypes } from '../parse/parse.ts'
 export interface FoundFile {
   readonly root: string
   readonly path: string
-  /** Where it truly lies; the root may be a link, or lie below one. */
+  /** Without links: the root may be a link, or be below one. */
   readonly realPath: string
-  /**
-   * The path below the root, with `/`; the file's own name when the file is the root. What would end a citation is
-   * encoded.
-   */
+  /** The path below the root, with `/`; the file's own name when the file is the root. What would end a citation is encoded. */
   readonly name: string
 }
 
@@ -40,8 +37,7 @@ export interface Found {
 }
 
 /**
- * The documents below a root, sorted. Links are not followed, so that nothing from outside comes in and no circle is
- * walked.
+ * The documents below a root, sorted. Links are not followed, so that nothing from outside comes in and no circle is walked.
  *
  * @example const { files, skipped } = await filesOf('/srv/docs')
  */
@@ -92,11 +88,11 @@ export interface ReadFile {
 }
 
 /**
- * The content of a file that was found. It may have changed since: what is no file any more, or lies elsewhere because
- * it or a folder above it has become a link, is not read. Throws a KnowledgeError: `unreadable`, `too_large`.
+ * The content of a file that was found. It may have changed since: what is no longer a file, or is elsewhere because it or a
+ * folder above it became a link, is not read. Throws a KnowledgeError: `unreadable`, `too_large`.
  */
 export async function readFound({ realPath }: FoundFile, maxBytes: number): Promise<ReadFile> {
-  // Without waiting, for a pipe has no content until somebody writes to it.
+  // Without waiting: a pipe has no content until something is written to it.
   const handle = await open(realPath, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     unreadable,
   )

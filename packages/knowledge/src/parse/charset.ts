@@ -71,7 +71,7 @@ function likelyEncoding(bytes: Uint8Array): 'gb18030' | 'windows-1252' | undefin
   let control = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!
-    // Without the white space there is no control character in a text, and windows-1252 leaves five bytes undefined.
+    // A text has no control characters except white space; windows-1252 leaves five bytes undefined.
     if ((byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d)) || byte === 0x7f) control++
     if (byte < 0x80) continue
     high++

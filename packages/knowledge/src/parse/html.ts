@@ -67,12 +67,12 @@ function writer() {
   const blocks: DocumentBlock[] = []
   let length = 0
   let line = ''
-  /** Whether anything but white space stands in the line. */
+  /** Whether the line has anything but white space. */
   let said = false
   let outer: { type: 'list' | 'table'; start: number; items: number[] } | undefined
   let depth = 0
 
-  /** Appends a text on lines of its own and returns its bounds. */
+  /** Appends a text on separate lines and returns its bounds. */
   function put(text: string, gap: string): [number, number] {
     const before = length === 0 ? '' : gap
     parts.push(before, text)

@@ -20,7 +20,7 @@ const tooMuch = 'It is too complex: reading it takes too much memory. Divide it.
 /** How often the buffers are looked at: the limits of a thread hold for its heap only. */
 const LOOK_EVERY_MS = 100
 
-/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+/** Node runs the .ts sources directly; the build writes .js files. */
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
 
 /** One file after the other, in a thread that begins with the first. `timeoutMs` is for each file. */
@@ -32,7 +32,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 64 },
     })
-    // One that fails between two files is nobody's problem: the next file has another.
+    // A failure between two files harms none: the next file gets another thread.
     thread.on('error', () => undefined)
     thread.once('exit', () => {
       if (worker === thread) worker = undefined
@@ -65,7 +65,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       }
       thread.once('message', answered.resolve).once('error', onError).once('exit', onExit)
       signal.addEventListener('abort', onAbort)
-      // A thread that has ended tells so itself.
+      // A thread that ended has its own event.
       const looking = setInterval(() => look().catch(() => undefined), LOOK_EVERY_MS)
       const late = `It is too complex: reading it takes longer than ${timeoutMs} ms. Divide it.`
       const timer = setTimeout(() => fail('too_complex', late), timeoutMs)

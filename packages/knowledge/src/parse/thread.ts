@@ -1,4 +1,4 @@
-// The thread that reads documents. Who wrote them may wish us ill, so it can be ended in the midst of one.
+// The thread that parses documents. They may be hostile, so it can be ended at any point.
 import { parentPort } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
 import { type Passage, type PassageOptions, passagesOf } from '../text/passages.ts'

@@ -1,5 +1,5 @@
 export interface Citation {
-  /** As it stands between the brackets: `document#passage`. */
+  /** The text between the brackets: `document#passage`. */
   readonly id: string
   /** Of the brackets, in UTF-16 units of the text. */
   readonly start: number

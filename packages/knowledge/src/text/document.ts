@@ -33,7 +33,7 @@ export interface DocumentContent {
 /** Headings and titles stand with every passage below them, so they are short: one line, at most 200 characters. */
 export const asHeading = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 200).toWellFormed()
 
-/** Adds what lies between the blocks, so that nothing that is not white space is lost. */
+/** Adds the text between the blocks, so that only white space is lost. */
 export function covered(text: string, blocks: readonly DocumentBlock[]): DocumentBlock[] {
   const all: DocumentBlock[] = []
   let at = 0

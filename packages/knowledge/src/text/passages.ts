@@ -133,14 +133,14 @@ function unitsOf(blocks: readonly DocumentBlock[], limit: number, size: Size, cu
   return units
 }
 
-/** The header of a table, unless it is so large that little would fit beside it. */
+/** The header of a table, unless it leaves little room for rows. */
 function repeatedHeader(block: DocumentContent | undefined, limit: number, size: Size): Bounds | undefined {
   if (block?.headerEnd === undefined) return undefined
   const header = { start: block.start, end: block.headerEnd }
   return size(header) > limit / 3 || block.headerEnd >= block.end ? undefined : header
 }
 
-/** Where a passage begins that goes on in a block: with the last parts of it that fit. */
+/** Where a passage that continues a block begins: with the last parts of it that fit. */
 function overlapStart(units: readonly Unit[], position: number, overlap: number, limit: number, size: Size): number {
   const unit = units[position]!
   let start = unit.start

@@ -16,7 +16,7 @@ export interface ThreadClient {
   close(): Promise<void>
 }
 
-/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+/** Node runs the .ts sources directly; the build writes .js files. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('./thread.ts', import.meta.url)
   : new URL('./thread.js', import.meta.url)

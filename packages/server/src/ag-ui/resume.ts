@@ -153,7 +153,7 @@ async function continued(
         await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })
       for (const callId of externals) {
         const { content, failed } = resultFor(callId, command)!
-        await session.resolve(callId, { status: failed ? 'error' : 'success', content: content || ' ' }, { principal })
+        await session.resolve(callId, { status: failed ? 'error' : 'success', content }, { principal })
       }
       for (const it of answers) await give(it, (id, decision) => session.decide(id, decision, { principal }))
       const from = endOfRun(events, questions) ?? state.seq

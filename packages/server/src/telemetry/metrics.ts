@@ -12,7 +12,7 @@ import {
 import { type DwellTimes, soundUsage, taskOf } from '@oxbow/core/internal'
 import type { ListedModel, Models } from '@oxbow/models'
 import type { Registry } from 'prom-client'
-import type { Dependency } from '../health.ts'
+import type { Dependency } from '../dependency.ts'
 import type { ObservedRequest, RouteInfo } from '../http/route-info.ts'
 
 interface MetricsSource {

@@ -1,5 +1,5 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import type { Backend, Event, SessionKey } from '@oxbow/core'
+import { agent, type Backend, createEngine, type Event, type SessionKey } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { conformanceEvent, eventsAfter, readAll, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
@@ -98,6 +98,21 @@ describe('X13: acknowledged events that are missing fail the check of readiness,
       expect((await backend.verify()).problems).toEqual([expect.stringContaining('are missing')])
     })
   }
+
+  test('an engine reports it when it starts', async () => {
+    const path = await crashed()
+    rmSync(`${path}-wal`)
+    const errors: unknown[] = []
+    const model = { id: 'none', generate: () => Promise.reject(new Error('not called')) }
+    const engine = createEngine({
+      backend: open(path),
+      agents: [agent({ name: 'helper', model, instructions: 'x' })],
+      onError: (error) => errors.push(error),
+    })
+    await engine.start()
+    await engine.stop(0)
+    expect(errors).toContainEqual(expect.objectContaining({ code: 'journal_incomplete' }))
+  })
 
   test('the whole file was deleted: nothing is created in its place', async () => {
     const path = await crashed()

@@ -43,7 +43,7 @@ async function isPrivate({ hostname }: URL): Promise<boolean> {
  * private, too; and that does not follow them elsewhere. `headers` go to the server's origin only. `issuer`: what the
  * operator has named.
  *
- * The name is looked up before the request: whoever changes what it means in between is not kept out.
+ * The name is resolved before the request: a change of its address in between is not detected.
  *
  * @throws OxbowError (by the function) `mcp_forbidden_address`
  */

@@ -1,5 +1,5 @@
-// OAuth as the specification of MCP has it. Discovery, PKCE, registration and refreshing are the library's; here is
-// what we say about ourselves, and where the tokens are kept.
+// OAuth as the specification of MCP has it. Discovery, PKCE, registration and refreshing are the library's; here is what we
+// say about ourselves, and where the tokens are kept.
 import { randomUUID } from 'node:crypto'
 import {
   ClientCredentialsProvider,
@@ -10,9 +10,7 @@ import {
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
 
-/**
- * Where tokens and registrations are kept between starts. The values are secrets: encrypt them, or guard who may read.
- */
+/** Where tokens and registrations are kept between starts. The values are secrets: encrypt them, or guard who may read. */
 export interface McpTokenStore {
   get(key: string): string | undefined | Promise<string | undefined>
   set(key: string, value: string): void | Promise<void>
@@ -23,10 +21,7 @@ interface ClientCredentials {
   readonly type: 'client-credentials'
   readonly clientId: string
   readonly clientSecret: string
-  /**
-   * The authorization server that the secret is for, as its metadata names it: nobody else gets it, whatever the server
-   * says.
-   */
+  /** The authorization server that the secret is for, as its metadata names it. It is sent nowhere else, whatever the server says. */
   readonly issuer: string
   readonly scope?: string
 }
@@ -77,10 +72,7 @@ interface Kept {
   discovery?: OAuthDiscoveryState | undefined
 }
 
-/**
- * One provider for each sign-in at an address, whoever shares its settings: also over connections that end and begin
- * again.
- */
+/** One provider for each sign-in at an address, shared by connections with the same settings and kept when they reconnect. */
 const providers = new WeakMap<McpAuth, Map<string, Provider>>()
 
 type Provider = OAuthClientProvider & Partial<PendingSignIn>
@@ -180,7 +172,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
           throw new Error('The browser came back with the state of another sign-in. Sign in again.')
         return query
       })()
-      // Whoever waits for it is told; nobody may wait yet.
+      // The caller that waits for it gets the error; there may be none yet.
       signIn.catch(() => {})
     },
     callback() {

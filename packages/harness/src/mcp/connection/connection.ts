@@ -1,5 +1,5 @@
-// One server, supervised: connected, listed, and connected again when the connection is lost. A request is never sent
-// twice, unless the server is known not to have carried it out.
+// One server, supervised: connected, listed, and connected again when the connection is lost. A request is never sent twice,
+// unless the server is known not to have carried it out.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
@@ -229,9 +229,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     }
   }
 
-  /**
-   * Servers that were restarted answer 400 to whatever names their old session. A ping tells that from a bad request.
-   */
+  /** A restarted server answers 400 to any request of its old session. A ping distinguishes that from a bad request. */
   async function hasLostSession({ client, transport }: Dialled, error: unknown, signal: AbortSignal): Promise<boolean> {
     if (!mayBeUnknownSession(error) || transport.sessionId === undefined) return false
     return client.ping({ signal, timeout: CALL_TIMEOUT_MS }).then(() => false, mayBeUnknownSession)

@@ -85,7 +85,7 @@ export async function dial(
   const client = new Client(
     { name: 'oxbow', version: '0.1.0' },
     {
-      // Only forms: a yes or no can be given to them, while nobody can be sent to an address.
+      // Only forms: they can be answered with yes or no, while a user cannot be sent to an address.
       capabilities: { elicitation: { form: { applyDefaults: true } } },
       ...versionsFor(server, era, timeoutMs),
       jsonSchemaValidator: noValidator,

@@ -57,7 +57,7 @@ export class References {
 
 function addressOf(reference: string, base: string): string {
   const from = base === '' ? NOWHERE : base
-  // A URN is no base for a fragment.
+  // A URN cannot be the base of a fragment.
   if (reference.startsWith('#')) return `${from}${reference}`
   return URL.canParse(reference, from) ? new URL(reference, from).href.replace(/#$/, '') : reference
 }

@@ -208,7 +208,7 @@ const LIST_RESOURCES = builtIn(
 const READ_RESOURCE = builtIn(
   'read_resource',
   (server) => `Reads a resource of the MCP server ${server}.`,
-  { uri: { type: 'string', minLength: 1, description: 'The address, as list_resources tells it.' } },
+  { uri: { type: 'string', minLength: 1, description: 'The address, as list_resources returns it.' } },
   ['uri'],
   async (client, input, options) => resourceBlocks(await client.readResource({ uri: String(input.uri) }, options)),
 )
@@ -230,7 +230,7 @@ const GET_PROMPT = builtIn(
   'get_prompt',
   (server) => `Gets a prompt of the MCP server ${server}, filled in.`,
   {
-    name: { type: 'string', minLength: 1, description: 'As list_prompts tells it.' },
+    name: { type: 'string', minLength: 1, description: 'As list_prompts returns it.' },
     arguments: { type: 'object', additionalProperties: { type: 'string' } },
   },
   ['name'],

@@ -1,5 +1,5 @@
-// How much work a schema makes of arguments. References may double at every step, so that a short schema keeps a
-// process busy for years: such a schema is refused before anything is checked with it.
+// How much work a schema makes of arguments. References may double at every step, so that a short schema keeps a process busy
+// for years: such a schema is refused before anything is checked with it.
 import type { JsonSchema } from '@oxbow/core'
 
 /** Places of schemas that are visited for one value. Those of real servers stay below 2,000. */
@@ -12,9 +12,7 @@ type Json = Readonly<Record<string, unknown>>
 
 interface Step {
   readonly to: object
-  /**
-   * Of the value itself, or of a part of it: which one; `*` at its end stands for parts that are not named beside it.
-   */
+  /** Of the value itself, or of a part of it: which one; `*` at its end means the parts that are not named in the same schema. */
   readonly part?: string
 }
 
@@ -60,9 +58,7 @@ export function boundExpansion(root: JsonSchema, schemas: ReadonlySet<object>): 
     return cost
   }
 
-  /**
-   * A schema that comes back to itself must do so in one way for each part of a value: two ways double with each level.
-   */
+  /** A schema that comes back to itself must do so in one way for each part of a value: two ways double with each level. */
   const checkRecursive = (schema: object): void => {
     const ways: { readonly part: string; readonly from: object }[] = []
     let cost = 0

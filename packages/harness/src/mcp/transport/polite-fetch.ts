@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 const MAX_REDIRECTS = 3
-/** A longer wait is not worth a call that somebody waits for: the answer is given back as it is. */
+/** A call is not held longer than that: the answer is returned as it is. */
 const MAX_WAIT_MS = 30_000
 
 /**

@@ -62,7 +62,7 @@ const withoutNulls = (value: Json): Json =>
 /** @param entryOf gives a text when the entry cannot be used: why */
 function list(result: Json, key: string, entryOf: (entry: Json) => Json | string): Repaired {
   const given = result[key]
-  // A list that is none is left for the library to refuse.
+  // The library refuses what is not a list.
   if (given !== undefined && !Array.isArray(given)) return whole(result)
   const entries: Json[] = []
   const unusable: Unusable[] = []
@@ -85,7 +85,7 @@ function withText(entry: Json, key: string, defaults: Json = {}): Json | string 
   return { ...defaults, ...onlyTexts(rest, ['name', 'title', 'description', 'mimeType']) }
 }
 
-/** Without those of these fields that are no text. */
+/** Without those of these fields that are not a text. */
 const onlyTexts = (entry: Json, keys: readonly string[]): Json =>
   Object.fromEntries(Object.entries(entry).filter(([key, it]) => !keys.includes(key) || typeof it === 'string'))
 

@@ -58,7 +58,7 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
         const started = spawn(server.command, [...(server.args ?? [])], {
           env: { PATH, ...server.env },
           stdio: 'pipe',
-          // A group of its own, which can be ended as a whole: `npx` and shells start further processes.
+          // Its own process group, which can be ended as a whole: `npx` and shells start further processes.
           detached: process.platform !== 'win32',
           windowsHide: true,
           ...(server.cwd !== undefined && { cwd: server.cwd }),
