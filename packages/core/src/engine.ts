@@ -90,7 +90,18 @@ const SWEEP_MS = 2_500
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
 
-/** @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name */
+/**
+ * Makes an engine: it runs the turns of sessions that are stored in `backend`. Nothing runs before a session is used,
+ * or before `start()`, which also resumes the turns of workers that have died. Call `stop()` before you close the back
+ * end.
+ *
+ * @param options the back end, at least one agent, and what the engine asks the host
+ * @returns the engine; `engine.session({ user })` is the way in
+ * @throws OxbowError `engine_invalid`, naming the field; `agent_invalid` for two agents of one name
+ * @example
+ * const engine = createEngine({ backend: memory(), agents: [helper] })
+ * const { text } = await engine.session({ user: 'ann' }).run('What is the capital of France?')
+ */
 export function createEngine(options: EngineOptions): Engine {
   checkFields(
     options,
