@@ -215,9 +215,9 @@ describe('a rule for a tool that reads no patterns can look at one argument', ()
     ['branch=topic/*', { branch: 'topic/x', force: true }, 'allow'],
     ['branch=topic/*', { branch: 'main' }, 'ask'],
     ['branch=topic/*', {}, 'ask'],
-    ['paths=/work/*', { paths: ['/work/a', '/work/b'] }, 'allow'],
-    ['paths=/work/*', { paths: ['/work/a', '/etc/b'] }, 'ask'],
-    ['paths=/work/*', { paths: [] }, 'ask'],
+    ['paths=/srv/app/*', { paths: ['/srv/app/a', '/srv/app/b'] }, 'allow'],
+    ['paths=/srv/app/*', { paths: ['/srv/app/a', '/etc/b'] }, 'ask'],
+    ['paths=/srv/app/*', { paths: [] }, 'ask'],
     ['to=*', { to: {} }, 'ask'],
   ])('allow git__push(%s) and %j: %s', async (pattern, given, decision) => {
     expect(await decide({ allow: [`git__push(${pattern})`] }, given, 'default')).toBe(decision)
