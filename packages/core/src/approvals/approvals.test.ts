@@ -171,7 +171,7 @@ describe('H2: what nobody can understand decides nothing:', () => {
     [{ verdict: 'rejected' }, 'decision_invalid', 'verdict must be "approved" or "denied"'],
     [{ verdict: undefined }, 'decision_invalid', 'got nothing'],
     [{}, 'decision_invalid', 'got nothing'],
-    [{ verdict: 'approved', argumentz: { days: 1 } }, 'decision_invalid', 'did you mean arguments?'],
+    [{ verdict: 'approved', argumentz: { days: 1 } }, 'decision_invalid', 'Did you mean "arguments"?'],
     [{ verdict: 'approved', arguments: 'days' }, 'decision_invalid', 'arguments must be an object'],
     [{ verdict: 'approved', arguments: [1] }, 'decision_invalid', 'arguments must be an object'],
     [{ verdict: 'denied', reason: 5 }, 'decision_invalid', 'reason must be a text'],
