@@ -2,9 +2,11 @@
 // waiting. While the event loop is not busy each piece is read when it comes.
 
 /** For how long answers are read before the event loop looks at everything else. */
-const SLICE_MS = 5
-/** So many pieces of an answer never wait: callers watch for the first word, and tool calls are short. */
-const FIRST_PIECES = 8
+const SLICE_MS = 2
+/** So much of an answer never waits, in bytes: callers watch for the first word, and tool calls are short. */
+const FIRST_BYTES = 4_096
+/** A longer piece is read in parts. */
+const PART_BYTES = 4_096
 
 export interface Pieces {
   /** Reads the next piece, now or in a later slice. */
@@ -45,7 +47,7 @@ function readSlice(): void {
 
 /** The pieces of one answer, in their order. */
 export function inSlices(read: (bytes: Uint8Array) => void): Pieces {
-  let count = 0
+  let total = 0
   let queue: (Uint8Array | (() => void))[] = []
   let next = 0
   const drain: Drain = (until) => {
@@ -66,9 +68,12 @@ export function inSlices(read: (bytes: Uint8Array) => void): Pieces {
   }
   return {
     push(bytes) {
-      count += 1
-      if (queue.length === 0 && (count <= FIRST_PIECES || hasTime())) read(bytes)
-      else wait(bytes)
+      for (let start = 0; start < bytes.length; start += PART_BYTES) {
+        const part = bytes.length <= PART_BYTES ? bytes : bytes.subarray(start, start + PART_BYTES)
+        if (queue.length === 0 && (total < FIRST_BYTES || hasTime())) read(part)
+        else wait(part)
+        total += part.length
+      }
     },
     after(done) {
       if (queue.length === 0) done()
