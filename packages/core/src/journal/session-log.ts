@@ -108,7 +108,7 @@ export class SessionLog {
   #held: HeldFragment[] = []
   #flushing = false
   /** A model's answer, the calls in it and their results often come in one turn of the event loop: one write. */
-  #flushSoon: NodeJS.Immediate | undefined
+  #flushSoon = false
   #storing = false
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
@@ -193,10 +193,12 @@ export class SessionLog {
   appendAhead(build: Build<unknown>, givenUp: () => boolean): Promise<void> {
     const until = performance.now() + STORE_PATIENCE_MS
     const { stored } = this.#enqueue(build, () => !givenUp() && performance.now() < until)
-    this.#flushSoon ??= setImmediate(() => {
-      this.#flushSoon = undefined
-      if (!this.#flushing) void this.#flush()
-    })
+    if (!this.#flushSoon)
+      setImmediate(() => {
+        this.#flushSoon = false
+        if (!this.#flushing) void this.#flush()
+      })
+    this.#flushSoon = true
     return stored
   }
 
