@@ -56,6 +56,32 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
     })
   })
 
+  test('is whole when it is long', async () => {
+    const { engine, get } = await start()
+    const { journal } = engine.backend
+    const key = { tenant: 'default', user: 'default', session: 'long' }
+    const named = { name: 'assistant', version: '1' }
+    const bodies = Array.from({ length: 1_000 }, (_, turn) => [
+      {
+        type: 'turn.started',
+        turnId: `t${turn}`,
+        input: [{ type: 'text', text: 'Hé "you"' }],
+        surface: 'chat',
+        principal: { user: 'default' },
+        agent: named,
+        options: {},
+      },
+      { type: 'turn.cancelled', turnId: `t${turn}`, reason: 'over' },
+    ]).flat()
+    const all = [{ type: 'session.opened', schemaVersion: 1, key, agent: named }, ...bodies]
+    const events = all.map((body, index) => ({ ...body, seq: index + 1, at: 1 }) as Event)
+    await journal.append(key, 0, events, { status: 'idle', agent: 'assistant', title: '' })
+    const { messages, seq } = await json(get('/api/sessions/long/messages'))
+    expect(seq).toBe(2_001)
+    expect(messages).toEqual((await engine.session({ user: 'default', session: 'long' }).state()).messages)
+    expect(messages).toHaveLength(1_000)
+  })
+
   test('tells which turn is open and which wait', async () => {
     const held = gate()
     const { post, get } = await start({
