@@ -23,7 +23,10 @@ export interface EngineOptions {
   readonly backend: Backend
   /** Every agent that sessions in this store may name. The first is the default. */
   readonly agents: readonly Agent[]
-  /** Receives errors that have no caller, with the reference that end users are shown. */
+  /**
+   * Receives errors that have no caller, with the reference that end users are shown. Default: those that hold
+   * no words for the caller, such as what a tool throws, go to standard error.
+   */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
    * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
@@ -108,7 +111,7 @@ export function createEngine(options: EngineOptions): Engine {
     ENGINE satisfies Fields<EngineOptions>,
     (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`),
   )
-  const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
+  const { backend, faultPoint, onError = toStandardError, maxIdleSessions = 1_000 } = options
   if (backend?.journal === undefined)
     throw new OxbowError(
       'engine_invalid',
@@ -207,7 +210,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   const report = (log: SessionLog, turnId?: string) => (error: unknown) => {
     const reference = randomUUID()
-    onError?.(error, { reference, session: log.key, ...(turnId !== undefined && { turnId }) })
+    onError(error, { reference, session: log.key, ...(turnId !== undefined && { turnId }) })
     return reference
   }
 
@@ -377,7 +380,7 @@ export function createEngine(options: EngineOptions): Engine {
         else if (openApprovals(log.state.turn).length === 0) passedOver.set(name, updatedAt)
         await settleDebts(internals, log)
         ensureWorker(log)
-      }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
+      }).catch((error: unknown) => onError(error, { reference: randomUUID(), session: key }))
     }
   }
 
@@ -398,7 +401,7 @@ export function createEngine(options: EngineOptions): Engine {
         })
       } catch (error) {
         // One unreadable session must not keep the others from going on.
-        onError?.(error, { reference: randomUUID(), session: key })
+        onError(error, { reference: randomUUID(), session: key })
       }
     }
     return taken
@@ -422,10 +425,10 @@ export function createEngine(options: EngineOptions): Engine {
     async start() {
       await announce()
       // A store with damage still serves the sessions that are whole.
-      const checked = backend.check().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
+      const checked = backend.check().catch((error: unknown) => onError(error, { reference: randomUUID() }))
       await Promise.all([compileSchemas(known.values()), recover(), checked])
       sweep = setInterval(() => {
-        recover().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
+        recover().catch((error: unknown) => onError(error, { reference: randomUUID() }))
       }, SWEEP_MS)
       sweep.unref()
     },
@@ -469,6 +472,10 @@ export function createEngine(options: EngineOptions): Engine {
       return [...working.values()].filter((it) => it.run !== undefined).length
     },
   }
+}
+
+const toStandardError: NonNullable<EngineOptions['onError']> = (error, { reference }) => {
+  if (!(error instanceof OxbowError)) console.error(`Oxbow, reference ${reference}:`, error)
 }
 
 /** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */

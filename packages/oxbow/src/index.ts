@@ -74,6 +74,7 @@ export {
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  ToolError,
   type ToolResult,
   type ToolVerdict,
   type TurnContext,

@@ -137,7 +137,7 @@ export function sdkModel(options: SdkModelOptions): Model {
     })
     return namingTools(answer.reply, offerable(sortedByName(request.tools), id))
   }
-  return { id, generate }
+  return { id, checkTools: (tools) => void offerable(tools, id), generate }
 }
 
 /** Followed, a redirect would take the conversation to whoever it names. */

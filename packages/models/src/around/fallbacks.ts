@@ -42,6 +42,7 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
     get contextWindow() {
       return model.contextWindow
     },
+    checkTools: (tools) => model.checkTools?.(tools),
     async generate(request, options) {
       let shown = false
       const onDelta: ModelCallOptions['onDelta'] = (delta) => {

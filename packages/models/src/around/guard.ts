@@ -53,6 +53,7 @@ export function guardModel(model: Model, options: GuardOptions = {}): GuardedMod
   return {
     id: model.id,
     ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
+    checkTools: (tools) => model.checkTools?.(tools),
     async generate(request, call) {
       // A call of no session is a session of its own.
       const session = call.session ?? `#${anonymous++}`
