@@ -112,6 +112,8 @@ export class SessionLog {
   #draft: Draft
   #held: HeldFragment[] = []
   #flushing = false
+  /** A model's answer, the calls in it and their results often come in one turn of the event loop: one write. */
+  #flushSoon = false
   #storing = false
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
@@ -195,6 +197,7 @@ export class SessionLog {
   /** Appends what `build` adds and resolves with what it returned, once that is durable. */
   async append<T>(build: Build<T>): Promise<T> {
     const { pending, stored } = this.#enqueue(build, () => false)
+    if (!this.#flushing) void this.#flush()
     await stored
     return pending.value as T
   }
@@ -206,7 +209,14 @@ export class SessionLog {
    */
   appendAhead(build: Build<unknown>, givenUp: () => boolean): Promise<void> {
     const until = performance.now() + STORE_PATIENCE_MS
-    return this.#enqueue(build, () => !givenUp() && performance.now() < until).stored
+    const { stored } = this.#enqueue(build, () => !givenUp() && performance.now() < until)
+    if (!this.#flushSoon)
+      setImmediate(() => {
+        this.#flushSoon = false
+        if (!this.#flushing) void this.#flush()
+      })
+    this.#flushSoon = true
+    return stored
   }
 
   #enqueue(build: Build<unknown>, patient: () => boolean): { pending: Pending; stored: Promise<void> } {
@@ -214,7 +224,6 @@ export class SessionLog {
     const { promise: stored, resolve, reject } = Promise.withResolvers<void>()
     const pending: Pending = { build, value, patient, resolve, reject }
     this.#pending.push(pending)
-    if (!this.#flushing) void this.#flush()
     return { pending, stored }
   }
 
@@ -374,7 +383,7 @@ export class SessionLog {
   }
 
   get idle(): boolean {
-    return this.#users === 0 && !this.#flushing
+    return this.#users === 0 && !this.#flushing && this.#pending.length === 0
   }
 
   /** Somebody here waits for what becomes of this session. */
