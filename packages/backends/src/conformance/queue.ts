@@ -17,7 +17,9 @@ function collector(backend: Backend, concurrency = 1, handle: (job: Job) => Prom
 export function queueConformance(check: ConformanceCheck): void {
   check('a job is handed out with its key and reason, once it is due', async (backend) => {
     const jobs: Job[] = []
-    const later = Date.now() + 300
+    // A queue may make its tables at its first use.
+    await backend.queue.depth()
+    const later = Date.now() + 1_000
     await backend.queue.enqueue(job('later'), later)
     await backend.queue.enqueue(job('now', 'turn'))
     const worker = backend.queue.work(async (it) => {
