@@ -9,7 +9,10 @@ followLauncher()
 // Node reads the proxy variables only on request; older versions need NODE_USE_ENV_PROXY.
 if (hasProxy(process.env)) http.setGlobalProxyFromEnv?.()
 
-const storeOption = new Option('--store <path>', 'the SQLite file (default: .oxbow/oxbow.db)')
+const storeOption = new Option(
+  '--store <path>',
+  'the SQLite file or the postgres:// address (default: .oxbow/oxbow.db)',
+)
 const modelOption = new Option(
   '--model <provider:model>',
   'the model (default: OXBOW_MODEL, then the first provider with an API key, then the offline stub)',

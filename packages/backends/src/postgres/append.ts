@@ -6,14 +6,14 @@ import { mapKey } from '../keys.ts'
 import type { Database } from './database.ts'
 import { isConflict, isConnectionLoss, postgresError } from './errors.ts'
 
-export interface Append {
+export interface SessionAppend {
   readonly key: SessionKey
   readonly expectedSeq: number
   readonly events: readonly Event[]
   readonly notes: AppendNotes
 }
 
-interface Waiting extends Append {
+interface Waiting extends SessionAppend {
   readonly bodies: readonly string[]
   /** An attempt was lost on the way: it may have been stored. */
   uncertain: boolean
@@ -29,8 +29,7 @@ const ATTEMPTS = 5
 const PAUSE_MS = 20
 
 /** The checksum of an event, bound to its place. */
-export const eventSum = (key: SessionKey, seq: number, body: string): number =>
-  crc32(body, crc32(`${mapKey(key)} ${seq}`))
+export const sumOf = (key: SessionKey, seq: number, body: string): number => crc32(body, crc32(`${mapKey(key)} ${seq}`))
 
 /** PostgreSQL texts hold no NUL. */
 const plain = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
@@ -42,7 +41,7 @@ const plain = (text: string): string => text.toWellFormed().replaceAll('\0', '\u
 export function appender(
   database: Database,
   onStored: (keys: readonly SessionKey[]) => void,
-): { append(append: Append): Promise<boolean>; idle(): Promise<unknown> } {
+): { append(append: SessionAppend): Promise<boolean>; idle(): Promise<unknown> } {
   const sql = appendSql(database.schema)
   const eventAt = `SELECT e.body FROM ${database.schema}.sessions s
     JOIN ${database.schema}.events e ON e.session = s.id
@@ -152,13 +151,13 @@ function parametersOf(batch: readonly Waiting[]): unknown[] {
     events.at(-1)!.at,
   ])
   const events = batch.flatMap(({ key, events: own, bodies }, n) =>
-    own.map(({ seq }, index) => [n, seq, eventSum(key, seq, bodies[index]!), bodies[index]!]),
+    own.map(({ seq }, index) => [n, seq, sumOf(key, seq, bodies[index]!), bodies[index]!]),
   )
   const audit = batch.flatMap(({ key, notes }, n) =>
     (notes.audit ?? []).map((it) => {
       const body = JSON.stringify(it)
       const { seq, at, principal, tool, status } = it
-      return [n, seq, at, plain(principal.user), plain(tool), status ?? null, eventSum(key, seq, body), body]
+      return [n, seq, at, plain(principal.user), plain(tool), status ?? null, sumOf(key, seq, body), body]
     }),
   )
   return [...columns(sessions, 11), ...columns(events, 4), ...columns(audit, 8)]

@@ -22,6 +22,7 @@ export interface Database {
   /** The pool, once the tables are there. */
   pool(): Promise<Pool>
   assertOpen(): void
+  readonly ended: boolean
   /** From now on `assertOpen` throws; what is under way goes on until `close`. */
   end(): void
   close(): Promise<void>
@@ -84,6 +85,9 @@ export function openDatabase({ url, schema, poolSize, name }: CheckedOptions): D
       } catch (error) {
         throw error instanceof OxbowError ? error : postgresError(name, error)
       }
+    },
+    get ended() {
+      return ended
     },
     end() {
       ended = true

@@ -21,7 +21,7 @@ export function isConnectionLoss(error: unknown): boolean {
 }
 
 /** A session whose rows contradict each other. */
-export const corrupt = (name: string, what: string, cause?: unknown): OxbowError =>
+export const damaged = (name: string, what: string, cause?: unknown): OxbowError =>
   new OxbowError('journal_corrupt', `${name} is damaged: ${what}. Keep a copy of the database, and restore a backup.`, {
     details: { what },
     cause,

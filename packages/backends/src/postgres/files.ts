@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import type { Files, SessionKey } from '@oxbow/core'
 import { assertKey, assertName } from '../keys.ts'
 import type { Database } from './database.ts'
-import { corrupt } from './errors.ts'
+import { damaged } from './errors.ts'
 
 export function postgresFiles(database: Database): Files {
   const { name, schema } = database
@@ -23,7 +23,7 @@ export function postgresFiles(database: Database): Files {
       )
       if (row === undefined) return undefined
       if (Number(row.sum) !== crc32(row.data))
-        throw corrupt(name, `the file ${path} of session ${owner.session} has a wrong checksum`)
+        throw damaged(name, `the file ${path} of session ${owner.session} has a wrong checksum`)
       return { data: new Uint8Array(row.data), version: Number(row.version) }
     },
     async put(owner, path, data, ifVersion) {

@@ -7,7 +7,7 @@ import { postgresJournal } from './journal.ts'
 import { postgresLocks } from './locks.ts'
 import { checkOptions, type PostgresOptions } from './options.ts'
 import { postgresQueue } from './queue.ts'
-import { verifyStore } from './verify.ts'
+import { verifyDatabase } from './verify.ts'
 import { postgresWorkers } from './workers.ts'
 
 export type { PostgresOptions } from './options.ts'
@@ -53,7 +53,7 @@ export function postgres(options: PostgresOptions): Backend {
     },
     async verify(onProgress = () => {}) {
       database.assertOpen()
-      return verifyStore(database, onProgress)
+      return verifyDatabase(database, onProgress)
     },
     close: () => (closing ??= close()),
   }

@@ -3,11 +3,11 @@
 import { crc32 } from 'node:zlib'
 import type { Event, Journal, SessionKey, SessionStatus, SessionSummary } from '@oxbow/core'
 import { assertAudit, assertDense, assertKey, mapKey } from '../keys.ts'
-import { appender, eventSum } from './append.ts'
+import { appender, sumOf } from './append.ts'
 import { readAudit } from './audit.ts'
 import type { PostgresBus } from './bus.ts'
 import type { Database } from './database.ts'
-import { corrupt } from './errors.ts'
+import { damaged } from './errors.ts'
 
 interface EventRow {
   readonly head: string
@@ -67,7 +67,7 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
       const head = Number(rows[0]?.head ?? 0)
       const found = rows.filter((it) => it.seq !== null)
       if (found.length !== Math.max(0, Math.min(limit, head - afterSeq)))
-        throw corrupt(name, `${nameOf(key)} has a gap after event ${afterSeq}`)
+        throw damaged(name, `${nameOf(key)} has a gap after event ${afterSeq}`)
       return found.map((row, index) => eventOf(name, key, afterSeq + 1 + index, row))
     },
 
@@ -131,9 +131,9 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
 
 /** @throws OxbowError `journal_corrupt` */
 function eventOf(name: string, key: SessionKey, seq: number, row: EventRow): Event {
-  if (Number(row.seq) !== seq) throw corrupt(name, `${nameOf(key)} has a gap before event ${row.seq}`)
-  if (Number(row.sum) !== eventSum(key, seq, row.body))
-    throw corrupt(name, `${nameOf(key)}: event ${seq} has a wrong checksum`)
+  if (Number(row.seq) !== seq) throw damaged(name, `${nameOf(key)} has a gap before event ${row.seq}`)
+  if (Number(row.sum) !== sumOf(key, seq, row.body))
+    throw damaged(name, `${nameOf(key)}: event ${seq} has a wrong checksum`)
   return JSON.parse(row.body) as Event
 }
 

@@ -31,7 +31,6 @@ export function postgresQueue(database: Database): Queue & { close(): Promise<un
     }
   }
   const ready = (): Promise<void> => {
-    database.assertOpen()
     migrated ??= migrate().catch((error: unknown) => {
       migrated = undefined
       throw error
@@ -83,6 +82,7 @@ export function postgresQueue(database: Database): Queue & { close(): Promise<un
     },
 
     async depth(): Promise<QueueDepth> {
+      database.assertOpen()
       await ready()
       const [row] = await database.query<{ due: number; failed: number; oldest: number | null }>(
         `SELECT count(*) FILTER (WHERE due)::int AS due, count(*) FILTER (WHERE attempts >= max_attempts)::int AS failed,

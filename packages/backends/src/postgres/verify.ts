@@ -2,7 +2,7 @@
 
 import { crc32 } from 'node:zlib'
 import type { SessionKey, StoreReport } from '@oxbow/core'
-import { eventSum } from './append.ts'
+import { sumOf } from './append.ts'
 import type { Database } from './database.ts'
 
 const PAGE = 500
@@ -17,7 +17,7 @@ interface SessionRow {
   readonly head: string
 }
 
-export async function verifyStore(
+export async function verifyDatabase(
   database: Database,
   onProgress: (done: number, total: number) => void,
 ): Promise<StoreReport> {
@@ -42,7 +42,7 @@ export async function verifyStore(
       for (const row of rows) {
         const seq = Number(row.seq)
         if (seq !== last + 1) found(`session ${session} of ${user} has a gap before event ${seq}`)
-        if (Number(row.sum) !== eventSum(key, seq, row.body))
+        if (Number(row.sum) !== sumOf(key, seq, row.body))
           found(`session ${session} of ${user}: event ${seq} has a wrong checksum`)
         last = seq
       }
@@ -57,7 +57,7 @@ export async function verifyStore(
       [id],
     )
     for (const { seq, sum, body } of audit)
-      if (Number(sum) !== eventSum(key, Number(seq), body))
+      if (Number(sum) !== sumOf(key, Number(seq), body))
         found(`session ${session} of ${user}: the audit record of event ${seq} has a wrong checksum`)
   }
 

@@ -60,6 +60,7 @@ export function postgresWorkers(database: Database, leaseMs: number): Workers & 
           if (announced.get(worker) !== announcement) return
           announced.delete(worker)
           if (announced.size === 0) stop()
+          if (database.ended) return
           const own = [worker, announcement]
           await database.query(`DELETE FROM ${schema}.workers WHERE worker = $1 AND announced = $2`, own)
         },
