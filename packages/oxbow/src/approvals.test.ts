@@ -162,10 +162,10 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     await second.shows('Arguments: {"text":"milk"}')
     second.type(`${'\b'.repeat(15)}{"txt":1}\r`)
     await second.shows('do not fit save_note')
-    // The line is prefilled; its end is edited.
+    await second.shows('Approve?')
     second.type('e\r')
     await second.shows('Arguments: {"text":"milk"}')
-    // The line stands there already: its end is edited.
+    // The line is prefilled; its end is edited.
     second.type(`${'\b'.repeat(6)}oat milk"}\r`)
     await second.shows('(approved by default, with other arguments: {"text":"oat milk"})')
     await second.shows('answer to milk')

@@ -41,7 +41,7 @@ describe('the request', () => {
   test('a model of another specification is refused with what to do', () => {
     const old = { specificationVersion: 'v2', provider: 'p', modelId: 'm' } as unknown as LanguageModelV4
     expect(() => aiSdk(old)).toThrow(
-      expect.objectContaining({ code: 'model_config', message: expect.stringMatching(/v4 and got "v2"/) }),
+      expect.objectContaining({ code: 'model_config', message: expect.stringMatching(/v4; got "v2"/) }),
     )
   })
 

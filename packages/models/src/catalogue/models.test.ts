@@ -163,7 +163,7 @@ describe('mistakes are reported at the start, with their key', () => {
         models: { main: local({ limits: { concurrency: 1 } }), spare: local({ limits: { concurrency: 2 } }) },
         default: 'main',
       },
-      /^models\.spare\.limits: others than those of models\.main/,
+      /^models\.spare\.limits: differ from those of models\.main/,
     ],
   ]
   test.each(cases)('%s', (_, config, message) => {

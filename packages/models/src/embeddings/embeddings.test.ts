@@ -207,7 +207,7 @@ describe('faults', () => {
     await expect(embedderAt(server, { dimensions: 4 }).embed(['a'])).rejects.toMatchObject({
       code: 'provider_error',
       retryable: false,
-      message: expect.stringMatching(/a vector of 3 numbers where 4 were due/),
+      message: expect.stringMatching(/a vector of 3 numbers instead of 4/),
     })
     expect(server.requests).toHaveLength(1)
   })

@@ -89,12 +89,12 @@ export async function openAgentKnowledge(
       closed = true
       await base?.close()
       await offline?.close()
-      /** The configuration decides: documents outside its paths are removed from the index. */
+      if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     },
   }
 }
 
-/** The configuration is the truth: what it names no more is not found any more. */
+/** The configuration decides: documents outside its paths are removed from the index. */
 async function bringUpToDate(base: Knowledge, paths: readonly string[], notice: KnowledgeNotice): Promise<void> {
   const stale = (await base.roots()).filter((it) => !paths.includes(it))
   if (stale.length > 0) await base.remove(stale)
