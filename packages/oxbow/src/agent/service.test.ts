@@ -47,7 +47,7 @@ describe('the configured default agent', { timeout: 60_000 }, () => {
     })
     const { stdout } = await here.run(['chat'], { env, input: 'What is it?\n' })
     expect(stdout).toContain(
-      '! The answer cites what was not retrieved in this conversation: [keys.md#000000000000]. The model will answer again.',
+      '! The answer cites passages that were not retrieved in this conversation: [keys.md#000000000000]. The model will answer again.',
     )
     expect(stdout.trimEnd()).toMatch(/I do not know\.$/)
   })
