@@ -66,7 +66,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     expect(partly.stdout).toContain('2 added')
     expect(await there.run(['knowledge', 'add', 'nothing'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There is no file or folder'),
+      stderr: expect.stringContaining('No such file or folder'),
     })
     expect(await there.run(['knowledge', 'search', 'keys', '-k', 'many'])).toMatchObject({ code: 2 })
     writeFileSync(join(there.directory, 'labels.jsonl'), '{"query":"rotate"}\n')

@@ -25,7 +25,7 @@ test.each([
   ['opnai:gpt-5', /^Model "opnai:gpt-5": Unknown provider "opnai"; did you mean openai\? Use provider:model/],
   ['openai:gpt-5', /^openai:gpt-5 needs an API key\. Set OPENAI_API_KEY\.$/],
   ['vllm', /^Model "vllm": vllm has no default model\. Use vllm:MODEL\.$/],
-  ['', /^The name of a model must be text like "openai:gpt-5": got ""\.$/],
+  ['', /^A model name must be a string like "openai:gpt-5": got ""\.$/],
 ])('%j is refused with the valid form', (name, message) => {
   expect(() => openModel(name, { environment: {} })).toThrow(configError(message))
 })

@@ -82,10 +82,10 @@ describe('Y11: the knowledge of the default agent', () => {
     await expect(opened(paths('a', 'b'))).rejects.toMatchObject({
       code: 'config_invalid',
       message: expect.stringMatching(
-        /^knowledge\.paths: Two documents are called keys\.md: .*a\/keys\.md and .*b\/keys\.md/,
+        /^knowledge\.paths: Two documents are named keys\.md: .*a\/keys\.md and .*b\/keys\.md/,
       ),
     })
-    await expect(opened(paths('c'))).rejects.toMatchObject({ message: expect.stringContaining('There is no file') })
+    await expect(opened(paths('c'))).rejects.toMatchObject({ message: expect.stringContaining('No such file') })
   })
 
   test.each(['openai', 'ark-multimodal'])(

@@ -39,7 +39,7 @@ describe('the configured default agent', { timeout: 60_000 }, () => {
     }
     writeFileSync(join(here.directory, 'oxbow.toml'), '[knowledge]\npaths = ["a", "b"]\n')
     const failed = await here.run(['serve', '--port', '0'])
-    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining('Two documents are called keys.md') })
+    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining('Two documents are named keys.md') })
 
     writeFileSync(join(here.directory, 'oxbow.toml'), '[knowledge]\npaths = ["a"]\n')
     const { env } = await scripted({
