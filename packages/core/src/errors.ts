@@ -77,7 +77,7 @@ export const CODES = {
   invalid_arguments: 'The arguments of the call do not fit the tool.',
   outcome_unknown: 'The call was sent, and whether it took effect is not known. It is not repeated.',
   timed_out: 'The tool did not finish within its time limit.',
-  tool_error: 'The tool failed; its message says why.',
+  tool_error: 'The tool failed; its message says why, or names the reference under which the log does.',
   tool_given_up: 'The tool failed too often in this turn and is no longer offered.',
   tools_not_offered: 'No tools are available any more in this turn.',
   unknown_tool: 'The agent has no tool of this name.',
@@ -194,6 +194,19 @@ export class OxbowError extends Error {
     this.code = code
     this.retryable = options.retryable ?? false
     this.details = options.details
+  }
+}
+
+/**
+ * A failure of a tool, in words for the model. Of any other error that a tool throws the model, the journal and the
+ * user see only a reference; the error itself goes to `onError`.
+ *
+ * @example throw new ToolError(`There is no order ${id}. Ask for the number on the invoice.`)
+ */
+export class ToolError extends OxbowError {
+  constructor(message: string, options: { cause?: unknown } = {}) {
+    super('tool_error', message, options)
+    this.name = 'ToolError'
   }
 }
 

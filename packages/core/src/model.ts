@@ -72,6 +72,8 @@ export interface Model {
   /** Tokens of input and output together, as far as it is known; it may become known with the first answer. */
   readonly contextWindow?: number | undefined
   generate(request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
+  /** Warns once about each of these tools that cannot be offered to the model. Called when an agent is defined. */
+  checkTools?(tools: readonly ToolSpec[]): void
 }
 
 /** A call of a model that failed. `partial` is what had been shown; `retryAfterMs` what the provider asked for. */

@@ -95,6 +95,12 @@ export const atTerminal: Listeners = {
   onNotice: (level, message) => {
     if (level === 'warn') console.error(`oxbow: ${inLine(message)}`)
   },
+  engine: {
+    onError: (error, { reference }) => {
+      // The words of an OxbowError are shown where it ends.
+      if (!(error instanceof OxbowError)) console.error(`oxbow: reference ${reference}: ${inLine(String(error))}`)
+    },
+  },
 }
 
 /** The default agent with everything around it. When opening a part fails, the opened parts are closed again. */

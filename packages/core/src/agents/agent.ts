@@ -106,6 +106,7 @@ export function agent(definition: AgentDefinition): Agent {
     description: tool.description,
     input: tool.jsonSchema,
   }))
+  for (const it of [model, ...models]) it.checkTools?.(specs)
   const compactions = partsOf(undefined, capabilities, (it) => it.compaction && [it.compaction])
   if (compactions.length > 1)
     throw invalid(name, `two capabilities compact: ${compactions.map((it) => it.from).join(', ')}`)

@@ -3,7 +3,7 @@ import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
-import { type Principal, type Tool, tool } from '../index.ts'
+import { type Principal, type Tool, ToolError, tool } from '../index.ts'
 
 const manager: Principal = { user: 'mia', permissions: ['tickets:approve'] }
 
@@ -222,7 +222,7 @@ describe('H2: what an approver changed', () => {
     let runs = 0
     const run = () => {
       runs += 1
-      if (runs === 1) throw new Error('closed')
+      if (runs === 1) throw new ToolError('closed')
       return 'submitted'
     }
     const { session, server } = await bench([replies[0]!, replies[0]!, { text: 'Done.' }], {

@@ -19,7 +19,7 @@ describe('B7: a turn as a task', () => {
     const { session } = await bench([call('slow', {}), { text: 'Done.' }], { tools: [slow] })
     const running = session.run('Go.', { turnId: 't1' })
     await held.reached
-    expect((await session.state()).turn?.task.state).toBe('WAITING_TOOL')
+    await expect.poll(async () => (await session.state()).turn?.task.state).toBe('WAITING_TOOL')
     held.open()
     await running
     const events = await eventsOf(session)
@@ -96,6 +96,7 @@ describe('B7: a state that lasts too long', () => {
     })
     const running = session.run('Go.', { turnId: 't1' })
     await held.reached
+    await expect.poll(async () => (await session.state()).turn?.task.state).toBe('WAITING_TOOL')
     await engine.recover()
     expect((await session.result('t1'))?.status).toBe('running')
     setClock(Date.now() + 2_000)

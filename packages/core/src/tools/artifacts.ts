@@ -1,4 +1,5 @@
 // Long results: the model reads head, tail and a reference; the whole is kept beside the journal.
+import { ToolError } from '../errors.ts'
 import type { InputBlock } from '../events/types.ts'
 import type { Files, SessionKey } from '../ports.ts'
 import { tool } from './tool.ts'
@@ -74,7 +75,7 @@ export const readArtifact = tool({
   async run(input, { artifact }) {
     const { id, offset = 0, length = PAGE } = input as { id: string; offset?: number; length?: number }
     const text = await artifact(id)
-    if (text === undefined) throw new Error(`There is no artifact ${JSON.stringify(id)} in this session.`)
+    if (text === undefined) throw new ToolError(`There is no artifact ${JSON.stringify(id)} in this session.`)
     const page = wholeCharacters(text.slice(offset, offset + length))
     return `[characters ${offset} to ${offset + page.length} of ${text.length}]\n${page}`
   },

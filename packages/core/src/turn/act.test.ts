@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { assertWhole, bench, call, collect, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
-import { isEvent, type ToolContext, tool } from '../index.ts'
+import { isEvent, type ToolContext, ToolError, tool } from '../index.ts'
 
 const never = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -245,6 +245,48 @@ describe('B12: arguments', () => {
     )
     await session.run('Go.')
     expect(resultsSent(server.requests[2]!)).toEqual([expect.stringContaining('minLength'), 'HEY'].map((it) => it))
+  })
+})
+
+describe('what a tool throws', () => {
+  const failing = (run: () => unknown) =>
+    tool({ name: 'failing', description: 'Fails.', effects: ['read'], input: {}, run })
+  const secret = 'password authentication failed for app@10.0.0.1'
+
+  test.each<[string, () => unknown]>([
+    [
+      'an error',
+      () => {
+        throw new TypeError(secret)
+      },
+    ],
+    ['a rejected promise', () => Promise.reject(secret)],
+    ['a returned error', () => new Error(secret)],
+    [
+      'an error of a getter of its result',
+      () => ({
+        get total() {
+          throw new Error(secret)
+        },
+      }),
+    ],
+  ])('is logged under a reference, and shown to nobody: %s', async (_, run) => {
+    const { session, server, errors } = await bench([call('failing', {}), { text: 'ok' }], { tools: [failing(run)] })
+    await session.run('Go.')
+    const [shown] = resultsSent(server.requests[1]!)
+    expect(shown).toMatch(/^Error: failing failed\. Reference: [\da-f-]{36}$/)
+    expect(JSON.stringify(await eventsOf(session))).not.toContain('10.0.0.1')
+    expect(errors.map(String)).toEqual([expect.stringContaining(secret)])
+  })
+
+  test('in a ToolError is for the model', async () => {
+    const run = () => {
+      throw new ToolError('There is no order 7.')
+    }
+    const { session, server, errors } = await bench([call('failing', {}), { text: 'ok' }], { tools: [failing(run)] })
+    await session.run('Go.')
+    expect(resultsSent(server.requests[1]!)).toEqual(['Error: There is no order 7.'])
+    expect(errors).toEqual([])
   })
 })
 

@@ -292,7 +292,7 @@ async function recoverCall(
       reconcile(operationId, parsed.input as never, { ...context, signal }),
     )
     if ('outcome' in ran || ran.value?.status === undefined || ran.value.status === 'unknown') return unknown
-    if (ran.value.status === 'done') return succeed(tool, ran.value.result)
+    if (ran.value.status === 'done') return succeed(run, tool, ran.value.result)
   }
   const decision = decisionFor(
     approval,

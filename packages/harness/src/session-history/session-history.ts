@@ -1,5 +1,13 @@
 // Tools with which an agent searches and reads earlier conversations: this session, or others of the same user.
-import { type Event, type InputBlock, type Journal, type SessionKey, searchSessions, tool } from '@oxbow/core'
+import {
+  type Event,
+  type InputBlock,
+  type Journal,
+  type SessionKey,
+  searchSessions,
+  ToolError,
+  tool,
+} from '@oxbow/core'
 import { bounded, type Said, saidIn } from '@oxbow/core/internal'
 
 const PAGE = 8_000
@@ -79,9 +87,9 @@ export const sessionRead = (journal: Journal) =>
     async run(input, context) {
       const wanted = input as ReadInput
       const key = own(context.session, wanted.session ?? context.session.session)
-      if ((await journal.head(key)) === 0) throw new Error(`No session ${JSON.stringify(key.session)}.`)
+      if ((await journal.head(key)) === 0) throw new ToolError(`No session ${JSON.stringify(key.session)}.`)
       const { text, next, files } = await readPage(journal, key, wanted)
-      if (text === '') throw new Error('Nothing found in this session.')
+      if (text === '') throw new ToolError('Nothing found in this session.')
       const more = next === undefined ? '' : `[There is more: session_read ${JSON.stringify({ ...wanted, ...next })}]`
       return [{ type: 'text', text: `Session ${key.session}:\n${text}${more}` }, ...files]
     },

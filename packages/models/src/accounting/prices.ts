@@ -181,6 +181,7 @@ export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
     get price() {
       return known
     },
+    checkTools: (tools) => model.checkTools?.(tools),
     async generate(request, options) {
       const reply = await generate(request, options)
       const cost = await costOf(reply)

@@ -12,7 +12,7 @@ import { checkTimeouts, type Timeouts } from '../wire/clock.ts'
 import { checkAddress, withOptions } from '../wire/endpoint.ts'
 import { sdkFailure } from './failure.ts'
 import { promptWriter, type SupportedUrls } from './prompt.ts'
-import { assembleParts } from './reply.ts'
+import { assembleParts, isForeignResult } from './reply.ts'
 import type { AiSdkModel } from './sdk-model-type.ts'
 
 export interface AiSdkOptions {
@@ -119,8 +119,9 @@ export function sdkModel(options: SdkModelOptions): Model {
         }
         if (first) clock.firstByte()
         first = false
-        if (assembler.complete) continue
-        if (part.type === 'error') return fail(sdkFailure(part.error, { context, partial: partial(), streaming }))
+        if (assembler.ended || (part.type === 'error' && isForeignResult(part.error))) continue
+        if (part.type === 'error')
+          return ended(() => sdkFailure(part.error, { context, partial: partial(), streaming }))
         if ('delta' in part) characters += part.delta.length
         if (characters > limits.answerBytes) return fail(limitError(context, limits, 'answerBytes', partial()))
         frame(part)
@@ -136,7 +137,7 @@ export function sdkModel(options: SdkModelOptions): Model {
     })
     return namingTools(answer.reply, offerable(sortedByName(request.tools), id))
   }
-  return { id, generate }
+  return { id, checkTools: (tools) => void offerable(tools, id), generate }
 }
 
 /** Following a redirect would send the conversation to any host it names. */

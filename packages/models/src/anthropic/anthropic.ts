@@ -45,6 +45,7 @@ export function anthropic(options: AnthropicOptions): Model {
   const writeRequest = messagesRequestWriter({ model, id, promptCache, quirks })
   return {
     id,
+    checkTools: (tools) => void offerable(tools, id),
     generate: async (request, { signal, onDelta }) => {
       const { body, answerTool } = writeRequest(withOptions(request, options.options))
       const { calls: maxCalls } = endpoint.limits

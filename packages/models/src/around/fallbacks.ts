@@ -1,5 +1,15 @@
 // Retries, and tries fallbacks, as long as no part of an answer has been streamed.
-import { type Model, type ModelCallOptions, ModelError, OxbowError } from '@oxbow/core'
+import {
+  addUsage,
+  type Model,
+  type ModelCallOptions,
+  ModelError,
+  type ModelReply,
+  noUsage,
+  OxbowError,
+  type Usage,
+} from '@oxbow/core'
+import { estimateUsage } from '../accounting/estimate.ts'
 import { checkNumbers, WEIGHT } from '../check-numbers.ts'
 import { checkRetry, type RetryOptions, retrying } from './retry.ts'
 
@@ -42,6 +52,7 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
     get contextWindow() {
       return model.contextWindow
     },
+    checkTools: (tools) => model.checkTools?.(tools),
     async generate(request, options) {
       let shown = false
       const onDelta: ModelCallOptions['onDelta'] = (delta) => {
@@ -49,6 +60,11 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
         options.onDelta(delta)
       }
       const spares = [...fallbacks]
+      /** The usage of requests whose answers broke off, because the provider has read them. */
+      let spent: Usage = noUsage
+      const noteSpent = (error: ModelError) => {
+        if (wasRead(error)) spent = addUsage(spent, error.partial?.usage ?? estimateUsage(request, []))
+      }
       /** The error to report when every model fails. */
       let told: ModelError | undefined
       for (let asked = model; ; ) {
@@ -59,13 +75,18 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
             retry,
             mayRetry: (error) =>
               !shown && error.retryable && !(spares.length > 0 && takesLong(error)) && !isOpen(error),
-            onFailedAttempt: ({ code, message }, waitMs) =>
-              options.onFailedAttempt?.({ model: one.id, code, message, waitMs }),
+            onFailedAttempt(error, waitMs) {
+              noteSpent(error)
+              const { code, message } = error
+              options.onFailedAttempt?.({ model: one.id, code, message, waitMs })
+            },
           })
-          return asked === model ? reply : { source: asked.id, ...reply }
+          const whole = spent === noUsage ? reply : { ...reply, usage: addUsage(spent, reply.usage) }
+          return asked === model ? whole : { source: asked.id, ...whole }
         } catch (error) {
           if (!(error instanceof ModelError)) throw error
-          const own = asked === model ? error : answeredBy(asked, error)
+          noteSpent(error)
+          const own = withSpent(asked === model ? error : answeredBy(asked, error), model, spent)
           if (shown || error.code === 'cancelled' || options.signal.aborted) throw own
           const unfit = isOfRequest(error)
           // An error about the request is reported from the requested model; a fallback may just be the wrong model for
@@ -73,7 +94,7 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
           if (asked === model && unfit) throw own
           if (told === undefined || !unfit) told = own
           const spare = draw(spares)
-          if (spare === undefined) throw told
+          if (spare === undefined) throw withSpent(told, model, spent)
           options.onFailedAttempt?.({ model: asked.id, code: error.code, message: error.message, waitMs: 0 })
           asked = spare
         }
@@ -88,6 +109,25 @@ const isOpen = ({ details }: ModelError): boolean => details?.breaker !== undefi
 /** Slower than calling another model: a timeout has already cost a minute, and a full queue is slow to drain. */
 const takesLong = ({ code, details, retryAfterMs = 0 }: ModelError): boolean =>
   code.endsWith('_timeout') || details?.queue !== undefined || retryAfterMs > 2_000
+
+/** The provider had started to answer, so it has read the request. */
+const wasRead = ({ code, details, partial }: ModelError): boolean =>
+  partial !== undefined ||
+  code === 'stream_cut' ||
+  code === 'idle_timeout' ||
+  (code === 'total_timeout' && details?.queued === undefined)
+
+/** The same error, with the usage of all requests. */
+function withSpent(error: ModelError, { id }: Model, spent: Usage): ModelError {
+  if (spent === noUsage) return error
+  const empty: ModelReply = { blocks: [], finishReason: 'error', usage: noUsage, model: id }
+  return new ModelError(error.code, error.message, {
+    ...optional(error),
+    retryable: error.retryable,
+    partial: { ...empty, ...error.partial, usage: spent },
+    cause: error.cause ?? error,
+  })
+}
 
 /**
  * Another model would find the conversation as long and the request as wrong; its key, name and account differ.

@@ -281,6 +281,7 @@ const heard = (model: Model, listen: (attempt: FailedAttempt) => void): Model =>
   get contextWindow() {
     return model.contextWindow
   },
+  checkTools: (tools) => model.checkTools?.(tools),
   generate: (request, options) =>
     model.generate(request, {
       ...options,

@@ -35,6 +35,7 @@ export function openaiChat(options: OpenAiChatOptions): Model {
   const writeRequest = chatRequestWriter(model, quirks, id)
   return {
     id,
+    checkTools: (tools) => void offerable(tools, id),
     generate: async (request, { signal, onDelta }) =>
       namingTools(
         exchange(

@@ -33,6 +33,7 @@ export function openaiResponses(options: OpenAiResponsesOptions): Model {
   const writeRequest = responsesRequestWriter({ model, id, reasoning })
   return {
     id,
+    checkTools: (tools) => void offerable(tools, id),
     generate: async (request, { signal, onDelta }) => {
       const { calls: maxCalls } = endpoint.limits
       const assembler = assembleResponse({ request, model, onDelta, maxCalls })

@@ -1,7 +1,8 @@
 // Schemas that providers refuse, as they are sent: a single one would fail every turn.
-import type { ToolSpec } from '@oxbow/core'
-import { describe, expect, test } from 'vitest'
+import { agent, tool as coreTool, type ToolSpec } from '@oxbow/core'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { anthropicAt, ask, askInVain, modelAt, responsesAt, serve } from '../asking.fixture.ts'
+import { createModels } from '../catalogue/models.ts'
 import { translate } from './dialect.ts'
 
 const text = { type: 'string' }
@@ -120,13 +121,32 @@ describe('B12: a tool that a provider would refuse', () => {
     expect((await warned).message).toMatch(`Tool ${name} is not offered to test:any: its schema has the type "string"`)
   })
 
+  test.each(['openai:gpt-5', 'anthropic:claude-sonnet-5', 'deepseek:deepseek-chat', 'google:gemini-3-pro-preview'])(
+    'is reported once when the agent is defined: %s',
+    async (name) => {
+      const warnings: string[] = []
+      const listen = ({ message }: Error) => warnings.push(message)
+      process.on('warning', listen)
+      onTestFinished(() => void process.off('warning', listen))
+      const key = 'k'
+      const environment = { OPENAI_API_KEY: key, ANTHROPIC_API_KEY: key, DEEPSEEK_API_KEY: key, GEMINI_API_KEY: key }
+      const model = createModels({}, environment).get(name)
+      const schema = { type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } }
+      const remote = coreTool({ name: 'remote', description: 'd', input: schema, effects: ['read'], run: () => '' })
+      agent({ name: 'a', model, models: [model], instructions: '', tools: [remote] })
+      await new Promise(setImmediate)
+      expect(warnings).toEqual([expect.stringMatching(`Tool remote is not offered to ${name}: it refers to another`)])
+    },
+  )
+
   test.each([
     ['tools.1.custom.input_schema: JSON schema is invalid', 'b'],
+    ["Invalid schema for function 'c_d': wrong", 'c.d'],
     ["Invalid schema for function 'a': array schema missing items", 'a'],
     ['Invalid value at tools[0].function_declarations', 'a'],
   ])('is named: %s', async (message, name) => {
     const server = await serve({ status: 400, body: { error: { message } } })
-    const { error } = await askInVain(anthropicAt(server), { tools: [tool('b'), tool('a')] })
+    const { error } = await askInVain(anthropicAt(server), { tools: [tool('b'), tool('a'), tool('c.d')] })
     expect(error).toMatchObject({ code: 'invalid_request', details: { at: 'tool', tool: name } })
     expect(error.message).toMatch(
       `The provider refused the tool ${name}. Change its name, description or input schema.`,

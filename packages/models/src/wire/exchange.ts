@@ -11,6 +11,7 @@ import {
 import { cutError, type Limits, limitError, queuedError, startAnswer } from './answer.ts'
 import type { ReplyAssembler } from './assembler.ts'
 import type { Timeouts } from './clock.ts'
+import { inSlices } from './slices.ts'
 import { sseReader } from './sse.ts'
 import { type Receiver, type ResponseHead, type Send, sendOverHttp, type Transfer } from './transport.ts'
 
@@ -184,6 +185,9 @@ export function exchange(
   }
 
   let sink: Sink | undefined
+  const pieces = inSlices((bytes) => {
+    if (!answer.settled) sink?.data(bytes)
+  })
   let total = 0
   const receiver: Receiver = {
     onHead(it) {
@@ -198,20 +202,24 @@ export function exchange(
       if (total === 0 && isOk(head!)) clock.firstByte()
       // Counted after decompression: a few kilobytes can expand to gigabytes.
       total += bytes.length
-      if (total > limits.answerBytes) ended(() => limitError(context, limits, 'answerBytes', partial()))
-      else sink?.data(bytes)
-      if (total > limits.answerBytes) transfer?.abort()
+      if (total <= limits.answerBytes) return pieces.push(bytes)
+      pieces.after(() => ended(() => limitError(context, limits, 'answerBytes', partial())))
+      transfer?.abort()
     },
     onEnd() {
-      bodyEnded = true
-      if (answer.settled) clearTimeout(endOfBody)
-      else sink?.end()
+      pieces.after(() => {
+        bodyEnded = true
+        if (answer.settled) clearTimeout(endOfBody)
+        else sink?.end()
+      })
     },
     onError(error) {
-      bodyEnded = true
-      clearTimeout(endOfBody)
-      if (head && !isOk(head)) fail(httpError(context, head, errorBody.text()))
-      else ended(() => (head ? cutError(context, partial(), error) : networkError(context, error)))
+      pieces.after(() => {
+        bodyEnded = true
+        clearTimeout(endOfBody)
+        if (head && !isOk(head)) fail(httpError(context, head, errorBody.text()))
+        else ended(() => (head ? cutError(context, partial(), error) : networkError(context, error)))
+      })
     },
   }
 

@@ -1,4 +1,4 @@
-import { type Tool, tool } from '@oxbow/core'
+import { type Tool, ToolError, tool } from '@oxbow/core'
 
 /**
  * Without an argument it uses the turn's attribute `timeZone`, else `userZone`.
@@ -25,7 +25,7 @@ export const currentTimeTool = (userZone = 'UTC'): Tool =>
 /** "CST" is a zone of Chicago, Shanghai and Havana; Node would silently choose one. */
 const ABBREVIATION = /^(?!UTC$|GMT$)[A-Z]{2,5}$/i
 
-/** @throws Error for an unknown or ambiguous time zone */
+/** @throws ToolError for an unknown or ambiguous time zone */
 export function describeTime(now: Date, zone: string): string {
   try {
     if (ABBREVIATION.test(zone)) throw new RangeError('ambiguous')
@@ -42,7 +42,7 @@ export function describeTime(now: Date, zone: string): string {
     }).format(now)
     return `${text} (${zone})`
   } catch (cause) {
-    throw new Error(
+    throw new ToolError(
       `Unknown or ambiguous time zone: ${JSON.stringify(zone)}. Use an IANA name such as Asia/Shanghai, or UTC.`,
       { cause },
     )

@@ -49,7 +49,9 @@ export function sessionRows(db: DatabaseSync): SessionRows {
     'id, tenant, user, session, head, status, agent, title, created_at, updated_at, wake_at, head_sum, sum'
   const byKey = db.prepare(`SELECT ${columns} FROM sessions WHERE tenant = ? AND user = ? AND session = ?`)
   const byId = db.prepare(`SELECT ${columns} FROM sessions WHERE id = ?`)
-  const lastOf = db.prepare('SELECT seq, sum FROM events WHERE session = ? ORDER BY seq DESC LIMIT 1')
+  // A bare parameter is compared with the condition of the partial index, and then SQLite prepares the statement anew
+  // for each value: three times the work of the statement itself.
+  const lastOf = db.prepare('SELECT seq, sum FROM events WHERE session = CAST(? AS INTEGER) ORDER BY seq DESC LIMIT 1')
   const sumAt = db.prepare('SELECT sum FROM events WHERE session = ? AND seq = ?')
   const eventAt = db.prepare('SELECT audit, body FROM events WHERE session = ? AND seq = ?')
 

@@ -302,22 +302,22 @@ describe('refresh', () => {
 
   test('asks about the session that the turn began in; another one of the same person adds nothing to it', async () => {
     const host = await ruoyi({
-      t1: { userName: 'ann', permissions: ['a:one', 'a:two'] },
-      t2: { userName: 'ann', permissions: ['*:*:*'], roles: ['admin'] },
+      'first-token': { userName: 'ann', permissions: ['a:one', 'a:two'] },
+      'other-token': { userName: 'ann', permissions: ['*:*:*'], roles: ['admin'] },
     })
     const { bearer, refresh } = await identityOf(host)
     const principalIn = async (token: string) => ((await bearer(token)) as { principal: Principal }).principal
-    const [began] = [await principalIn('t1'), await principalIn('t2')]
-    expect(JSON.stringify(began)).not.toContain('t1')
+    const [began] = [await principalIn('first-token'), await principalIn('other-token')]
+    expect(JSON.stringify(began)).not.toContain('first-token')
     expect(await refresh(began)).toEqual({ ...began, dataScope: [{ type: 'own' }] })
-    host.sessions.set('t1', { userName: 'ann', permissions: ['a:two', 'b:one'] })
+    host.sessions.set('first-token', { userName: 'ann', permissions: ['a:two', 'b:one'] })
     expect(await refresh(began)).toMatchObject({ permissions: ['a:two'], roles: [] })
     // Signed out and in again: the new session counts, as far as the turn's own rights go. A stream ends with its
     // session.
-    host.sessions.delete('t1')
+    host.sessions.delete('first-token')
     expect(await refresh(began)).toMatchObject({ permissions: ['a:one', 'a:two'], roles: [] })
     expect(await refresh(began, { reading: true })).toBeUndefined()
-    host.sessions.delete('t2')
+    host.sessions.delete('other-token')
     expect(await refresh(began)).toBeUndefined()
   })
 
