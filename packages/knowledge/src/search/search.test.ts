@@ -189,7 +189,7 @@ describe('Y11: each channel fails alone', () => {
     await knowledge.close()
     const answers: [unknown, RegExp][] = [
       [Promise.withResolvers().promise, /no answer within 50 ms/],
-      [Promise.resolve({ vectors: [] }), /0 vectors came for 1 texts/],
+      [Promise.resolve({ vectors: [] }), /0 vectors for 1 texts/],
       [Promise.resolve({ vectors: [Float32Array.of(Number.NaN, 1)] }), /not a number/],
       [Promise.resolve({ vectors: [Float32Array.of(0, 0)] }), /zero/],
     ]

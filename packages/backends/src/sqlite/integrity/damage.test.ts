@@ -151,7 +151,7 @@ describe('a damaged file is refused', () => {
     const path = await filled()
     tamper(path, 'PRAGMA user_version = 99')
     expect(() => open(path)).toThrow(expect.objectContaining({ code: 'storage_newer' }))
-    expect(() => open(path)).toThrow(/schema 99; this one knows 3/)
+    expect(() => open(path)).toThrow(/schema 99; this one supports 3/)
   })
 })
 
