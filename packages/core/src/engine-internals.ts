@@ -3,7 +3,7 @@ import type { Agent } from './agents/agent-type.ts'
 import type { JsonSchema } from './checks/json-schema.ts'
 import type { Delegation, Principal } from './events/types.ts'
 import type { FaultPoint, SessionLog } from './journal/session-log.ts'
-import type { Files, SessionKey } from './ports.ts'
+import type { Files, Journal, SessionKey } from './ports.ts'
 
 export interface GivenTask {
   readonly key: SessionKey
@@ -30,6 +30,7 @@ export interface EngineInternals {
   /** Makes this worker known as alive, once; before its first claim is stored. */
   announce(): Promise<unknown>
   readonly files: Files
+  readonly journal: Journal
   readonly faultPoint: FaultPoint | undefined
   readonly stopping: boolean
   /** Inputs that are being accepted now, by the name of their session: an interrupt that comes behind one means it. */

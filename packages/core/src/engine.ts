@@ -176,6 +176,10 @@ export function createEngine(options: EngineOptions): Engine {
       const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
       entry = { log, loaded: log.load(), users: 0 }
       entry.loaded.catch(() => entries.delete(name))
+      void entry.loaded.then(
+        () => log.snapshotIfDue().catch(report(log)),
+        () => {},
+      )
     }
     entries.delete(name)
     entries.set(name, entry)
@@ -325,6 +329,7 @@ export function createEngine(options: EngineOptions): Engine {
     worker,
     announce,
     files: backend.files,
+    journal: backend.journal,
     faultPoint,
     shown: new Set(),
     arriving: new Map(),

@@ -73,6 +73,7 @@ export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedD
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export { fileBlock } from './session/files.ts'
 export type { Input, RunOptions } from './session/input.ts'
+export { releaseParked } from './session/release-parked.ts'
 export type { Session } from './session/session.ts'
 export {
   type SessionHit,

@@ -296,6 +296,18 @@ describe('a parked turn', () => {
     expect(again.stderr).toContain('paused by hand or parked')
     expect((await at.run(['sessions', 'release', 'none'], { env })).stderr).toContain('oxbow sessions list')
   })
+
+  test('is released with all others', { timeout: 60_000 }, async () => {
+    const at = place()
+    await parked(at)
+    const { env } = await scripted({ scripts: { '*': { always: { text: 'at last' } } } })
+    expect((await at.run(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })).code).toBe(5)
+    const all = () => at.run(['sessions', 'release', '--all'], { env })
+    expect(await all()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^s1 {2}\S+ {2}finished\n$/) })
+    expect(await all()).toMatchObject({ code: 0, stdout: 'No turn is parked.\n' })
+    const neither = await at.run(['sessions', 'release'], { env })
+    expect(neither.stderr).toContain('Give the id of a session, or --all.')
+  })
 })
 
 describe('oxbow run in scripts', () => {

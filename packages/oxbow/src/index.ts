@@ -55,6 +55,7 @@ export {
   type Reconciliation,
   type RememberedRule,
   type RunOptions,
+  releaseParked,
   rememberedRules,
   resultsOf,
   rowFilter,

@@ -73,8 +73,9 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).showSession(session, options))
 sessions
-  .command('release <session>')
+  .command('release [session]')
   .description('Resume a turn that was parked after repeated interruptions, and print its answer.')
+  .option('--all', 'resume every parked turn, of all users, and print how each ended')
   .option('--json', 'print one JSON object instead of the text')
   .addOption(userOption)
   .addOption(modelOption)

@@ -32,24 +32,40 @@ export function evolve(state: SessionState, event: Event): SessionState {
   return { ...next, turn: { ...turn, task: taskAfter(turn.task, event) }, seq: event.seq }
 }
 
-/**
- * Folds many events at once. The growing lists are copied once and then written in place, so that reading a long
- * session is linear; nobody has seen the copies yet.
- */
-export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
-  if (events.length < 50) return events.reduce(evolve, state)
+/** Folds events one by one into lists of its own, so that reading a long session is linear. */
+export interface Fold {
+  readonly seq: number
+  add(events: readonly Event[]): void
+  /** The last call: the lists belong to the state now. */
+  end(): SessionState
+}
+
+export function foldFrom(state: SessionState): Fold {
   const messages = [...state.messages]
   const finished = [...state.finished]
   let result = state
-  for (const event of events) {
-    const before = result
-    const next = evolve({ ...before, messages: [], finished: [] }, event)
-    if (event.type === 'context.compacted' && event.messages !== undefined) messages.length = 0
-    messages.push(...next.messages)
-    finished.push(...next.finished)
-    result = next
+  return {
+    get seq() {
+      return result.seq
+    },
+    add(events) {
+      for (const event of events) {
+        const next = evolve({ ...result, messages: [], finished: [] }, event)
+        if (event.type === 'context.compacted' && event.messages !== undefined) messages.length = 0
+        messages.push(...next.messages)
+        finished.push(...next.finished)
+        result = next
+      }
+    },
+    end: () => ({ ...result, messages, finished }),
   }
-  return { ...result, messages, finished }
+}
+
+export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
+  if (events.length < 50) return events.reduce(evolve, state)
+  const fold = foldFrom(state)
+  fold.add(events)
+  return fold.end()
 }
 
 function apply(state: SessionState, event: Event): SessionState {

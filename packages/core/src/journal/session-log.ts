@@ -6,7 +6,7 @@ import type { Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
 import { auditOf, type SecretsOf } from './audit.ts'
 import { nextDeadline, type StateLimits } from './deadlines.ts'
-import { evolve, evolveAll } from './evolve.ts'
+import { evolve, evolveAll, foldFrom } from './evolve.ts'
 import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
@@ -82,6 +82,11 @@ interface HeldFragment {
 }
 
 const SNAPSHOT_EVERY = 512
+/** So many events are not folded twice: the next process begins with a snapshot. */
+const MOST_LOADED = 8_192
+/** A snapshot is read in one go: one with more would hold up everything else for longer than reading events does. */
+const MOST_MESSAGES = 20_000
+const MOST_TURNS = 200_000
 /** Events kept at hand, so that who follows its own turn reads nothing from storage. */
 const RECENT = 16
 
@@ -112,6 +117,8 @@ export class SessionLog {
   #storing = false
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
+  /** Events that had to be folded when this session was loaded. */
+  #loaded = 0
   #users = 0
   #holding: NodeJS.Timeout | undefined
   #failure: { error: unknown } | undefined
@@ -148,15 +155,21 @@ export class SessionLog {
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
   async load(): Promise<void> {
     const snapshot = await this.#journal.getSnapshot(this.key)
+    let state = emptyState
     if (snapshot?.version === STATE_VERSION) {
-      const state = parseSnapshot(snapshot.data)
-      if (state?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) {
-        this.state = state
-        this.#draft = this.#newDraft(state)
-        this.#snapshotSeq = state.seq
-      }
+      const parsed = parseSnapshot(snapshot.data)
+      if (parsed?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) state = parsed
     }
-    await this.catchUp()
+    this.#snapshotSeq = state.seq
+    // Nobody sees the states between.
+    const fold = foldFrom(state)
+    for await (const page of this.#pagesAfter(() => fold.seq)) {
+      fold.add(page)
+      this.#recent = page.slice(-RECENT)
+    }
+    this.#loaded = fold.seq - state.seq
+    this.state = fold.end()
+    this.#draft = this.#newDraft(this.state)
   }
 
   /** Folds what others have appended. */
@@ -168,12 +181,16 @@ export class SessionLog {
   }
 
   async #readNew(): Promise<void> {
+    for await (const page of this.#pagesAfter(() => this.state.seq)) this.#stored(page)
+  }
+
+  /** A long session is read in many pages; others may have their turn between them. */
+  async *#pagesAfter(seq: () => number): AsyncGenerator<Event[]> {
     for (;;) {
-      const events = await this.#journal.read(this.key, this.state.seq)
-      if (events.length === 0) return
-      this.#stored(events)
-      // A long session is read in many pages; others may have their turn between them.
-      if (events.length >= 500) await new Promise(setImmediate)
+      const page = await this.#journal.read(this.key, seq())
+      if (page.length === 0) return
+      yield page
+      if (page.length >= 500) await new Promise(setImmediate)
     }
   }
 
@@ -380,10 +397,16 @@ export class SessionLog {
     this.fail(error)
   }
 
-  /** Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event. */
+  /**
+   * Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event, or
+   * when loading took long.
+   */
   async snapshotIfDue(): Promise<void> {
     const { state } = this
-    if (state.seq - this.#snapshotSeq < Math.max(SNAPSHOT_EVERY, this.#snapshotSeq)) return
+    const due = this.#loaded >= MOST_LOADED ? 1 : Math.max(SNAPSHOT_EVERY, this.#snapshotSeq)
+    if (state.seq - this.#snapshotSeq < due) return
+    if (state.messages.length > MOST_MESSAGES || state.finished.length > MOST_TURNS) return
+    this.#loaded = 0
     this.#snapshotSeq = state.seq
     await this.#journal.putSnapshot(this.key, { seq: state.seq, version: STATE_VERSION, data: JSON.stringify(state) })
   }

@@ -346,7 +346,7 @@ export function openSession(
       checkOption('follow()', options, FOLLOW)
       return follow(options.after, options.signal)
     },
-    events: (after = 0) => withCurrentLog((log) => log.read(after)),
+    events: (after = 0) => engine.journal.read(key, after),
     state: () => withCurrentLog((log) => log.state),
   }
 }

@@ -183,6 +183,7 @@ describe('what is asked', () => {
         },
       },
       { text: 'and \ufffd?' },
+      { cachePoint: { type: 'default' } },
     ])
     expect(server.requests[0]?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIAEXAMPLE/)
   })
@@ -390,6 +391,15 @@ describe('answers that fail', () => {
       ])
       expect((await ask(claude(await play({ body: [events] })))).reply.finishReason).toBe('length')
     }
+  })
+
+  test('B1: figures that Gemini gives in an earlier event only count', async () => {
+    const { usageMetadata, ...rest } = candidate([{ text: 'b' }], 'STOP') as { usageMetadata: object }
+    const { reply } = await ask(gemini(await play({ body: [googleEvents([candidate([{ text: 'a' }]), rest])] })))
+    expect(reply.usage).toMatchObject({ inputTokens: 7, outputTokens: 3, estimated: false })
+    const last = { usageMetadata }
+    const behind = [candidate([{ text: 'a' }], 'STOP'), last]
+    expect((await ask(gemini(await play({ body: [googleEvents(behind)] })))).reply.usage.inputTokens).toBe(7)
   })
 
   test.each(['OTHER', 'MALFORMED_RESPONSE'])('B1: the reason %s is a failed answer', async (reason) => {

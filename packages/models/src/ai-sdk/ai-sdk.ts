@@ -12,7 +12,7 @@ import { checkTimeouts, type Timeouts } from '../wire/clock.ts'
 import { checkAddress, withOptions } from '../wire/endpoint.ts'
 import { sdkFailure } from './failure.ts'
 import { promptWriter, type SupportedUrls } from './prompt.ts'
-import { assembleParts } from './reply.ts'
+import { assembleParts, isForeignResult } from './reply.ts'
 import type { AiSdkModel } from './sdk-model-type.ts'
 
 export interface AiSdkOptions {
@@ -120,8 +120,9 @@ export function sdkModel(options: SdkModelOptions): Model {
         }
         if (first) clock.firstByte()
         first = false
-        if (assembler.complete) continue
-        if (part.type === 'error') return fail(sdkFailure(part.error, { context, partial: partial(), streaming }))
+        if (assembler.ended || (part.type === 'error' && isForeignResult(part.error))) continue
+        if (part.type === 'error')
+          return ended(() => sdkFailure(part.error, { context, partial: partial(), streaming }))
         if ('delta' in part) characters += part.delta.length
         if (characters > limits.answerBytes) return fail(limitError(context, limits, 'answerBytes', partial()))
         frame(part)

@@ -22,6 +22,7 @@ export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>
  * made of each message is kept with the message object.
  */
 export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRequest) => CallOptions {
+  const caches = isBedrock(id) && /claude/i.test(id)
   const messagesOf = perObject((message: Message) => promptMessages(message, id, urls))
   const toolOf = perObject(
     (tool: ToolSpec): FunctionTool => ({
@@ -36,9 +37,11 @@ export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRe
     // Gemini and Bedrock want a conversation to begin with its user.
     const history = repairHistory(messages, { userFirst: true }).messages.flatMap(messagesOf)
     const offered = offerable(sortedByName(tools), id)
+    const prompt: PromptMessage[] =
+      system.trim() === '' ? history : [{ role: 'system', content: system.toWellFormed() }, ...history]
     return {
       ...options,
-      prompt: system.trim() === '' ? history : [{ role: 'system', content: system.toWellFormed() }, ...history],
+      prompt: caches ? withCachePoints(prompt) : prompt,
       ...(offered.length === 0 ? {} : { tools: offered.map(toolOf) }),
       ...(offered.length === 0 || toolChoice === undefined ? {} : { toolChoice: choiceOf(toolChoice) }),
       ...(output ? { responseFormat: { type: 'json', name: output.name, schema: output.schema } } : {}),
@@ -131,8 +134,27 @@ function outputOf(result: ResultBlock, urls: SupportedUrls, others: RegExp | und
 
 const textPart = (text: string): TextPart => ({ type: 'text', text: text.toWellFormed() })
 
-const othersOf = (id: string): RegExp | undefined =>
-  id.startsWith('bedrock:') || id.startsWith('amazon-bedrock:') ? undefined : ofGoogle
+const isBedrock = (id: string): boolean => /^(amazon-)?bedrock:/.test(id)
+
+/** Claude reads again from its cache what stands before such a point: the tools and the system text, and all messages. */
+const withCachePoints = (prompt: readonly PromptMessage[]): PromptMessage[] =>
+  prompt.map((message, at) =>
+    message.role === 'system' || (at === prompt.length - 1 && message.role === 'user')
+      ? { ...message, providerOptions: { bedrock: { cachePoint: { type: 'default' } } } }
+      : at === prompt.length - 1 && message.role === 'tool'
+        ? {
+            ...message,
+            content: message.content.map((part, place, all) => (place === all.length - 1 ? marked(part) : part)),
+          }
+        : message,
+  )
+
+const marked = <Part extends object>(part: Part): Part => ({
+  ...part,
+  providerOptions: { bedrock: { cachePoint: { type: 'default' } } },
+})
+
+const othersOf = (id: string): RegExp | undefined => (isBedrock(id) ? undefined : ofGoogle)
 
 /** Beside images and PDF: what Gemini hears and sees. Bedrock refuses it. */
 const ofGoogle = /^(audio|video)\//

@@ -28,6 +28,19 @@ interface OpenCall {
   metadata: Metadata | undefined
 }
 
+/** What is read of an event of Bedrock that its package does not pass on. */
+interface BedrockEvent {
+  readonly messageStop?: { readonly stopReason?: unknown }
+  readonly contentBlockStart?: {
+    readonly start?: { readonly toolUse?: { readonly type?: string; readonly toolUseId?: string } }
+  }
+  readonly contentBlockDelta?: { readonly delta?: { readonly toolResult?: unknown } }
+}
+
+/** The result of a tool that Bedrock has run itself; its package takes it for a broken event. */
+export const isForeignResult = (error: unknown): boolean =>
+  (error as { readonly value?: BedrockEvent } | undefined)?.value?.contentBlockDelta?.delta?.toolResult !== undefined
+
 export function assembleParts(
   request: ModelRequest,
   model: string,
@@ -40,6 +53,10 @@ export function assembleParts(
   /** Parts that only the provider, or a client of its own, can make use of. */
   const unread: string[] = []
   let answeredBy: string | undefined
+  /** Calls that the provider runs itself. */
+  const foreign = new Set<string>()
+  /** Bedrock's reason to end, which comes before the figures; the package tells both at its end. */
+  let stopped: string | undefined
   let end: SdkFinishReason | undefined
   let usage: SdkUsage | undefined
 
@@ -81,7 +98,7 @@ export function assembleParts(
     onDelta({ type: 'arguments', block: call.at, text: piece })
   }
   const callPart = (part: Part & { type: 'tool-input-start' | 'tool-call' }): WireFault | undefined => {
-    if (part.providerExecuted) {
+    if (part.providerExecuted || foreign.has(part.type === 'tool-call' ? part.toolCallId : part.id)) {
       unread.push(part.type === 'tool-call' ? `a call of ${part.toolName}` : part.type)
       return undefined
     }
@@ -110,10 +127,12 @@ export function assembleParts(
 
   return {
     get complete() {
-      return end !== undefined
+      return end !== undefined || stopped !== undefined
     },
     mayEnd: false,
-    ended: false,
+    get ended() {
+      return end !== undefined
+    },
     get started() {
       return blocks.length > 0
     },
@@ -159,6 +178,14 @@ export function assembleParts(
         case 'custom':
           unread.push(part.type)
           return undefined
+        case 'raw': {
+          const { messageStop, contentBlockStart } = (part.rawValue ?? {}) as BedrockEvent
+          const { type, toolUseId } = contentBlockStart?.start?.toolUse ?? {}
+          if (type === 'server_tool_use' && toolUseId !== undefined) foreign.add(toolUseId)
+          const word = messageStop?.stopReason
+          if (typeof word === 'string' && endReasonOf(word) !== 'broken') stopped = word
+          return undefined
+        }
         case 'response-metadata':
           answeredBy = part.modelId === undefined ? answeredBy : clippedName(part.modelId)
           return undefined
@@ -174,7 +201,9 @@ export function assembleParts(
       const finished = blocks.map(blockOf)
       return {
         blocks: finished,
-        ...(finishReason === undefined ? endedBy(wordOf(end), calls.size > 0) : { finishReason }),
+        ...(finishReason === undefined
+          ? endedBy(end === undefined ? stopped : wordOf(end), calls.size > 0)
+          : { finishReason }),
         usage: usageOf(usage) ?? estimateUsage(request, finished),
         model: answeredBy ?? model,
       }

@@ -54,11 +54,18 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
     minimum: [minimum, COUNT],
     openMs: [openMs, DURATION],
   })
+  let openUntil = 0
+  const refusal = (model: Model): ModelError => refused(model, openUntil - performance.now())
   const policy = circuitBreaker(
     // A probe that was cancelled, or not made, has shown nothing: it does not close the breaker.
     handleWhen((error) => isFault(error) || (policy.state === CircuitState.HalfOpen && showsNothing(error))),
     {
-      halfOpenAfter: resting(new ExponentialBackoff({ initialDelay: openMs, maxDelay: openMs * MAX_OPEN_FACTOR })),
+      halfOpenAfter: resting(
+        new ExponentialBackoff({ initialDelay: openMs, maxDelay: openMs * MAX_OPEN_FACTOR }),
+        (ms) => {
+          openUntil = performance.now() + ms
+        },
+      ),
       breaker: new CountBreaker({ size: requests, threshold: failureRate, minimumNumberOfCalls: minimum }),
     },
   )
@@ -111,8 +118,14 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
   }
 }
 
-/** The same waits, but after a probe that has shown nothing the next request is one at once. */
-function resting<Wait extends { readonly result: unknown }>(backoff: IBackoffFactory<Wait>): IBackoffFactory<Wait> {
+/**
+ * The same waits, but after a probe that has shown nothing the next request is one at once. `onWait` is called with each
+ * when it begins.
+ */
+function resting<Wait extends { readonly result: unknown }>(
+  backoff: IBackoffFactory<Wait>,
+  onWait: (ms: number) => void,
+): IBackoffFactory<Wait> {
   return {
     next(context) {
       const next = backoff.next(context)
@@ -120,6 +133,7 @@ function resting<Wait extends { readonly result: unknown }>(backoff: IBackoffFac
     },
   }
   function rest(current: IBackoff<Wait>, duration: number): IBackoff<Wait> {
+    onWait(duration)
     return {
       duration,
       next(context) {
@@ -135,11 +149,15 @@ function resting<Wait extends { readonly result: unknown }>(backoff: IBackoffFac
 const nameOf = (state: CircuitState): BreakerState =>
   state === CircuitState.Closed ? 'closed' : state === CircuitState.HalfOpen ? 'half_open' : 'open'
 
-const refusal = (model: Model): ModelError =>
-  new ModelError('overloaded', `Circuit breaker open for ${model.id} after repeated failures. Try again in a moment.`, {
+function refused(model: Model, waitMs: number): ModelError {
+  const when = waitMs > 0 ? `in ${Math.ceil(waitMs / 1_000)} s` : 'in a moment'
+  const message = `Circuit breaker open for ${model.id} after repeated failures. Try again ${when}.`
+  return new ModelError('overloaded', message, {
     retryable: true,
+    ...(waitMs > 0 && { retryAfterMs: Math.ceil(waitMs) }),
     details: { breaker: 'open' },
   })
+}
 
 /** The model's own faults. That somebody asks too often or wrongly says nothing about whether it works. */
 const isFault = (error: unknown): boolean =>

@@ -46,6 +46,25 @@ describe('one model (B1, C12)', () => {
     expect(server.requests).toHaveLength(3)
   })
 
+  test('counts what requests have read whose answers broke off, also when all did', async () => {
+    const broken = { text: '', finishReason: null, done: false } as const
+    const usage = { prompt_tokens: 100, completion_tokens: 5 }
+    const one = await serve(broken, { status: 503 }, { text: 'hello', usage })
+    const plain = await serve({ text: 'hello', usage })
+    const { reply } = await asked(withFallbacks(modelAt(one), { retry: quick }))
+    const { reply: once } = await asked(modelAt(plain))
+    const read = reply!.usage.inputTokens - once!.usage.inputTokens
+    expect(read).toBeGreaterThan(0)
+    expect(reply!.usage.estimated).toBe(true)
+    const spare = await serve(broken, broken, broken)
+    const model = withFallbacks(modelAt(await serve(broken, broken, broken)), {
+      retry: quick,
+      fallbacks: [{ model: modelAt(spare) }],
+    })
+    const { error } = await asked(model)
+    expect(error).toMatchObject({ code: 'stream_cut', partial: { blocks: [], usage: { inputTokens: 6 * read } } })
+  })
+
   test.each([
     ['auth', 401],
     ['invalid_request', 400],

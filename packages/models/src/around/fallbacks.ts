@@ -1,5 +1,15 @@
 // Asks again, and asks others, as long as nothing of an answer has been shown.
-import { type Model, type ModelCallOptions, ModelError, OxbowError } from '@oxbow/core'
+import {
+  addUsage,
+  type Model,
+  type ModelCallOptions,
+  ModelError,
+  type ModelReply,
+  noUsage,
+  OxbowError,
+  type Usage,
+} from '@oxbow/core'
+import { estimateUsage } from '../accounting/estimate.ts'
 import { checkNumbers, WEIGHT } from '../check-numbers.ts'
 import { checkRetry, type RetryOptions, retrying } from './retry.ts'
 
@@ -50,6 +60,11 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
         options.onDelta(delta)
       }
       const spares = [...fallbacks]
+      /** By requests whose answers broke off: the provider has read them. */
+      let spent: Usage = noUsage
+      const noteSpent = (error: ModelError) => {
+        if (wasRead(error)) spent = addUsage(spent, error.partial?.usage ?? estimateUsage(request, []))
+      }
       /** What is told when nobody can answer. */
       let told: ModelError | undefined
       for (let asked = model; ; ) {
@@ -60,13 +75,18 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
             retry,
             mayRetry: (error) =>
               !shown && error.retryable && !(spares.length > 0 && takesLong(error)) && !isOpen(error),
-            onFailedAttempt: ({ code, message }, waitMs) =>
-              options.onFailedAttempt?.({ model: one.id, code, message, waitMs }),
+            onFailedAttempt(error, waitMs) {
+              noteSpent(error)
+              const { code, message } = error
+              options.onFailedAttempt?.({ model: one.id, code, message, waitMs })
+            },
           })
-          return asked === model ? reply : { source: asked.id, ...reply }
+          const whole = spent === noUsage ? reply : { ...reply, usage: addUsage(spent, reply.usage) }
+          return asked === model ? whole : { source: asked.id, ...whole }
         } catch (error) {
           if (!(error instanceof ModelError)) throw error
-          const own = asked === model ? error : answeredBy(asked, error)
+          noteSpent(error)
+          const own = withSpent(asked === model ? error : answeredBy(asked, error), model, spent)
           if (shown || error.code === 'cancelled' || options.signal.aborted) throw own
           const unfit = isOfRequest(error)
           // What is wrong with the request is the word of the model that was asked; a spare may only be the wrong one
@@ -74,7 +94,7 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
           if (asked === model && unfit) throw own
           if (told === undefined || !unfit) told = own
           const spare = draw(spares)
-          if (spare === undefined) throw told
+          if (spare === undefined) throw withSpent(told, model, spent)
           options.onFailedAttempt?.({ model: asked.id, code: error.code, message: error.message, waitMs: 0 })
           asked = spare
         }
@@ -89,6 +109,25 @@ const isOpen = ({ details }: ModelError): boolean => details?.breaker !== undefi
 /** Longer than it takes to ask another model: silence has cost a minute already, and a full queue is not empty soon. */
 const takesLong = ({ code, details, retryAfterMs = 0 }: ModelError): boolean =>
   code.endsWith('_timeout') || details?.queue !== undefined || retryAfterMs > 2_000
+
+/** The provider had begun to answer, and has read the request by then. */
+const wasRead = ({ code, details, partial }: ModelError): boolean =>
+  partial !== undefined ||
+  code === 'stream_cut' ||
+  code === 'idle_timeout' ||
+  (code === 'total_timeout' && details?.queued === undefined)
+
+/** The same error, with what all requests have used up. */
+function withSpent(error: ModelError, { id }: Model, spent: Usage): ModelError {
+  if (spent === noUsage) return error
+  const empty: ModelReply = { blocks: [], finishReason: 'error', usage: noUsage, model: id }
+  return new ModelError(error.code, error.message, {
+    ...optional(error),
+    retryable: error.retryable,
+    partial: { ...empty, ...error.partial, usage: spent },
+    cause: error.cause ?? error,
+  })
+}
 
 /**
  * Another model would find the conversation as long, and the request as wrong; it has another key, name and account.

@@ -37,7 +37,10 @@ describe('a model that fails (B1, B17)', () => {
       lastFailure: { code: 'overloaded' },
     })
     const refused = { code: 'overloaded', retryable: true, details: { breaker: 'open' } }
-    expect((await askInVain(model)).error).toMatchObject(refused)
+    const { error } = await askInVain(model)
+    expect(error).toMatchObject(refused)
+    expect(error.message).toMatch(/Try again in \d+ s\.$/)
+    expect(error.retryAfterMs).toBeGreaterThan(0)
     expect(server.requests).toHaveLength(2)
 
     tenMinutesLater()

@@ -4,6 +4,7 @@ import { nearest } from '@oxbow/core/internal'
 import { sdkModel } from '../ai-sdk/ai-sdk.ts'
 import { needPackage } from '../ai-sdk/load.ts'
 import { anthropic } from '../anthropic/anthropic.ts'
+import { withNotesForImages } from '../around/images.ts'
 import { offline } from '../offline/offline.ts'
 import { type OpenAiChatOptions, openaiChat } from '../openai-chat/openai-chat.ts'
 import { openaiResponses } from '../openai-responses/openai-responses.ts'
@@ -73,12 +74,23 @@ export function modelPlaceOf(choice: PlaceChoice, environment: Environment): Mod
 
 /** @throws OxbowError `model_config` for a missing key, or an address, key or header that cannot be right */
 export function openDriver(place: ModelPlace, environment: Environment, options: ModelOptions = {}): Model {
-  const { id, provider, model, row, baseUrl } = place
-  if (row === undefined) return offline()
-  const settings = { ...connectionOf(place, environment), ...options }
+  const { row } = place
+  return row === undefined ? offline() : withNotesForImages(driverOf({ ...place, row }, environment, options))
+}
+
+function driverOf(
+  { row, ...place }: ModelPlace & { readonly row: NonNullable<ModelPlace['row']> },
+  environment: Environment,
+  options: ModelOptions,
+): Model {
+  const { id, provider, model, baseUrl } = place
+  const settings = { ...connectionOf({ ...place, row }, environment), ...options }
   switch (row.wire) {
     case 'chat':
-      return openaiChat({ ...settings, quirks: { ...row.quirks, ...familyQuirks(model) } })
+      return openaiChat({
+        ...settings,
+        quirks: { ...row.quirks, ...familyQuirks(model), ...cacheQuirk(provider, model) },
+      })
     case 'responses':
       return openaiResponses(settings)
     case 'anthropic':
@@ -93,6 +105,10 @@ export function openDriver(place: ModelPlace, environment: Environment, options:
       })
   }
 }
+
+/** Claude caches what is marked, and nothing else. https://openrouter.ai/docs/features/prompt-caching */
+const cacheQuirk = (provider: string, model: string) =>
+  provider === 'openrouter' && /claude/i.test(model) ? { cacheMarks: true } : {}
 
 /** Address and key. @throws OxbowError `model_config` when one of them is missing */
 export function connectionOf(place: ModelPlace, environment: Environment) {

@@ -24,6 +24,8 @@ export interface Quirks {
   readonly output?: 'json_schema' | 'json_object'
   /** True where a conversation must begin with a user's message. */
   readonly userFirst?: boolean
+  /** True where the system text and the newest message are marked for the provider's prompt cache (Claude). */
+  readonly cacheMarks?: boolean
   /** `nine`: call ids must be nine letters and digits (Mistral). Default: up to 40 of `A-Za-z0-9_-`. */
   readonly callIds?: 'nine'
 }

@@ -408,10 +408,11 @@ describe('B1: what other drivers read, or say that they cannot', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining(what) })
   })
 
-  test('of several answers in one stream the first counts', async () => {
+  test('of several answers in one stream the first counts, with a warning', async () => {
     const choice = (index: number, content: string, finish_reason: string | null = null) => ({
       choices: [{ index, delta: { content }, finish_reason }],
     })
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     const { reply } = await read([
       choice(0, 'he'),
       choice(1, 'bon'),
@@ -420,6 +421,7 @@ describe('B1: what other drivers read, or say that they cannot', () => {
       choice(0, '', 'length'),
     ])
     expect(reply).toMatchObject({ blocks: [{ type: 'text', text: 'hello' }], finishReason: 'length' })
+    expect((await warned).message).toMatch('any gives several answers to one request, and only the first counts')
   })
 
   test('a name that comes in two pieces under one id is one name', async () => {

@@ -52,6 +52,18 @@ type OpenBlock =
   | { readonly type: 'call'; readonly call: OpenCall }
   | DataBlock
 
+const warnedOf = new Set<string>()
+
+/** They are paid for, and nothing can be done with them. */
+function warnOfOthers(model: string): void {
+  if (warnedOf.has(model)) return
+  warnedOf.add(model)
+  process.emitWarning(`${model} gives several answers to one request, and only the first counts. Leave out "n".`, {
+    type: 'OxbowWarning',
+    code: 'OXBOW_SEVERAL_ANSWERS',
+  })
+}
+
 export function assembleReply(
   request: ModelRequest,
   model: string,
@@ -208,6 +220,7 @@ export function assembleReply(
     if (!choice) return undefined
     first ??= choice.index ?? 0
     if ((choice.index ?? 0) === first) return choice
+    warnOfOthers(model)
     return choices.find((it) => it && (it.index ?? 0) === first) ?? null
   }
   const withoutChoice = (frame: WireFrame): WireFault | undefined => {

@@ -2,7 +2,7 @@
 import type { Message, ModelRequest } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { ask, modelAt, request, serve, userMessage } from '../asking.fixture.ts'
-import type { Quirks } from '../index.ts'
+import { type Quirks, resolveModel } from '../index.ts'
 import { chatRequestWriter } from './request.ts'
 
 async function sent(overrides: Partial<ModelRequest> = {}, quirks: Quirks = {}): Promise<Record<string, unknown>> {
@@ -330,4 +330,35 @@ test('a history of thousands of messages costs little the second time', () => {
   const first = time()
   const later = Math.min(...Array.from({ length: 10 }, time))
   expect(later).toBeLessThan(first / 2)
+})
+
+describe('B1: Claude on OpenRouter', () => {
+  const marked = (text: string) => [{ type: 'text', text, cache_control: { type: 'ephemeral' } }]
+  const sent = async (name: string, messages: readonly Message[]) => {
+    const server = await serve({ text: 'ok' })
+    const model = resolveModel(name, { OPENROUTER_API_KEY: 'k', OPENROUTER_BASE_URL: server.url })
+    await ask(model, { system: 'Be brief.', messages })
+    return server.requests[0]!.messages
+  }
+
+  test('gets marks for its cache in the system text and the newest message', async () => {
+    const messages: Message[] = [
+      userMessage('hi'),
+      message('assistant', call('c1')),
+      message('tool', result('c1', text('seen'))),
+    ]
+    expect(await sent('openrouter:anthropic/claude-sonnet-5', messages)).toMatchObject([
+      { role: 'system', content: marked('Be brief.') },
+      { role: 'user', content: 'hi' },
+      { role: 'assistant' },
+      { role: 'tool', content: marked('seen') },
+    ])
+  })
+
+  test('and no other model gets them', async () => {
+    expect(await sent('openrouter:openai/gpt-5', [userMessage('hi')])).toMatchObject([
+      { content: 'Be brief.' },
+      { content: 'hi' },
+    ])
+  })
 })

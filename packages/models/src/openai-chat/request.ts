@@ -32,12 +32,13 @@ export function chatRequestWriter(model: string, quirks: Quirks, id: string): (r
   return (request) => {
     const parts: string[] = []
     const system = systemText(request, quirks)
-    if (system !== '') parts.push(wireJson({ role: 'system', content: system }))
+    if (system !== '') parts.push(wireJson({ role: 'system', content: quirks.cacheMarks ? marked(system) : system }))
     const { messages } = repairHistory(request.messages, quirks)
     for (const message of withFilesLast(messages)) {
       const text = textOf(message)
       if (text !== '') parts.push(text)
     }
+    if (quirks.cacheMarks && messages.at(-1)?.role !== 'assistant') markLast(parts)
     const { tools: further, messages: _, ...fields } = settings(request, quirks)
     const head = wireJson({ model, stream: true, ...fields })
     const texts = offerable(sortedByName(toolsOf(request, quirks)), id).map(toolText)
@@ -45,6 +46,15 @@ export function chatRequestWriter(model: string, quirks: Quirks, id: string): (r
     const tools = texts.length === 0 ? '' : `,"tools":[${texts.join(',')}]`
     return `${head.slice(0, -1)}${tools},"messages":[${parts.join(',')}]}`
   }
+}
+
+/** Text as a part that ends what is cached. */
+const marked = (text: string): object[] => [{ type: 'text', text, cache_control: { type: 'ephemeral' } }]
+
+function markLast(parts: string[]): void {
+  const last = JSON.parse(parts.pop() ?? '{}')
+  const content = typeof last.content === 'string' ? marked(last.content) : last.content
+  parts.push(wireJson({ ...last, content }))
 }
 
 const toolsOf = ({ tools, toolChoice }: ModelRequest, quirks: Quirks): readonly ToolSpec[] =>

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
-import { placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
+import { OxbowError, releaseParked, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
+import { type Config, placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions } from '../runtime.ts'
 import { printable } from '../transcript.ts'
@@ -31,9 +31,15 @@ export async function run(options: RunArguments): Promise<void> {
 }
 
 /** Resumes a parked turn and works on it to its end. */
-export async function release(session: string, options: TurnCommand): Promise<void> {
+export async function release(
+  session: string | undefined,
+  options: TurnCommand & { readonly all?: boolean },
+): Promise<void> {
+  if ((session === undefined) === (options.all !== true))
+    throw new OxbowError('options_invalid', 'Give the id of a session, or --all.')
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
+  if (session === undefined) return releaseAll(config)
   await oneTurn({ ...options, session }, async (it, signal) => {
     const { turn, seq } = await it.state()
     if (seq === 0)
@@ -44,6 +50,25 @@ export async function release(session: string, options: TurnCommand): Promise<vo
     await it.release()
     return ended(it, turn!.turnId, signal)
   })
+}
+
+/** One line for each session whose turn was parked. */
+async function releaseAll(config: Config): Promise<void> {
+  const runtime = await openRuntime(config, atTerminal)
+  const { engine } = runtime
+  try {
+    const released = await releaseParked(engine)
+    if (released.length === 0) console.log('No turn is parked.')
+    for (const key of released) {
+      const session = engine.session(key)
+      const { turn, finished } = await session.state()
+      const result = await session.wait(turn?.turnId ?? finished.at(-1)!.turnId)
+      say(`${key.session}  ${key.user}  ${result.status === 'finished' ? 'finished' : reasonInWords(result.reason)}`)
+    }
+  } finally {
+    await engine.stop()
+    await runtime.close()
+  }
 }
 
 /** Decides on an approval, and works on its turn until that ends or waits again. */
