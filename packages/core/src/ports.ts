@@ -171,6 +171,67 @@ export interface WorkerStatus {
   readonly silentMs: number
 }
 
+/** Something about a session that a worker should look at. */
+export interface Job {
+  readonly key: SessionKey
+  /** Why, for people who look at the queue. */
+  readonly reason: string
+}
+
+/**
+ * Spreads work over processes. Jobs carry no correctness: one that is lost is found by the sweep for open turns, and one
+ * that comes twice costs a look at a session.
+ */
+export interface Queue {
+  /**
+   * Resolves when the job is stored. It is handed out once `runAt` has come (milliseconds since 1970, default now). A
+   * session has at most one job that waits: of two, the one that is due earlier remains.
+   */
+  enqueue(job: Job, runAt?: number): Promise<void>
+  /**
+   * Hands due jobs to `handle`, at most `concurrency` at once. A job is done when `handle` resolves. One that rejects is
+   * handed out again after a growing pause, and fails for good after 10 attempts; one whose process ends is handed out by
+   * another. `stop` takes no more jobs and resolves when those in hand are done.
+   */
+  work(handle: (job: Job) => Promise<void>, concurrency: number): { stop(): Promise<void> }
+  /** Jobs that are due and wait, jobs that failed for good, and for how long the oldest has been due, in milliseconds. */
+  depth(): Promise<QueueDepth>
+}
+
+export interface QueueDepth {
+  readonly due: number
+  readonly failed: number
+  readonly oldestMs: number
+}
+
+/**
+ * Fleeting messages between processes: text fragments and wake-ups. They may be lost, and are never stored. Those of one
+ * publisher to one topic come in their order.
+ */
+export interface Bus {
+  /** Sends to all subscribers of the topic, in this process too. Never waits and never throws. */
+  publish(topic: string, message: string): void
+  /** `onGap` is called when messages may have been lost, for example after a reconnect. Returns the way to stop. */
+  subscribe(topic: string, receive: (message: string) => void, onGap?: () => void): () => void
+}
+
+/** Guards of things that only one process may use at a time, with a time to live. */
+export interface Locks {
+  /** Undefined while somebody holds the name. */
+  acquire(name: string, ttlMs: number): Promise<Lock | undefined>
+}
+
+export interface Lock {
+  /**
+   * A fencing token: greater than that of every earlier holder of the name. What is guarded refuses a smaller token than it
+   * has seen, because a holder that was stopped for longer than its time to live does not know that it has lost the lock.
+   */
+  readonly token: number
+  /** Resolves with false when the lock is lost. */
+  renew(ttlMs: number): Promise<boolean>
+  release(): Promise<void>
+}
+
 /** What a check of everything that is stored has found. */
 export interface StoreReport {
   readonly sessions: number
@@ -191,6 +252,9 @@ export interface Backend {
   readonly journal: Journal
   readonly files: Files
   readonly workers: Workers
+  readonly queue: Queue
+  readonly bus: Bus
+  readonly locks: Locks
   /** Rejects with what is wrong, also with what was found when the store was opened; used by `/readyz`. */
   check(): Promise<void>
   /** Reads everything and compares it with its checksums. Rejects only when the store cannot be read at all. */

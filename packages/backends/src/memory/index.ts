@@ -14,6 +14,9 @@ import type {
   Workers,
 } from '@oxbow/core'
 import { assertAudit, assertDense, assertKey, assertName, closedError, mapKey } from '../keys.ts'
+import { localBus } from '../local/bus.ts'
+import { localLocks } from '../local/locks.ts'
+import { localQueue } from '../local/queue.ts'
 
 interface Session {
   summary: SessionSummary
@@ -39,8 +42,12 @@ export function memory(): Backend {
     if (closed) throw closedError(name)
   }
   const sessions = new Map<string, Session>()
+  const queue = localQueue(assertOpen)
   return {
     name,
+    queue,
+    bus: localBus(),
+    locks: localLocks(assertOpen),
     journal: memoryJournal(assertOpen, sessions),
     files: memoryFiles(assertOpen),
     workers: memoryWorkers(assertOpen),
@@ -55,6 +62,7 @@ export function memory(): Backend {
     },
     async close() {
       closed = true
+      queue.close()
     },
   }
 }

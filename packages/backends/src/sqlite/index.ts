@@ -2,6 +2,9 @@
 import { resolve } from 'node:path'
 import { type Backend, OxbowError } from '@oxbow/core'
 import { closedError } from '../keys.ts'
+import { localBus } from '../local/bus.ts'
+import { localLocks } from '../local/locks.ts'
+import { localQueue } from '../local/queue.ts'
 import { displacedError, storageError } from './errors.ts'
 import { openFile } from './file/file.ts'
 import { readMark } from './file/mark.ts'
@@ -57,8 +60,14 @@ export function sqlite(options: SqliteOptions): Backend {
   const context = { db, writer, path, guard }
   const workers = sqliteWorkers(context, leaseMs)
   const probe = db.prepare('SELECT count(*) FROM (SELECT 1 FROM sessions LIMIT 1)')
+  // Several processes of one host find each other's work by the sweep, and their events by looking at the file.
+  const assertOpen = () => guard(() => {})
+  const queue = localQueue(assertOpen)
   return {
     name,
+    queue,
+    bus: localBus(),
+    locks: localLocks(assertOpen),
     journal: sqliteJournal(context),
     files: sqliteFiles(context),
     workers,
@@ -76,6 +85,7 @@ export function sqlite(options: SqliteOptions): Backend {
     },
     close() {
       closing ??= (async () => {
+        queue.close()
         await workers.close()
         // The writer's connection must be the last and empty the log into the file, so it must have begun to use it.
         await writer.write(['probe']).catch(() => {})
