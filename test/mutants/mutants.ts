@@ -58,7 +58,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${core}/journal/ids.ts`,
     find: 'turnId, step, position]))',
     replace: 'turnId, step]))',
-    tests: [`${core}/turn`, `${core}/journal`],
+    tests: [`${core}/turn/act.test.ts`],
   },
   {
     rule: 'a turn id that was used is the same turn',
@@ -115,6 +115,20 @@ export const MUTANTS: readonly Mutant[] = [
     find: "error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call')",
     replace: 'withCallIds(run, step, blocks)',
     tests: [`${core}/turn`],
+  },
+  {
+    rule: 'a session that took long to load gets a snapshot',
+    file: `${core}/journal/session-log.ts`,
+    find: 'this.#loaded >= MOST_LOADED ? 1 :',
+    replace: '',
+    tests: [`${core}/journal/long-session.test.ts`],
+  },
+  {
+    rule: 'the process serves others while a long session is read',
+    file: `${core}/journal/session-log.ts`,
+    find: 'if (page.length >= 500) await new Promise(setImmediate)',
+    replace: '',
+    tests: [`${core}/journal/long-session.test.ts`],
   },
   // Permission
   {
@@ -193,6 +207,13 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (lost !== undefined)',
     replace: 'if (false)',
     tests: [`${core}/turn/repeats.test.ts`],
+  },
+  {
+    rule: 'what a tool throws is shown to nobody',
+    file: `${core}/turn/run-tool.ts`,
+    find: 'const known = error instanceof OxbowError',
+    replace: 'const known = error instanceof Error',
+    tests: [`${core}/turn/act.test.ts`],
   },
   // Identity
   {

@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { assertWhole, bench, call, collect, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
-import { isEvent, type ToolContext, ToolError, tool } from '../index.ts'
+import { type FinishReason, isEvent, type Model, noUsage, type ToolContext, ToolError, tool } from '../index.ts'
 
 const never = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -406,6 +406,26 @@ describe('results', () => {
     expect(JSON.stringify(await eventsOf(session))).not.toContain('half')
   })
 })
+
+test.each(['error', 'content-filter', undefined])(
+  'an answer that ends with %j has failed, and its calls do not run',
+  async (reason) => {
+    let ran = 0
+    const count = tool({ name: 'count', description: 'Counts.', effects: ['read'], input: {}, run: () => ++ran })
+    const model: Model = {
+      id: 'own:model',
+      generate: async () => ({
+        blocks: [{ type: 'call', callId: '', tool: 'count', arguments: '{}' }],
+        finishReason: reason as FinishReason,
+        usage: noUsage,
+        model: 'model',
+      }),
+    }
+    const { session } = await bench([], { tools: [count], model })
+    await expect(session.run('Go.')).rejects.toMatchObject({ code: 'provider_error' })
+    expect(ran).toBe(0)
+  },
+)
 
 test('operation ids are stable for the place of a call and differ between calls', async () => {
   const ids: string[] = []

@@ -2,7 +2,7 @@
 
 import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
-import type { Block, EventBody, Message } from '../events/types.ts'
+import type { Block, EventBody, FinishReason, Message } from '../events/types.ts'
 import { callIds, nameOfKey } from '../journal/ids.ts'
 import { type LiveStep, liveStep } from '../journal/live-step.ts'
 import { failuresOf, type TurnState } from '../journal/state.ts'
@@ -97,10 +97,13 @@ async function generate(
     run.signal.addEventListener('abort', leave, { once: true })
   })
   try {
-    return await Promise.race([
+    const reply = await Promise.race([
       model.generate(request, { signal: run.signal, session: nameOfKey(run.log.key), ...listeners }),
       abortGrace,
     ])
+    if (WHOLE.has(reply.finishReason)) return reply
+    const message = `The model ${model.id} ended its answer with ${JSON.stringify(reply.finishReason)}, which is not known as an end.`
+    throw new ModelError('provider_error', message, { partial: { ...reply, finishReason: 'error' } })
   } catch (error) {
     if (error instanceof ModelError) throw error
     const message = `The model ${model.id} failed.`
@@ -110,6 +113,9 @@ async function generate(
     run.signal.removeEventListener('abort', leave)
   }
 }
+
+/** An answer that ends in any other way has failed, whatever a model makes of it. */
+const WHOLE: ReadonlySet<string> = new Set<FinishReason>(['stop', 'calls', 'length', 'refusal', 'filtered'])
 
 export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
   const context = { ...turn, step }
