@@ -4,7 +4,7 @@ export interface Mutant {
   /** The rule that is broken. */
   readonly rule: string
   readonly file: string
-  /** Stands once in the file. */
+  /** Occurs exactly once in the file. */
   readonly find: string
   readonly replace: string
   /** Test files, of which one must fail. */
@@ -103,7 +103,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${core}/turn`],
   },
   {
-    rule: 'an orderly stop is no interrupted attempt',
+    rule: 'an orderly stop is not an interrupted attempt',
     file: `${core}/journal/evolve.ts`,
     find: 'recoveries: Math.max(0, turn.recoveries - 1)',
     replace: 'recoveries: turn.recoveries',
@@ -160,7 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${core}/permissions`],
   },
   {
-    rule: 'a wildcard stands for whole segments',
+    rule: 'a wildcard matches whole segments',
     file: `${core}/authority.ts`,
     find: "if (granted.length < needed.length && granted[last] !== '*') return false",
     replace: '',
@@ -181,7 +181,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${core}/approvals`],
   },
   {
-    rule: 'only whoever may decide decides on an approval',
+    rule: 'only authorised people decide on an approval',
     file: `${core}/authority.ts`,
     find: 'if (approver === undefined) return isSamePerson(principal, owner)',
     replace: 'if (approver === undefined) return true',
@@ -231,7 +231,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${server}/identity`],
   },
   {
-    rule: 'a request that names somebody else is refused',
+    rule: 'a request that names another user is refused',
     file: `${server}/principal.ts`,
     find: 'if (!mayActFor(caller, owner))',
     replace: 'if (false)',

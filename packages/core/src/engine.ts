@@ -64,9 +64,9 @@ export interface Engine {
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
-  /** Those of them that somebody has asked for, and no other turn. */
+  /** Cancelled turns only. */
   readonly runningTurns: readonly RunningTurn[]
-  /** Those of them that wait because the host cannot tell at the moment who their principal is. */
+  /** Turns that wait because the host currently cannot resolve their principal. */
   readonly waitingForIdentity: number
   /**
    * Tools that ignored their signal and still run; while there are any, the process should end before its store is
@@ -95,7 +95,7 @@ interface TurnWork {
   again: boolean
 }
 
-/** With a lease of five seconds, the turns of a process that has stopped are taken over within ten. */
+/** With a lease of five seconds, the turns of a stopped process are claimed by another within ten. */
 const SWEEP_MS = 2_500
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
@@ -139,9 +139,9 @@ export function createEngine(options: EngineOptions): Engine {
   const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
-  /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
+  /** Finds turns awaited in this process whose worker in another process has died. */
   let lookAround: NodeJS.Timeout | undefined
-  /** Tools that were told to stop and did not. */
+  /** Tools that were cancelled but still run. */
   const leftBehind = new Set<Promise<unknown>>()
   let stopping = false
 
@@ -195,7 +195,7 @@ export function createEngine(options: EngineOptions): Engine {
     return entry
   }
 
-  /** While `work` goes on the log is the only one of its session in this process. */
+  /** While `work` runs, the log is the only one of its session in this process. */
   async function using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     const entry = entryOf(key)
     entry.users += 1
@@ -299,7 +299,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Its parent has stopped, or never asked for it: nobody waits for what comes of it. */
+  /** Its parent has stopped or never started it: its result is not awaited. */
   const interruptUnwanted = (log: SessionLog, turnId: string): Promise<void> =>
     log.append((draft) => {
       const { turn } = draft.state
@@ -360,10 +360,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
   }
   const unknownAgent = (name: string) =>
-    new OxbowError(
-      'unknown_agent',
-      `there is no agent ${JSON.stringify(name)}; there is ${[...agents.keys()].join(', ')}`,
-    )
+    new OxbowError('unknown_agent', `unknown agent ${JSON.stringify(name)}. Agents: ${[...agents.keys()].join(', ')}`)
 
   async function* sessionsWhere(query: Pick<SessionQuery, 'status' | 'dueBy'>): AsyncGenerator<SessionSummary> {
     let before: number | undefined
@@ -376,10 +373,10 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
+  /** Expires undecided approvals, and ends turns that have been in one state for too long. */
   async function expire(): Promise<void> {
     const now = Date.now()
-    // After a jump of the clock nobody knows how long a turn has been in its state: its limit begins anew.
+    // After a clock jump the time in a state is unknown: its limit starts again.
     const drift = clockDrift()
     if (Math.abs(drift - knownDrift) > CLOCK_JUMP_MS) watch.startedAt = now
     knownDrift = drift
@@ -406,7 +403,7 @@ export function createEngine(options: EngineOptions): Engine {
     let taken = 0
     for await (const { key } of sessionsWhere({ status: 'running' })) {
       if (stopping) break
-      // The rest is taken up by the next sweep: a crash must not be followed by a storm.
+      // The next sweep resumes the rest: a crash must not be followed by a load spike.
       if (working.size >= MAX_RECOVERING) break
       const here = entries.get(nameOfKey(key))
       if (here !== undefined && working.has(here.log)) continue
@@ -462,7 +459,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (leftBehind.size === 0) await Promise.all([...entries.values()].map(({ log }) => yieldTurn(log)))
       for (const { log } of entries.values()) {
         log.shutDown(
-          new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
+          new OxbowError('shutting_down', 'The service is stopping; the turn resumes after its restart.', {
             retryable: true,
           }),
         )
@@ -496,7 +493,7 @@ const toStandardError: NonNullable<EngineOptions['onError']> = (error, { referen
   if (!(error instanceof OxbowError)) console.error(`Oxbow, reference ${reference}:`, error)
 }
 
-/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
+/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when two have one name */
 function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
   const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
   const add = (agent: Agent, from: string): void => {

@@ -2,7 +2,7 @@
 
 /**
  * Every error code with its one meaning. `docs/reference/errors.md` is generated from it, and the service has an HTTP
- * status for each: a new code needs an answer there, too.
+ * status for each: a new code needs a status there too.
  */
 export const CODES = {
   // Definitions
@@ -35,10 +35,10 @@ export const CODES = {
   shutting_down: 'The process is stopping. Open turns are kept and resumed at the next start.',
   turn_held: 'Another process holds the turn and does not respond; the turn is resumed when its lease ends.',
   turn_conflict: 'The turn id was used for another input in this session.',
-  unknown_agent: 'There is no agent of this name.',
+  unknown_agent: 'There is no agent with this name.',
   unknown_model: 'The agent has no model of this id.',
   unknown_session: 'The session does not exist, or has no messages.',
-  unknown_turn: 'There is no turn of this id in the session.',
+  unknown_turn: 'The session has no turn with this id.',
 
   // Approvals, rules and results of external calls
   approval_expired: 'The time to decide on the approval has run out.',
@@ -53,7 +53,7 @@ export const CODES = {
   rule_invalid: 'A permission rule is not valid, or can never match.',
   unknown_approval: 'No approval of this id waits in the session.',
   unknown_call: 'No external call of this id waits in the session.',
-  unknown_rule: 'There is no remembered rule of this id.',
+  unknown_rule: 'There is no remembered rule with this id.',
 
   // Why a turn failed
   budget_exceeded: 'The turn has used up its budget of tokens, money, tool calls or agents.',

@@ -25,7 +25,7 @@ export interface SessionSummary {
 
 /** What is stored with the events of an append, in the same transaction. */
 export interface AppendNotes extends Pick<SessionSummary, 'status' | 'agent' | 'title'> {
-  /** When somebody should look at the session although nothing comes: a time limit. Milliseconds since 1970. */
+  /** When the session needs attention without an input: a time limit. Milliseconds since 1970. */
   readonly wakeAt?: number
   /** At most one for each event of the append, in their order. */
   readonly audit?: readonly AuditRecord[]
@@ -41,7 +41,7 @@ export interface AuditRecord {
   readonly turnId: string
   readonly callId: string
   readonly tool: string
-  /** Who asked, as they were when the turn began. */
+  /** The principal as it was when the turn started. */
   readonly principal: Principal
   /** Without the values that the tool marks as secret. */
   readonly arguments: Readonly<Record<string, unknown>>
@@ -93,7 +93,7 @@ export interface Journal {
    */
   read(key: SessionKey, afterSeq: number, limit?: number): Promise<Event[]>
 
-  /** The last sequence number, 0 when there is no such session. */
+  /** The last sequence number, 0 for an unknown session. */
   head(key: SessionKey): Promise<number>
 
   /**
@@ -113,7 +113,7 @@ export interface Journal {
   putSnapshot(key: SessionKey, snapshot: Snapshot): Promise<void>
 
   /**
-   * Calls `wake` soon after somebody else (another process, another connection) may have appended to this session.
+   * Calls `wake` soon after another process or connection may have appended to this session.
    * May call too often, never too seldom: an append elsewhere is noticed within 200 ms. Returns the way to stop.
    */
   watch(key: SessionKey, wake: () => void): () => void
@@ -244,7 +244,7 @@ export interface StoreReport {
   readonly unchecked: number
   /** Whether the loss of the newest events would be noticed. */
   readonly marked: boolean
-  /** One sentence each; empty when everything is as it was stored. At most 100. */
+  /** One sentence each; empty when everything is intact. At most 100. */
   readonly problems: readonly string[]
 }
 
@@ -258,7 +258,7 @@ export interface Backend {
   readonly queue: Queue
   readonly bus: Bus
   readonly locks: Locks
-  /** Rejects with what is wrong, also with what was found when the store was opened; used by `/readyz`. */
+  /** Rejects with the fault, including one found when the store was opened; used by `/readyz`. */
   check(): Promise<void>
   /** Reads everything and compares it with its checksums. Rejects only when the store cannot be read at all. */
   verify(onProgress?: (doneEvents: number, totalEvents: number) => void): Promise<StoreReport>

@@ -88,7 +88,7 @@ export interface Session {
   fail(turnId: string, failure: Failure): Promise<boolean>
   /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
   pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
-  /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
+  /** Resumes a turn that was paused manually, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /**
    * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what
@@ -111,14 +111,14 @@ export function openSession(
 ): Session {
   const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
 
-  /** Gives `work` the log, with what other processes have appended. */
+  /** Passes the log to `work`, including appends of other processes. */
   async function withCurrentLog<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     if (engine.stopping)
       throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
     return engine.withCurrentLog(key, work)
   }
 
-  /** Appends an input, and sees to it that somebody works on it. */
+  /** Appends an input and makes sure that a worker runs it. */
   const appendAndWake = <T>(build: Build<T>): Promise<T> =>
     withCurrentLog(async (log) => {
       const value = await log.append(build)
@@ -158,7 +158,7 @@ export function openSession(
       checkChoices(turnOptions, agent)
       const busy = draft.state.turn
       if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined)) throw busyWith(busy)
-      // What joins a turn is done with its rights: a message of somebody else becomes a turn of its own.
+      // Messages that join a turn run with its rights, so another user's message becomes a separate turn.
       if (busy !== undefined && options.whenBusy === 'steer' && isSamePerson(busy.principal, principal)) {
         draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
@@ -184,7 +184,7 @@ export function openSession(
         draft.add({ type: 'turn.failed', turnId, error: options.failure })
         return { turnId, accepted: 'started', after }
       }
-      // Nobody can hold a turn that begins here: claim it in the same append.
+      // A turn that starts here is unclaimed: claim it in the same append.
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
       const turn = draft.state.turn!
@@ -238,7 +238,7 @@ export function openSession(
         engine.ensureWorker(log)
         return { turnId: known.turnId, after: known.startedSeq - 1 }
       }
-      throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+      throw new OxbowError('unknown_turn', `Unknown turn ${JSON.stringify(turnId)} in this session.`)
     })
 
   const { resultOf, streamOf } = turnReader(engine, key, interrupt)
@@ -340,7 +340,7 @@ export function openSession(
       return appendAndWake((draft) => {
         const { turn } = draft.state
         if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
-          throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
+          throw new OxbowError('not_parked', 'No turn of this session is paused manually or parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
       })
     },

@@ -23,7 +23,7 @@ import type { TurnRun } from './turn-run.ts'
 export async function think(run: TurnRun): Promise<void> {
   const turn = run.turn()
   const tree = await sharedBudget(run)
-  // What compaction has used since the step began counts, too.
+  // Usage of compaction since the start of the step counts too.
   const spent = overBudget(turn, run.agent.limits.budget) ?? (tree && overBudget(tree.turn, tree.budget))
   if (spent !== undefined) return run.stop('failure', spent)
   const { step } = turn
@@ -77,7 +77,7 @@ export async function think(run: TurnRun): Promise<void> {
 /** How long a model may take to notice that it was aborted. */
 const ABORT_GRACE_MS = 1_000
 
-/** The model's answer; whatever a model does wrong is a ModelError that holds what had been shown. */
+/** The model's answer; any failure of a model becomes a ModelError with the partial answer. */
 async function generate(
   run: TurnRun,
   live: LiveStep,
@@ -154,7 +154,7 @@ function finished(
   const cancelled = error !== undefined && run.stopped !== undefined
   const blocks: Block[] = reply?.blocks ?? []
   const message: Message = {
-    // No id of a client holds a colon: joined ids of two turns never meet.
+    // Client ids never contain a colon, so joined ids of two turns never collide.
     id: `${run.turnId}:${step}`,
     role: 'assistant',
     // Half a call never runs, and a provider would refuse it in the history.

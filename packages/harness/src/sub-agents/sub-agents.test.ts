@@ -132,7 +132,7 @@ describe('H10: a task for another agent', () => {
           }),
       )
       await it.root.run('Go.')
-      expect(sent(it.model, 'lead')[0]).toMatch(/characters left out\. Use task_output to read them\.\]/)
+      expect(sent(it.model, 'lead')[0]).toMatch(/characters omitted\. Use task_output to read them\.\]/)
       expect(all(pages(it.model))).toBe(true)
     })
   })
