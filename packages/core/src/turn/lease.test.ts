@@ -65,7 +65,7 @@ test.skipIf(process.platform === 'win32')(
     expect(errors.filter((it) => (it as OxbowError).code === 'turn_held')).toEqual([
       expect.objectContaining({
         message: expect.stringMatching(
-          /^Turn t is held by process \d+ on .* no sign of life for \d+ ms\. It is taken over/,
+          /^Turn t is held by process \d+ on .* no sign of life for \d+ ms\. It is resumed/,
         ),
         details: expect.objectContaining({ pid: first.pid }),
       }),
