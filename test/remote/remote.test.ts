@@ -103,7 +103,7 @@ test('P10 a task is not sent to and fro for ever', { timeout: 60_000 }, async ()
   const { left, model } = await two({ left: passOn, right: passOn })
   await post(`${left.url}/tasks`, { task_id: 't1', input: 'Go.' })
   expect(await wait(left, 't1')).toMatchObject({ status: 'success', result: 'Done.' })
-  expect(JSON.stringify(model.requests[6]!.messages)).toContain('handed on 5 times already')
+  expect(JSON.stringify(model.requests[6]!.messages)).toContain('already been passed on 5 times')
   expect(model.requests).toHaveLength(12)
 })
 

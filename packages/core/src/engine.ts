@@ -29,10 +29,11 @@ export interface EngineOptions {
    */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
-   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
-   * Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the principal is the
-   * same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks again.
+   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a
+   * turn continues that has waited (for its place, a person or a result), and when an approval is used, also for the
+   * approver. Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the
+   * principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks
+   * again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
@@ -49,13 +50,16 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
+  /**
+   * Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few
+   * seconds after it. Returns how many.
+   */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
   /**
-   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
-   * next start takes them up. Does not close the back end.
+   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are:
+   * the next start takes them up. Does not close the back end.
    */
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
@@ -64,7 +68,10 @@ export interface Engine {
   readonly runningTurns: readonly RunningTurn[]
   /** Those of them that wait because the host cannot tell at the moment who their principal is. */
   readonly waitingForIdentity: number
-  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
+  /**
+   * Tools that ignored their signal and still run; while there are any, the process should end before its store is
+   * closed.
+   */
   readonly leftBehind: number
 }
 
@@ -125,7 +132,9 @@ export function createEngine(options: EngineOptions): Engine {
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
-  /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
+  /**
+   * Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep.
+   */
   const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
@@ -312,7 +321,10 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
-  /** Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is gone. */
+  /**
+   * Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is
+   * gone.
+   */
   async function yieldTurn(log: SessionLog): Promise<void> {
     const mine = ({ turn }: SessionState) => turn?.claim?.worker === worker && turn.paused === undefined
     if (!mine(log.state)) return
@@ -456,7 +468,8 @@ export function createEngine(options: EngineOptions): Engine {
         )
       }
       const announcement = await announced?.catch(() => undefined)
-      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of
+      // it.
       if (leftBehind.size === 0) await announcement?.release()
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },

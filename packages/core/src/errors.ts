@@ -198,8 +198,8 @@ export class OxbowError extends Error {
 }
 
 /**
- * A failure of a tool, in words for the model. Of any other error that a tool throws the model, the journal and the user
- * see only a reference; the error itself goes to `onError`.
+ * A failure of a tool, in words for the model. Of any other error that a tool throws the model, the journal and the
+ * user see only a reference; the error itself goes to `onError`.
  *
  * @example throw new ToolError(`There is no order ${id}. Ask for the number on the invoice.`)
  */

@@ -179,8 +179,8 @@ export interface Job {
 }
 
 /**
- * Spreads work over processes. Jobs carry no correctness: one that is lost is found by the sweep for open turns, and one
- * that comes twice costs a look at a session.
+ * Spreads work over processes. Jobs carry no correctness: one that is lost is found by the sweep for open turns, and
+ * one that comes twice costs a look at a session.
  */
 export interface Queue {
   /**
@@ -189,12 +189,14 @@ export interface Queue {
    */
   enqueue(job: Job, runAt?: number): Promise<void>
   /**
-   * Hands due jobs to `handle`, at most `concurrency` at once. A job is done when `handle` resolves. One that rejects is
-   * handed out again after a growing pause, and fails for good after 10 attempts; one whose process ends is handed out by
-   * another. `stop` takes no more jobs and resolves when those in hand are done.
+   * Hands due jobs to `handle`, at most `concurrency` at once. A job is done when `handle` resolves. One that rejects
+   * is handed out again after a growing pause, and fails for good after 10 attempts; one whose process ends is handed
+   * out by another. `stop` takes no more jobs and resolves when those in hand are done.
    */
   work(handle: (job: Job) => Promise<void>, concurrency: number): { stop(): Promise<void> }
-  /** Jobs that are due and wait, jobs that failed for good, and for how long the oldest has been due, in milliseconds. */
+  /**
+   * Jobs that are due and wait, jobs that failed for good, and for how long the oldest has been due, in milliseconds.
+   */
   depth(): Promise<QueueDepth>
 }
 
@@ -205,8 +207,8 @@ export interface QueueDepth {
 }
 
 /**
- * Fleeting messages between processes: text fragments and wake-ups. They may be lost, and are never stored. Those of one
- * publisher to one topic come in their order.
+ * Fleeting messages between processes: text fragments and wake-ups. They may be lost, and are never stored. Those of
+ * one publisher to one topic come in their order.
  */
 export interface Bus {
   /** Sends to all subscribers of the topic, in this process too. Never waits and never throws. */
@@ -223,8 +225,9 @@ export interface Locks {
 
 export interface Lock {
   /**
-   * A fencing token: greater than that of every earlier holder of the name. What is guarded refuses a smaller token than it
-   * has seen, because a holder that was stopped for longer than its time to live does not know that it has lost the lock.
+   * A fencing token: greater than that of every earlier holder of the name. What is guarded refuses a smaller token
+   * than it has seen, because a holder that was stopped for longer than its time to live does not know that it has lost
+   * the lock.
    */
   readonly token: number
   /** Resolves with false when the lock is lost. */

@@ -70,7 +70,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     const depth = Math.min(maxDepth, delegation?.depth ?? maxDepth)
     const children = Math.min(maxChildren, delegation?.children ?? maxChildren)
     if ((delegation?.ancestors.length ?? 0) >= depth)
-      throw new OxbowError('child_depth', `Tasks may be handed on ${depth} times, not more. Do this one yourself.`)
+      throw new OxbowError('child_depth', `Tasks may be passed on ${depth} times at most. Do this one yourself.`)
     const elsewhere = await spentElsewhere(engine, log.key, caller.turn())
     const started = childCount + (elsewhere?.children ?? 0)
     if (started >= children)

@@ -1,4 +1,5 @@
-// Sessions of many events, and many sessions: what is read for one of them is bounded, and nothing holds up the process.
+// Sessions of many events, and many sessions: what is read for one of them is bounded, and nothing holds up the
+// process.
 import { memory } from '@oxbow/backends'
 import { offline } from '@oxbow/models'
 import { until } from '@oxbow/testing'

@@ -38,20 +38,24 @@ export interface Session {
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
   stream(input: Input, options?: RunOptions): TurnStream
   /**
-   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a decision.
-   * Its `result` rejects with `unknown_turn`, and so does the loop.
+   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a
+   * decision. Its `result` rejects with `unknown_turn`, and so does the loop.
    */
   attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
-  /** Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError `unknown_turn` */
+  /**
+   * Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError
+   * `unknown_turn`
+   */
   wait(turnId: string): Promise<TurnResult>
   /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /**
-   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is refused.
+   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is
+   * refused.
    * @throws OxbowError `unknown_call`, `call_resolved`, `result_forbidden`
    */
   resolve(
@@ -60,21 +64,25 @@ export interface Session {
     options?: { principal?: Principal },
   ): Promise<Submitted>
   /**
-   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it, whoever holds
-   * that permission. Edited arguments are coerced, validated and judged at once, and once more before they run.
-   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`,
-   * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval stands as
-   * it did
+   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it,
+   * whoever holds that permission. Edited arguments are coerced, validated and judged at once, and once more before
+   * they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`,
+   * `rule_invalid`, `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them
+   * the approval stands as it did
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
   /**
-   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are checked
-   * with the others, and then decided one by one where they arose.
+   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are
+   * checked with the others, and then decided one by one where they arose.
    * @throws OxbowError as `decide`; `decision_invalid` when two are about the same approval
-   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' } })))
+   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' }
+   * })))
    */
   decideAll(decisions: readonly NamedDecision[], options?: { principal?: Principal }): Promise<Submitted>
-  /** Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none. */
+  /**
+   * Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none.
+   */
   checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
   fail(turnId: string, failure: Failure): Promise<boolean>
@@ -83,8 +91,8 @@ export interface Session {
   /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /**
-   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what would
-   * go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
+   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what
+   * would go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
    */
   compact(options?: { dryRun?: boolean; signal?: AbortSignal }): Promise<CompactedBody>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */

@@ -112,7 +112,9 @@ async function outputFault(tool: Tool, result: unknown): Promise<string | undefi
 
 const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 
-/** The model reads what was written for it. Other errors may hold what nobody outside should see: they go to the log. */
+/**
+ * The model reads what was written for it. Other errors may hold what nobody outside should see: they go to the log.
+ */
 function errorOf(run: TurnRun, tool: Tool, error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
   const known = error instanceof OxbowError
   const code = known ? error.code : 'tool_error'
