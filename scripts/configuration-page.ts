@@ -17,11 +17,11 @@ export function configurationPage(
 
 <!-- Written by "npm run generate" from packages/server/src/config/schema.ts. Do not edit. -->
 
-Settings come from, each over the one before: the defaults of the profile, \`oxbow.toml\` in the current directory (or the file
-that \`OXBOW_CONFIG\` names), the environment, the command line. They are checked once, at the start; every mistake is told with its
-key, what was given, and what is allowed.
+Settings are read from four sources; later ones override earlier ones: the defaults of the profile, \`oxbow.toml\` in the
+current directory (or the file in \`OXBOW_CONFIG\`), environment variables, command-line options. They are checked once, at
+the start. Each error names the key, the value given, and what is allowed.
 
-\`OXBOW_PROFILE\` is \`local\` (default), \`test\` or \`prod\`. In \`prod\` a language model, a store and an identity must be configured.
+\`OXBOW_PROFILE\` is \`local\` (default), \`test\` or \`prod\`. In \`prod\` a language model, a store and an identity are required.
 
 \`\`\`toml
 model = "openai:gpt-5-mini"
@@ -34,7 +34,7 @@ maxSteps = 6
 totalTimeout = "5m"
 \`\`\`
 
-\`\${NAME}\` in a text is replaced by the environment variable of that name; a missing one is an error.
+\`\${NAME}\` in a text value is replaced by the environment variable of that name; an unset variable is an error.
 
 | key | variable | default | |
 |---|---|---|---|
@@ -42,8 +42,8 @@ ${table.join('\n')}
 
 ## Models
 
-Without any of this the environment decides: \`OXBOW_MODEL\`, else the first provider whose key is set, else the offline model.
-With it models have names, and purposes have models:
+Without these settings the environment decides: \`OXBOW_MODEL\`, else the first provider whose key is set, else the offline
+stub. With them, models have names, and aliases choose a model for each purpose:
 
 \`\`\`toml
 [models.aliases]
@@ -72,14 +72,16 @@ price = { input = 0, output = 0 }
 |---|---|
 ${models.map((it) => `| \`${it.key}\` | ${it.description} Allowed: ${it.allowed}. |`).join('\n')}
 
-Keys stand in the environment, never in the file: \`OPENAI_API_KEY\`, \`DEEPSEEK_API_KEY\` … or the variable that \`keyVariable\` names.
-Models may stand in for each other: only the model's own list is asked, not the lists of its spares. All models at one address share one queue.
-\`OXBOW_MODEL\` and \`--model\` take a name, an alias, or \`provider:model\`. \`OPENAI_BASE_URL\` (or \`DEEPSEEK_BASE_URL\` …) replaces a
-provider's address where \`baseUrl\` is not given. \`oxbow models list\` shows what there is, \`oxbow models test\` asks it.
+API keys are read from the environment, never from the file: \`OPENAI_API_KEY\`, \`DEEPSEEK_API_KEY\` … or the variable in
+\`keyVariable\`. A model's \`fallbacks\` are each tried once, in an order drawn by \`weight\`;
+the fallbacks of a fallback are not used. All models at one address
+share one queue. \`OXBOW_MODEL\` and \`--model\` accept a name, an alias, or \`provider:model\`. \`OPENAI_BASE_URL\` (or
+\`DEEPSEEK_BASE_URL\` …) sets a provider's address if \`baseUrl\` is not given. \`oxbow models list\` lists the models,
+\`oxbow models test\` sends each a request.
 
 ## MCP servers
 
-Their tools are tools of the agent: see [MCP](../guides/mcp.md).
+The tools of these servers become tools of the agent: see [MCP](../guides/mcp.md).
 
 \`\`\`toml
 [mcp.issues]

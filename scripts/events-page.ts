@@ -24,9 +24,9 @@ export function eventsPage(schema: object): string {
 
 <!-- Written by "npm run generate" from packages/core/src/events/schema.ts. Do not edit. -->
 
-A session is a journal of these events. Everything else is a fold of it: the conversation, the state of a turn, every
-protocol's frames. Each stored event has \`seq\` (1, 2, 3 … without gaps) and \`at\` (milliseconds since 1970). The same
-definition as JSON Schema: [schema/events.json](schema/events.json).
+A session is a journal of these events. Everything else is derived from it: the conversation, the state of a turn, the
+frames of every protocol. Each stored event has \`seq\` (1, 2, 3 … without gaps) and \`at\` (milliseconds since 1970). The
+same definition as JSON Schema: [schema/events.json](schema/events.json).
 
 ${sections.join('\n')}`
 }

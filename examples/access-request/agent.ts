@@ -1,5 +1,5 @@
 // The agent: it looks up what the policies say, drafts a request, and submits it when a manager has approved.
-import { type Agent, agent, type Model, tool } from 'oxbow'
+import { type Agent, agent, type Model, ToolError, tool } from 'oxbow'
 import { z } from 'zod'
 import { searchPolicies } from './policies.ts'
 import type { Tickets } from './ticket-client.ts'
@@ -42,7 +42,7 @@ export function accessAgent(model: Model, tickets: Tickets): Agent {
         approval: 'always',
         approver: 'tickets:approve',
         run: (input, { operationId, principal, signal }) => tickets.submit(operationId, principal.user, input, signal),
-        // After a crash in the midst of a call: was it stored?
+        // After a crash in the middle of a call: was it stored?
         reconcile: (operationId, _input, { principal }) => tickets.find(operationId, principal.user),
       }),
       tool({
@@ -52,7 +52,7 @@ export function accessAgent(model: Model, tickets: Tickets): Agent {
         input: z.object({ who: z.string() }),
         permission: 'people:export',
         run: () => {
-          throw new Error('This example exports nobody.')
+          throw new ToolError('This example does not export anything.')
         },
       }),
     ],

@@ -1,5 +1,5 @@
 // The way to the ticket service. The operation id goes along, so that an answer that was lost can be asked for again.
-import type { Reconciliation } from 'oxbow'
+import { type Reconciliation, ToolError } from 'oxbow'
 
 export interface TicketRequest {
   readonly person: string
@@ -9,7 +9,7 @@ export interface TicketRequest {
 }
 
 export interface Tickets {
-  /** @throws Error when nothing was submitted */
+  /** @throws ToolError when nothing was submitted */
   submit(operationId: string, user: string, request: TicketRequest, signal: AbortSignal): Promise<unknown>
   find(operationId: string, user: string): Promise<Reconciliation>
 }
@@ -41,12 +41,12 @@ export function ticketClient(url: string, token: string): Tickets {
         // It may have been stored before the connection broke: look before telling the model that it failed.
         const found = await find(operationId, user)
         if (found.status === 'done') return found.result
-        throw new Error('The ticket service did not answer; nothing was submitted.', {
+        throw new ToolError('The ticket service did not answer; nothing was submitted.', {
           cause,
         })
       }
       const body = (await answer.json()) as { error?: string }
-      if (!answer.ok) throw new Error(`The ticket service refuses: ${body.error ?? answer.status}`)
+      if (!answer.ok) throw new ToolError(`The ticket service refuses: ${body.error ?? answer.status}`)
       return body
     },
   }

@@ -23,13 +23,17 @@ export interface EngineOptions {
   readonly backend: Backend
   /** Every agent that sessions in this store may name. The first is the default. */
   readonly agents: readonly Agent[]
-  /** Receives errors that have no caller, with the reference that end users are shown. */
+  /**
+   * Receives errors that have no caller, with the reference that end users are shown. Default: those that hold
+   * no words for the caller, such as what a tool throws, go to standard error.
+   */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
-   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
-   * Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the principal is the
-   * same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks again.
+   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a
+   * turn continues that has waited (for its place, a person or a result), and when an approval is used, also for the
+   * approver. Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the
+   * principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks
+   * again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
@@ -46,22 +50,28 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
+  /**
+   * Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few
+   * seconds after it. Returns how many.
+   */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
   /**
-   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
-   * next start takes them up. Does not close the back end.
+   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are:
+   * the next start takes them up. Does not close the back end.
    */
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
-  /** Those of them that somebody has asked for, and no other turn. */
+  /** Cancelled turns only. */
   readonly runningTurns: readonly RunningTurn[]
-  /** Those of them that wait because the host cannot tell at the moment who their principal is. */
+  /** Turns that wait because the host currently cannot resolve their principal. */
   readonly waitingForIdentity: number
-  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
+  /**
+   * Tools that ignored their signal and still run; while there are any, the process should end before its store is
+   * closed.
+   */
   readonly leftBehind: number
 }
 
@@ -85,7 +95,7 @@ interface TurnWork {
   again: boolean
 }
 
-/** With a lease of five seconds, the turns of a process that has stopped are taken over within ten. */
+/** With a lease of five seconds, the turns of a stopped process are claimed by another within ten. */
 const SWEEP_MS = 2_500
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
@@ -108,7 +118,7 @@ export function createEngine(options: EngineOptions): Engine {
     ENGINE satisfies Fields<EngineOptions>,
     (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`),
   )
-  const { backend, faultPoint, onError, maxIdleSessions = 1_000 } = options
+  const { backend, faultPoint, onError = toStandardError, maxIdleSessions = 1_000 } = options
   if (backend?.journal === undefined)
     throw new OxbowError(
       'engine_invalid',
@@ -122,14 +132,16 @@ export function createEngine(options: EngineOptions): Engine {
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
-  /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
+  /**
+   * Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep.
+   */
   const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
-  /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
+  /** Finds turns awaited in this process whose worker in another process has died. */
   let lookAround: NodeJS.Timeout | undefined
-  /** Tools that were told to stop and did not. */
+  /** Tools that were cancelled but still run. */
   const leftBehind = new Set<Promise<unknown>>()
   let stopping = false
 
@@ -173,13 +185,17 @@ export function createEngine(options: EngineOptions): Engine {
       const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
       entry = { log, loaded: log.load(), users: 0 }
       entry.loaded.catch(() => entries.delete(name))
+      void entry.loaded.then(
+        () => log.snapshotIfDue().catch(report(log)),
+        () => {},
+      )
     }
     entries.delete(name)
     entries.set(name, entry)
     return entry
   }
 
-  /** While `work` goes on the log is the only one of its session in this process. */
+  /** While `work` runs, the log is the only one of its session in this process. */
   async function using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     const entry = entryOf(key)
     entry.users += 1
@@ -207,7 +223,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   const report = (log: SessionLog, turnId?: string) => (error: unknown) => {
     const reference = randomUUID()
-    onError?.(error, { reference, session: log.key, ...(turnId !== undefined && { turnId }) })
+    onError(error, { reference, session: log.key, ...(turnId !== undefined && { turnId }) })
     return reference
   }
 
@@ -283,7 +299,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Its parent has stopped, or never asked for it: nobody waits for what comes of it. */
+  /** Its parent has stopped or never started it: its result is not awaited. */
   const interruptUnwanted = (log: SessionLog, turnId: string): Promise<void> =>
     log.append((draft) => {
       const { turn } = draft.state
@@ -305,7 +321,10 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
-  /** Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is gone. */
+  /**
+   * Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is
+   * gone.
+   */
   async function yieldTurn(log: SessionLog): Promise<void> {
     const mine = ({ turn }: SessionState) => turn?.claim?.worker === worker && turn.paused === undefined
     if (!mine(log.state)) return
@@ -322,6 +341,7 @@ export function createEngine(options: EngineOptions): Engine {
     worker,
     announce,
     files: backend.files,
+    journal: backend.journal,
     faultPoint,
     shown: new Set(),
     arriving: new Map(),
@@ -340,10 +360,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
   }
   const unknownAgent = (name: string) =>
-    new OxbowError(
-      'unknown_agent',
-      `there is no agent ${JSON.stringify(name)}; there is ${[...agents.keys()].join(', ')}`,
-    )
+    new OxbowError('unknown_agent', `unknown agent ${JSON.stringify(name)}. Agents: ${[...agents.keys()].join(', ')}`)
 
   async function* sessionsWhere(query: Pick<SessionQuery, 'status' | 'dueBy'>): AsyncGenerator<SessionSummary> {
     let before: number | undefined
@@ -356,10 +373,10 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
+  /** Expires undecided approvals, and ends turns that have been in one state for too long. */
   async function expire(): Promise<void> {
     const now = Date.now()
-    // After a jump of the clock nobody knows how long a turn has been in its state: its limit begins anew.
+    // After a clock jump the time in a state is unknown: its limit starts again.
     const drift = clockDrift()
     if (Math.abs(drift - knownDrift) > CLOCK_JUMP_MS) watch.startedAt = now
     knownDrift = drift
@@ -377,7 +394,7 @@ export function createEngine(options: EngineOptions): Engine {
         else if (openApprovals(log.state.turn).length === 0) passedOver.set(name, updatedAt)
         await settleDebts(internals, log)
         ensureWorker(log)
-      }).catch((error: unknown) => onError?.(error, { reference: randomUUID(), session: key }))
+      }).catch((error: unknown) => onError(error, { reference: randomUUID(), session: key }))
     }
   }
 
@@ -386,7 +403,7 @@ export function createEngine(options: EngineOptions): Engine {
     let taken = 0
     for await (const { key } of sessionsWhere({ status: 'running' })) {
       if (stopping) break
-      // The rest is taken up by the next sweep: a crash must not be followed by a storm.
+      // The next sweep resumes the rest: a crash must not be followed by a load spike.
       if (working.size >= MAX_RECOVERING) break
       const here = entries.get(nameOfKey(key))
       if (here !== undefined && working.has(here.log)) continue
@@ -398,7 +415,7 @@ export function createEngine(options: EngineOptions): Engine {
         })
       } catch (error) {
         // One unreadable session must not keep the others from going on.
-        onError?.(error, { reference: randomUUID(), session: key })
+        onError(error, { reference: randomUUID(), session: key })
       }
     }
     return taken
@@ -422,10 +439,10 @@ export function createEngine(options: EngineOptions): Engine {
     async start() {
       await announce()
       // A store with damage still serves the sessions that are whole.
-      const checked = backend.check().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
+      const checked = backend.check().catch((error: unknown) => onError(error, { reference: randomUUID() }))
       await Promise.all([compileSchemas(known.values()), recover(), checked])
       sweep = setInterval(() => {
-        recover().catch((error: unknown) => onError?.(error, { reference: randomUUID() }))
+        recover().catch((error: unknown) => onError(error, { reference: randomUUID() }))
       }, SWEEP_MS)
       sweep.unref()
     },
@@ -442,13 +459,14 @@ export function createEngine(options: EngineOptions): Engine {
       if (leftBehind.size === 0) await Promise.all([...entries.values()].map(({ log }) => yieldTurn(log)))
       for (const { log } of entries.values()) {
         log.shutDown(
-          new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
+          new OxbowError('shutting_down', 'The service is stopping; the turn resumes after its restart.', {
             retryable: true,
           }),
         )
       }
       const announcement = await announced?.catch(() => undefined)
-      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of
+      // it.
       if (leftBehind.size === 0) await announcement?.release()
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },
@@ -471,7 +489,11 @@ export function createEngine(options: EngineOptions): Engine {
   }
 }
 
-/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
+const toStandardError: NonNullable<EngineOptions['onError']> = (error, { reference }) => {
+  if (!(error instanceof OxbowError)) console.error(`Oxbow, reference ${reference}:`, error)
+}
+
+/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when two have one name */
 function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
   const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
   const add = (agent: Agent, from: string): void => {

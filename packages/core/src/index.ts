@@ -26,7 +26,7 @@ export type {
   SchemaOutput,
 } from './checks/json-schema.ts'
 export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
-export { CODES, type ErrorCode, type ModelErrorCode, OxbowError } from './errors.ts'
+export { CODES, type ErrorCode, type ModelErrorCode, OxbowError, ToolError } from './errors.ts'
 export { textOf } from './events/blocks.ts'
 export { estimateTokens } from './events/estimate.ts'
 export type * from './events/types.ts'
@@ -73,6 +73,7 @@ export { type RowColumns, type RowFilter, type RowValue, rowFilter, type WantedD
 export type { Sql, SqlOptions } from './rows/sql.ts'
 export { fileBlock } from './session/files.ts'
 export type { Input, RunOptions } from './session/input.ts'
+export { releaseParked } from './session/release-parked.ts'
 export type { Session } from './session/session.ts'
 export {
   type SessionHit,

@@ -55,6 +55,7 @@ export {
   type Reconciliation,
   type RememberedRule,
   type RunOptions,
+  releaseParked,
   rememberedRules,
   resultsOf,
   rowFilter,
@@ -74,6 +75,7 @@ export {
   type Tool,
   type ToolContext,
   type ToolDefinition,
+  ToolError,
   type ToolResult,
   type ToolVerdict,
   type TurnContext,
@@ -125,5 +127,5 @@ export {
 export { type ResponseOptions, toResponse, type UiInput, uiInput } from '@oxbow/server/response'
 export { defaultAgent } from './agent/agent.ts'
 
-// From here on `agent({ model: 'openai:gpt-5' })` finds its model.
+// Lets `agent({ model: 'openai:gpt-5' })` resolve model names.
 openModelsWith((name) => openModel(name))

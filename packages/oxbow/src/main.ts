@@ -73,8 +73,9 @@ sessions
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).showSession(session, options))
 sessions
-  .command('release <session>')
+  .command('release [session]')
   .description('Resume a turn that was parked after repeated interruptions, and print its answer.')
+  .option('--all', 'resume every parked turn, of all users, and print how each ended')
   .option('--json', 'print one JSON object instead of the text')
   .addOption(userOption)
   .addOption(modelOption)
@@ -208,7 +209,7 @@ keys
   .option('--expires <date>', 'expiry date, for example 2030-01-01')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
 
-/** When the launcher is killed, this process does the work and must die the same way. */
+/** When the launcher is killed, this process, which does the work, must die the same way. */
 function followLauncher(): void {
   if (process.env.OXBOW_LAUNCHER === undefined) return
   delete process.env.OXBOW_LAUNCHER

@@ -35,7 +35,7 @@ import { assertMayListen } from './loopback.ts'
 import { mcpRoute } from './mcp/route.ts'
 import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
-import { callResultRoute, interruptRoute, releaseRoute } from './sessions/acting.ts'
+import { callResultRoute, interruptRoute, releaseParkedRoute, releaseRoute } from './sessions/acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
 import { sessionSearchRoute } from './sessions/search.ts'
 import { sessionStreamRoute } from './sessions/stream.ts'
@@ -162,6 +162,7 @@ export function createService(options: ServiceOptions): Service {
     sessionStreamRoute(engine, deps),
     interruptRoute(engine),
     releaseRoute(engine),
+    releaseParkedRoute(engine),
     callResultRoute(engine),
     approvalList(engine),
     approvalRoute(engine),

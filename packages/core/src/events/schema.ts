@@ -1,6 +1,6 @@
-// The one definition of everything that a journal may hold. Types, JSON Schema and docs/reference/events.md come from
-// here. Only borders import this file for its values; the engine imports its types, so that the hot path never loads
-// zod.
+// The one definition of everything that a journal may hold. The types, the JSON Schema and docs/reference/events.md
+// come from here. Only borders import this file for its values; the engine imports only its types, so the hot path
+// never loads zod.
 import { z } from 'zod'
 
 const text = z.object({ type: z.literal('text'), text: z.string() })
@@ -9,10 +9,10 @@ const thinking = z
   .object({
     type: z.literal('thinking'),
     text: z.string(),
-    signature: z.string().optional().describe("The provider's proof; signed blocks are sent back byte for byte."),
+    signature: z.string().optional().describe("The provider's signature; signed blocks are sent back byte for byte."),
     redacted: z.string().optional().describe('Opaque reasoning that only the provider can read.'),
   })
-  .describe('Reasoning of the model. Never part of the answer.')
+  .describe("The model's reasoning. Never part of the answer.")
 
 const data = z
   .object({
@@ -27,10 +27,13 @@ const data = z
 const call = z
   .object({
     type: z.literal('call'),
-    callId: z.string().describe("Ours, derived from session, turn, step and position; never the model's."),
+    callId: z.string().describe("Derived from session, turn, step and position; never the model's own id."),
     tool: z.string(),
     arguments: z.string().describe('Raw JSON text, exactly as the model wrote it.'),
-    signature: z.string().optional().describe("The provider's proof of the reasoning behind it, sent back as it came."),
+    signature: z
+      .string()
+      .optional()
+      .describe("The provider's signature of the reasoning behind the call, sent back unchanged."),
   })
   .describe('A tool call that the model proposes.')
 
@@ -50,9 +53,9 @@ const result = z
         arguments: z.record(z.string(), z.unknown()).optional(),
       })
       .optional()
-      .describe('Somebody approved the call, with a reason or with other arguments than the model had given.'),
+      .describe('The call was approved with a reason or with edited arguments.'),
   })
-  .describe('What a call came to, as the model reads it.')
+  .describe('The outcome of a call, as the model reads it.')
 
 export const block = z.discriminatedUnion('type', [text, thinking, data, call, result])
 
@@ -63,12 +66,17 @@ export const message = z.object({
   origin: z
     .enum(['agent', 'engine'])
     .optional()
-    .describe('Of the role `user`: who has written it, where that was not whoever gave the task.'),
-  partial: z.boolean().optional().describe('The answer was cut or cancelled; this is what had been shown.'),
+    .describe(
+      'The author of a message with the role `user` that the user did not write: another agent, or the engine.',
+    ),
+  partial: z
+    .boolean()
+    .optional()
+    .describe('The answer was truncated or cancelled; this is the part that was streamed.'),
   model: z
     .string()
     .optional()
-    .describe('`provider:model` that wrote it. No other model gets its signatures and sealed reasoning.'),
+    .describe('The `provider:model` that wrote it. Its signatures and opaque reasoning are sent to no other model.'),
 })
 
 const value = z.union([z.string(), z.number(), z.null()])
@@ -88,7 +96,7 @@ const comparison = z
 const ids = z.array(z.string())
 const permissions = ids
   .optional()
-  .describe('It holds only for tools whose permission id these cover. Default: for all tools.')
+  .describe('The scope applies only to tools whose permission id these cover. Default: all tools.')
 
 export const dataScope = z
   .discriminatedUnion('type', [
@@ -97,24 +105,24 @@ export const dataScope = z
     z.strictObject({ type: z.literal('department'), permissions }),
     z.strictObject({
       type: z.literal('department_and_below'),
-      departments: ids.optional().describe('Those below. Without them, the tool looks them up.'),
+      departments: ids.optional().describe('Ids of the subdepartments. If absent, the tool looks them up.'),
       permissions,
     }),
     z.strictObject({
       type: z.literal('custom'),
       departments: ids.optional(),
-      role: z.string().optional().describe('Instead of departments: the tool looks up which ones this role was given.'),
+      role: z.string().optional().describe('Instead of departments: the tool looks up the departments of this role.'),
       permissions,
     }),
     z.strictObject({
       type: z.literal('conditions'),
       conditions: z
         .record(z.string(), z.union([value, comparison]))
-        .describe('By column, all of which must hold, in the form of `@casl/ability`.'),
+        .describe('Conditions by column, in the form of `@casl/ability`. All must hold.'),
       permissions,
     }),
   ])
-  .describe('Rows that somebody may see.')
+  .describe('Rows that a principal may see.')
 
 export const principal = z
   .object({
@@ -126,35 +134,35 @@ export const principal = z
     dataScope: z
       .array(dataScope)
       .optional()
-      .describe('Rows that tools may show to them, joined by OR. Default: their own. An empty list: none.'),
+      .describe('Rows that tools may show to the principal, combined with OR. Default: own rows. An empty list: none.'),
     credential: z
       .string()
       .optional()
       .describe(
-        'Names what they have proven themselves with, so that it can be asked later what that is still good for. No secret.',
+        'Names the credential that was presented, so that its current rights can be checked later. Not a secret.',
       ),
   })
-  .describe('Who acts. Comes from the server, never from a body, a model or a prompt.')
+  .describe('Who acts. Set by the server, never by a request body, a model or a prompt.')
 
 const inputBlocks = z.array(z.union([text, data]))
 
 export const usage = z
   .object({
-    inputTokens: z.number().describe('Input that was not served from a cache.'),
+    inputTokens: z.number().describe('Input tokens that were not read from a cache.'),
     cacheReadTokens: z.number(),
     cacheWriteTokens: z.number(),
-    outputTokens: z.number().describe('All output, reasoning included.'),
-    reasoningTokens: z.number().describe('The part of the output that was reasoning.'),
-    estimated: z.boolean().describe('True when the provider gave no figures and these were counted here.'),
-    cost: z.number().optional().describe('US dollars. Absent when the price of any part is not known.'),
+    outputTokens: z.number().describe('All output tokens, including reasoning.'),
+    reasoningTokens: z.number().describe('Output tokens that were reasoning.'),
+    estimated: z.boolean().describe('True if the provider sent no figures and these were counted by Oxbow.'),
+    cost: z.number().optional().describe('US dollars. Absent if the price of any part is unknown.'),
   })
-  .describe('Tokens of one model call, or a sum of them.')
+  .describe('Tokens of one model call, or of several.')
 
 const failure = z.object({
   code: z.string(),
   message: z.string().describe('Safe to show to end users.'),
   reference: z.string().optional().describe('Finds the full error in the log.'),
-  retryable: z.boolean().optional().describe('The same may go well another time.'),
+  retryable: z.boolean().optional().describe('A retry may succeed.'),
 })
 
 const mode = z.enum(['default', 'accept-edits', 'explore', 'bypass', 'dont-ask'])
@@ -163,9 +171,9 @@ const spent = z
   .object({
     usage,
     toolCalls: z.number().int(),
-    children: z.number().int().describe('Agents that were started.'),
+    children: z.number().int().describe('Sub-agents that were started.'),
   })
-  .describe('What a turn and everything below it has used up.')
+  .describe('Usage of a turn and of all sub-agents below it.')
 
 const limit = z.number().positive().optional()
 
@@ -181,14 +189,14 @@ export const delegation = z
           deny: z.array(z.string()),
           ask: z.array(z.string()),
           allow: z.array(z.string()),
-          effects: z.array(z.string()).describe('What it can do to the world, or has been given to hand on.'),
+          effects: z.array(z.string()).describe('The effects that it may cause or delegate.'),
         }),
       )
       .min(1)
-      .describe('Who handed the task on, the root first, and what each of them might do at that time.'),
-    callId: z.string().describe("The parent's call."),
-    depth: z.number().int().positive().describe('How many levels there may be below the root.'),
-    children: z.number().int().positive().describe('How many agents the whole tree may start.'),
+      .describe('The agents that delegated the task, root first, with the policy of each at that time.'),
+    callId: z.string().describe("The parent's tool call."),
+    depth: z.number().int().positive().describe('Maximum number of levels below the root.'),
+    children: z.number().int().positive().describe('Maximum number of sub-agents in the whole tree.'),
     budget: z
       .object({
         tokens: limit,
@@ -197,9 +205,9 @@ export const delegation = z
         money: limit,
         price: z.object({ input: z.number(), output: z.number() }).optional(),
       })
-      .describe("The root's, for the whole tree."),
+      .describe('The budget of the root, for the whole tree.'),
   })
-  .describe('The task comes from another agent, whose authority is the most that this turn has.')
+  .describe('Set when another agent gave the task. Its authority limits that of this turn.')
 
 const turnOptions = z
   .object({
@@ -216,8 +224,11 @@ const turnOptions = z
     totalTimeoutMs: z.number().positive().optional(),
     idleTimeoutMs: z.number().positive().optional(),
     mode: mode.optional(),
-    deny: z.array(z.string()).optional().describe('Further rules; they can only take away.'),
-    attributes: z.record(z.string(), z.unknown()).optional().describe('For tools and middleware; never in the prompt.'),
+    deny: z.array(z.string()).optional().describe('Further deny rules; they can only remove permissions.'),
+    attributes: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('For tools and middleware; never part of a prompt.'),
   })
   .describe("Overrides of the agent's defaults for one turn.")
 
@@ -236,7 +247,7 @@ const bodies = [
       parent: z
         .object({ session: z.string(), turnId: z.string(), callId: z.string() })
         .optional()
-        .describe('The call of another session of the same user that opened this one.'),
+        .describe('For a sub-agent: the call of another session of the same user that opened this one.'),
     })
     .describe('The first event of every journal.'),
   z
@@ -244,7 +255,7 @@ const bodies = [
       type: z.literal('turn.started'),
       turnId,
       input: inputBlocks,
-      surface: z.string().describe('Where it came in: `http`, `ag-ui`, `cli`, `library` …'),
+      surface: z.string().describe('Where the input arrived: `http`, `ag-ui`, `cli`, `library` …'),
       principal,
       agent: z.object({ name: z.string(), version: z.string() }),
       options: turnOptions,
@@ -258,7 +269,7 @@ const bodies = [
       worker: z.string(),
       epoch: z.number().int().positive(),
     })
-    .describe('A worker took the turn. A higher epoch ends the rights of every lower one.'),
+    .describe('A worker claimed the turn. A higher epoch invalidates every lower one.'),
   z
     .object({
       type: z.literal('turn.steered'),
@@ -266,15 +277,15 @@ const bodies = [
       inputId: z.string(),
       input: inputBlocks,
       principal,
-      origin: z.literal('agent').optional().describe('It comes from the agent that has given the task.'),
+      origin: z.literal('agent').optional().describe('The message comes from the parent agent.'),
     })
-    .describe('A message for the turn that runs; the model sees it from the next step on.'),
+    .describe('A message for the running turn; the model sees it from the next step on.'),
   z
     .object({ type: z.literal('interrupt.requested'), turnId, principal, reason: z.string().optional() })
-    .describe('Somebody asked for the turn to stop.'),
+    .describe('The turn was asked to stop.'),
   z
     .object({ type: z.literal('step.started'), turnId, step, toolsOffered: z.boolean() })
-    .describe('The model is about to be called. Steering inputs that had come join the conversation here.'),
+    .describe('The model is about to be called. Messages that arrived since the last step join the conversation here.'),
   z
     .object({
       type: z.literal('model.finished'),
@@ -287,11 +298,11 @@ const bodies = [
       attempts: z
         .array(z.object({ model: z.string(), code: z.string(), message: z.string(), waitMs: z.number() }))
         .optional()
-        .describe('Requests that failed before it without any output, of this model or of one that it stood in for.'),
+        .describe('Earlier requests that failed without output, of this model or of one that it replaced as fallback.'),
       timing: z.object({ firstOutputMs: z.number().optional(), totalMs: z.number() }),
       error: failure.optional(),
     })
-    .describe('The model answered, wholly or in part.'),
+    .describe('The model answered, completely or in part.'),
   z
     .object({
       type: z.literal('call.decided'),
@@ -300,15 +311,17 @@ const bodies = [
       decision: z.enum(['allow', 'ask', 'deny']),
       rule: z.string().describe('The rule that decided; `approval:ID` when a person did.'),
       reason: z.string(),
-      arguments: z.record(z.string(), z.unknown()).describe('What will run: parsed, coerced and validated.'),
+      arguments: z
+        .record(z.string(), z.unknown())
+        .describe('The arguments that will run: parsed, coerced and validated.'),
     })
-    .describe('The harness judged a call.'),
+    .describe('The permission gate decided on a call.'),
   z
     .object({
       type: z.literal('call.started'),
       turnId,
       callId,
-      operationId: z.string().describe('Stable over attempts; a business system keys on it.'),
+      operationId: z.string().describe('The same for every attempt. Send it to business systems as idempotency key.'),
       attempt: z.number().int().positive(),
     })
     .describe('Stored before the call runs.'),
@@ -322,11 +335,11 @@ const bodies = [
       artifact: z
         .object({ id: z.string(), bytes: z.number().int() })
         .optional()
-        .describe('The full result, when the content holds only its head and tail.'),
+        .describe('The full result, if the content holds only its beginning and end.'),
       error: failure.optional(),
       durationMs: z.number(),
     })
-    .describe('The one end of a call.'),
+    .describe('The call ended. Every call has exactly one such event.'),
   z
     .object({
       type: z.literal('external.requested'),
@@ -335,7 +348,7 @@ const bodies = [
       tool: z.string(),
       arguments: z.record(z.string(), z.unknown()),
     })
-    .describe('The call was handed to the caller; its result comes back later.'),
+    .describe('The caller has to run this call and send its result.'),
   z
     .object({
       type: z.literal('external.resolved'),
@@ -345,7 +358,7 @@ const bodies = [
       status: z.enum(['success', 'error']),
       content: z.array(z.union([text, data])),
     })
-    .describe('The caller brought the result of an external call.'),
+    .describe('The caller sent the result of an external call.'),
   z
     .object({
       type: z.literal('approval.requested'),
@@ -354,103 +367,105 @@ const bodies = [
       callId,
       tool: z.string(),
       arguments: z.record(z.string(), z.unknown()).describe('Exactly what will run if it is approved.'),
-      digest: z.string().describe('SHA-256 of tool and arguments; an approval is good for these only.'),
-      rule: z.string().describe('What asked.'),
+      digest: z.string().describe('SHA-256 of tool and arguments. The approval covers only these.'),
+      rule: z.string().describe('The rule that asked.'),
       reason: z.string(),
-      suggestions: z.array(z.string()).describe('Rules that would let calls like this one run, the narrowest first.'),
+      suggestions: z.array(z.string()).describe('Rules that would allow calls like this one, the narrowest first.'),
       scopes: z
         .array(ruleScope)
         .optional()
         .describe(
-          'For what they can be accepted. Absent: for all. One of the session would not hold for agents above.',
+          'The scopes in which a rule can be remembered. Absent: all. A session rule would not apply to parent agents.',
         ),
       approver: z
         .string()
         .optional()
-        .describe('The permission id that is needed to decide. Without it the user decides.'),
+        .describe('The permission id that is needed to decide. If absent, the user decides.'),
       origin: z
         .object({
           session: z.string(),
           approvalId: z.string(),
-          agents: z.array(z.string()).describe('From the root to the one that asks.'),
+          agents: z.array(z.string()).describe('From the root to the agent that asks.'),
         })
         .optional()
-        .describe('Another agent below this one asks; to decide on this is to decide on that.'),
+        .describe('Set when a sub-agent asks. A decision on this approval decides that one.'),
       expiresAt: z.number().int(),
     })
-    .describe('A call waits for a person.'),
+    .describe('A call waits for an approval.'),
   z
     .object({
       type: z.literal('approval.resolved'),
       turnId,
       approvalId: z.string(),
       verdict: z.enum(['approved', 'denied', 'expired']),
-      principal: principal.optional().describe('Who decided; nobody when it expired.'),
+      principal: principal.optional().describe('Who decided. Absent if the approval expired.'),
       reason: z.string().optional(),
       arguments: z
         .record(z.string(), z.unknown())
         .optional()
-        .describe('Edited arguments, coerced and validated; judged again before they run.'),
+        .describe('Edited arguments, coerced and validated. They are checked again before the call runs.'),
       remember: z
         .object({
           rule: z.string(),
           scope: ruleScope,
-          origin: z.string().optional().describe("Where the tool came from: none is the agent's own."),
+          origin: z.string().optional().describe("Where the tool comes from. Absent for the agent's own tools."),
           expiresAt: z.number().int().optional(),
         })
         .optional()
-        .describe('A rule that was accepted together with the approval.'),
+        .describe('A rule that was remembered with the approval.'),
     })
-    .describe('A person decided, or the time to decide ran out.'),
+    .describe('An approval was decided, or expired.'),
   z
     .object({
       type: z.literal('state.changed'),
       turnId,
       slot: z.string(),
       value: z.unknown(),
-      handsUp: z.boolean().optional().describe('The agent that has given the task gets the value, too, at its end.'),
+      handsUp: z.boolean().optional().describe('The parent agent also receives the value when this agent ends.'),
     })
-    .describe('What a capability remembers of the session has a new value. Stored with the call that changed it.'),
+    .describe('A state slot of a capability has a new value. Stored with the call that changed it.'),
   z
     .object({
       type: z.literal('context.compacted'),
-      turnId: turnId.describe('The turn that runs; of a compaction by hand, the last one that has ended.'),
-      step: z.number().int().nonnegative().describe('The step before whose model call it happened.'),
+      turnId: turnId.describe('The running turn; for a manual compaction, the last turn that ended.'),
+      step: z.number().int().nonnegative().describe('The step whose model call it preceded.'),
       reason: z
         .enum(['threshold', 'messages', 'overflow', 'manual'])
-        .describe('The context was large, or had many messages; the provider refused it; somebody asked for it.'),
+        .describe(
+          'Too many tokens; too many messages; the provider rejected the request as too long; a manual request.',
+        ),
       tier: z
         .enum(['none', 'references', 'summary', 'excerpt'])
         .describe(
-          'How: old results became references; a model summarised; old messages were left out without a summary; ' +
-            'nothing could go.',
+          'What was done: nothing could be removed; old results became references; a model summarised; old messages ' +
+            'were dropped without a summary.',
         ),
       tokensBefore: z.number(),
       tokensAfter: z.number(),
       messagesBefore: z.number().int(),
       messagesAfter: z.number().int(),
-      parts: z.record(z.string(), z.number()).describe('What fills the context now, in tokens.'),
-      messages: z.array(message).optional().describe('The conversation from now on. Absent: as it was.'),
-      memory: z.unknown().optional().describe('What the next compaction needs of this one.'),
-      usage: usage.optional().describe('Of the model that summarised.'),
+      parts: z.record(z.string(), z.number()).describe('Tokens in the context now, by part.'),
+      messages: z.array(message).optional().describe('The conversation from now on. Absent: unchanged.'),
+      memory: z.unknown().optional().describe('Notes for the next compaction.'),
+      usage: usage.optional().describe('Usage of the model that summarised.'),
       failure: failure.optional().describe('Why there is no summary.'),
     })
-    .describe('The conversation that the model sees was made shorter. The journal keeps all of it.'),
+    .describe('The conversation that the model sees was shortened. The journal keeps everything.'),
   z
     .object({
       type: z.literal('child.opened'),
-      turnId: turnId.describe('The turn that hands the task on.'),
+      turnId: turnId.describe('The turn that delegates the task.'),
       callId,
-      session: z.string().describe("The child's, of the same user."),
+      session: z.string().describe("The child's session, of the same user."),
       agent: z.string(),
       childTurnId: z.string(),
-      task: z.string().describe('Its beginning.'),
+      task: z.string().describe('The beginning of the task.'),
       background: z.boolean(),
     })
-    .describe('A task was given to another agent. Stored before that agent has it.'),
+    .describe('A task was delegated to another agent. Stored before that agent receives it.'),
   z
     .object({ type: z.literal('child.detached'), turnId, callId, childTurnId: z.string() })
-    .describe('The call does not wait for the child any longer; its result will come as a message.'),
+    .describe('The call no longer waits for the child; the result will arrive as a message.'),
   z
     .object({
       type: z.literal('child.closed'),
@@ -460,24 +475,26 @@ const bodies = [
       agent: z.string(),
       childTurnId: z.string(),
       status: z.enum(['done', 'partial', 'blocked', 'empty', 'cut', 'max_steps', 'refused', 'failed', 'cancelled']),
-      text: z.string().describe('What it handed over, as the model reads it.'),
+      text: z.string().describe('The result, as the model reads it.'),
       spent,
       slots: z
         .array(z.record(z.string(), z.unknown()))
         .optional()
-        .describe('What it, and each of those below it, hands up of its slots.'),
-      input: inputBlocks.optional().describe('For the next step of this session, when no call waits for the result.'),
+        .describe('Slot values that the child and its own children return.'),
+      input: inputBlocks
+        .optional()
+        .describe('Input for the next step of this session, if no call waits for the result.'),
     })
-    .describe('A child came to its end. Stored once, and with it its result is delivered.'),
+    .describe('A child ended. Stored exactly once; it also delivers the result.'),
   z
     .object({ type: z.literal('result.delivered'), turnId })
-    .describe('The session that had given this task knows what came of it.'),
+    .describe('The parent session has received the result of this task.'),
   z
     .object({ type: z.literal('pause.requested'), turnId, principal, reason: z.string().optional() })
-    .describe('Somebody asked for the turn to wait until it is released.'),
+    .describe('The turn was asked to pause until it is released.'),
   z
     .object({ type: z.literal('output.rejected'), turnId, step, message: z.string() })
-    .describe('The answer did not satisfy the schema; the model is told why and asked again.'),
+    .describe('The answer did not satisfy the schema. The model gets the reason and is asked again.'),
   z
     .object({
       type: z.literal('reply.reviewed'),
@@ -485,42 +502,42 @@ const bodies = [
       step,
       code: z.string(),
       message: z.string().describe('Safe to show to end users.'),
-      items: z.array(z.string()).describe('What it is about, as it stands in the answer.'),
-      correction: z.string().optional().describe('What the model is told, which then answers once more.'),
+      items: z.array(z.string()).describe('The passages of the answer that it is about.'),
+      correction: z.string().optional().describe('The message to the model, which then answers once more.'),
     })
-    .describe('Something is wrong with the answer, such as a citation of what was never retrieved.'),
+    .describe('A review found a problem in the answer, such as a citation that was never retrieved.'),
   z
     .object({
       type: z.literal('turn.paused'),
       turnId,
       reason: z.enum(['approval', 'external', 'manual', 'recovery_limit']),
     })
-    .describe('Nothing can be done until somebody brings an input.'),
+    .describe('The turn waits for an approval, a result or a release.'),
   z
     .object({ type: z.literal('turn.yielded'), turnId, worker: z.string(), epoch: z.number().int().positive() })
     .describe(
-      'The worker stops in an orderly way and leaves the turn to another. It does not count as an interrupted attempt.',
+      'The worker is shutting down and gives the turn up for another one. Not counted as an interrupted attempt.',
     ),
   z
     .object({ type: z.literal('turn.released'), turnId, principal })
-    .describe('A person lets a turn go on that was paused by hand, or parked after too many recoveries.'),
+    .describe('A turn that was paused manually, or parked after too many recoveries, resumes.'),
   z
     .object({
       type: z.literal('turn.finished'),
       turnId,
       reason: z.enum(['completed', 'stopped', 'repetition', 'max_steps', 'length', 'refusal', 'filtered']),
-      output: z.unknown().optional().describe('The validated structured output, when one was asked for.'),
+      output: z.unknown().optional().describe('The validated structured answer, if one was requested.'),
     })
     .describe('The turn ended with an answer.'),
   z.object({ type: z.literal('turn.failed'), turnId, error: failure }).describe('The turn ended without an answer.'),
   z
     .object({ type: z.literal('turn.cancelled'), turnId, reason: z.string() })
-    .describe('The turn was stopped; what had been shown is kept.'),
+    .describe('The turn was cancelled; text that was already streamed is kept.'),
 ] as const
 
 const stored = {
-  seq: z.number().int().positive().describe('Dense: 1, 2, 3 … in each session.'),
-  at: z.number().int().describe('Milliseconds since 1970, of the writer.'),
+  seq: z.number().int().positive().describe('The sequence number: 1, 2, 3 … without gaps in each session.'),
+  at: z.number().int().describe('Milliseconds since 1970, by the clock of the writer.'),
 }
 
 export const eventBody = z.discriminatedUnion('type', bodies)

@@ -7,9 +7,9 @@ import type { CallState } from './state.ts'
 
 export type Approved = NonNullable<ResultBlock['approval']>
 
-/** Undefined when nobody approved it, or when there is no more to say about it than that. */
+/** Undefined when it was not approved, or when there is nothing to add to the approval. */
 export function approvedWith({ approval }: Pick<CallState, 'approval'>): Approved | undefined {
-  // What another agent asked is told where it asked.
+  // An approval requested by another agent is reported there.
   if (approval?.resolved?.verdict !== 'approved' || approval.requested.origin !== undefined) return undefined
   const { reason, arguments: given, principal } = approval.resolved
   if (reason === undefined && given === undefined) return undefined

@@ -32,24 +32,40 @@ export function evolve(state: SessionState, event: Event): SessionState {
   return { ...next, turn: { ...turn, task: taskAfter(turn.task, event) }, seq: event.seq }
 }
 
-/**
- * Folds many events at once. The growing lists are copied once and then written in place, so that reading a long
- * session is linear; nobody has seen the copies yet.
- */
-export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
-  if (events.length < 50) return events.reduce(evolve, state)
+/** Folds events one by one into lists of its own, so that reading a long session is linear. */
+export interface Fold {
+  readonly seq: number
+  add(events: readonly Event[]): void
+  /** The last call: the lists belong to the state now. */
+  end(): SessionState
+}
+
+export function foldFrom(state: SessionState): Fold {
   const messages = [...state.messages]
   const finished = [...state.finished]
   let result = state
-  for (const event of events) {
-    const before = result
-    const next = evolve({ ...before, messages: [], finished: [] }, event)
-    if (event.type === 'context.compacted' && event.messages !== undefined) messages.length = 0
-    messages.push(...next.messages)
-    finished.push(...next.finished)
-    result = next
+  return {
+    get seq() {
+      return result.seq
+    },
+    add(events) {
+      for (const event of events) {
+        const next = evolve({ ...result, messages: [], finished: [] }, event)
+        if (event.type === 'context.compacted' && event.messages !== undefined) messages.length = 0
+        messages.push(...next.messages)
+        finished.push(...next.finished)
+        result = next
+      }
+    },
+    end: () => ({ ...result, messages, finished }),
   }
-  return { ...result, messages, finished }
+}
+
+export function evolveAll(state: SessionState, events: readonly Event[]): SessionState {
+  if (events.length < 50) return events.reduce(evolve, state)
+  const fold = foldFrom(state)
+  fold.add(events)
+  return fold.end()
 }
 
 function apply(state: SessionState, event: Event): SessionState {
@@ -231,7 +247,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, turn, event) }
     }
     case 'turn.yielded':
-      // An orderly stop is no attempt that failed.
+      // An orderly stop is not a failed attempt.
       return withTurn({ claim: { epoch: event.epoch }, recoveries: Math.max(0, turn.recoveries - 1) })
     case 'turn.released': {
       const { paused: _, pauseRequested: __, ...rest } = turn
@@ -240,7 +256,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
   }
 }
 
-/** What the model is told about its answer. */
+/** The correction of the model's answer. */
 const correctionOf = ({ turnId }: TurnState, id: string, text: string): Message => ({
   id: `${turnId}:${id}`,
   role: 'user',
@@ -296,7 +312,7 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
       usage: addUsage(turn.usage, event.usage),
     },
     usage: addUsage(state.usage, event.usage),
-    // A call that failed tells nothing of the length.
+    // A failed call says nothing about the length.
     ...(tokensOf(event.usage) > 0 && {
       contextTokens: tokensOf(event.usage),
       ...(!empty && { countedTo: event.message.id }),

@@ -86,6 +86,7 @@ describe('a write ahead of the store', () => {
     const stored = [opened, started('a'), started('b')].map((it) => log.appendAhead((draft) => draft.add(it), never))
     expect(log.ahead.seq).toBe(3)
     expect(log.state.seq).toBe(0)
+    await expect.poll(() => appends.length).toBe(1)
     appends[0]!.open()
     await Promise.all(stored)
     expect(log.state).toBe(log.ahead)
@@ -95,6 +96,23 @@ describe('a write ahead of the store', () => {
       'turn.started',
     ])
     expect(appends).toHaveLength(1)
+  })
+
+  test('is stored with everything else that the same turn of the event loop folds', async () => {
+    const { journal } = memory()
+    const sizes: number[] = []
+    const log = logOn({
+      ...journal,
+      append: async (...args) => {
+        sizes.push(args[2].length)
+        return journal.append(...args)
+      },
+    })
+    await log.append((draft) => draft.add(opened))
+    const stored = log.appendAhead((draft) => draft.add(started('a')), never)
+    await Promise.resolve()
+    await Promise.all([stored, log.appendAhead((draft) => draft.add(started('b')), never)])
+    expect(sizes).toEqual([1, 2])
   })
 
   test('refused by its build adds nothing and throws at once', async () => {
@@ -132,6 +150,7 @@ describe('readers', () => {
     hold(2)
     void log.appendAhead((draft) => draft.add(started('a')), never)
     log.publish(progress('behind a'))
+    await expect.poll(() => appends.length).toBe(1)
     void log.appendAhead((draft) => draft.add(started('b')), never)
     log.publish(progress('behind b'))
     expect(named(await take(log.follow(0), 1))).toEqual(['session.opened'])
@@ -153,6 +172,7 @@ describe('readers', () => {
     void log.appendAhead((draft) => draft.add(started('later')), never)
     log.publish(live.push({ type: 'text', block: 0, text: 'two' }))
     const items = take(log.follow(), 3)
+    await expect.poll(() => appends.length).toBe(1)
     appends[0]!.open()
     expect((await items).map((it) => (it.type === 'text.delta' ? it.text : it.type))).toEqual([
       'one ',
@@ -175,6 +195,7 @@ describe('another writer', () => {
     }
     const refused = ours.appendAhead(onlyFirst, never)
     const kept = ours.appendAhead((draft) => draft.add(started('b')), never)
+    await expect.poll(() => appends.length).toBe(1)
     await theirs.append((draft) => draft.add(started('theirs')))
     appends[0]!.open()
     await expect(refused).rejects.toThrow('too late')
@@ -241,7 +262,7 @@ describe('a store that fails', () => {
     const { journal } = memory()
     const log = logOn(
       withAppend(journal, async () => {
-        if (log.state.seq > 0) throw new OxbowError('storage_error', 'The disk is gone.')
+        if (log.state.seq > 0) throw new OxbowError('storage_error', 'The disk failed.')
       }),
     )
     await log.append((draft) => draft.add(opened))

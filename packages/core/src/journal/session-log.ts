@@ -6,7 +6,7 @@ import type { Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
 import { auditOf, type SecretsOf } from './audit.ts'
 import { nextDeadline, type StateLimits } from './deadlines.ts'
-import { evolve, evolveAll } from './evolve.ts'
+import { evolve, evolveAll, foldFrom } from './evolve.ts'
 import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
@@ -82,12 +82,17 @@ interface HeldFragment {
 }
 
 const SNAPSHOT_EVERY = 512
+/** So many events are not folded twice: the next process begins with a snapshot. */
+const MOST_LOADED = 8_192
+/** A snapshot is read in one go: one with more would hold up everything else for longer than reading events does. */
+const MOST_MESSAGES = 20_000
+const MOST_TURNS = 200_000
 /** Events kept at hand, so that who follows its own turn reads nothing from storage. */
 const RECENT = 16
 
 export class SessionLog {
   readonly key: SessionKey
-  /** The state that is stored. Everybody but the turn's worker and writers in their `Build` reads this one. */
+  /** The stored state. All readers except the turn's worker and writers in their `Build` use it. */
   state: SessionState = emptyState
   /** The answer that is being streamed by this process. */
   live: LiveStep | undefined
@@ -107,9 +112,13 @@ export class SessionLog {
   #draft: Draft
   #held: HeldFragment[] = []
   #flushing = false
+  /** A model's answer, the calls in it and their results often come in one turn of the event loop: one write. */
+  #flushSoon = false
   #storing = false
   #reading: Promise<void> | undefined
   #snapshotSeq = 0
+  /** Events that had to be folded when this session was loaded. */
+  #loaded = 0
   #users = 0
   #holding: NodeJS.Timeout | undefined
   #failure: { error: unknown } | undefined
@@ -146,15 +155,21 @@ export class SessionLog {
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
   async load(): Promise<void> {
     const snapshot = await this.#journal.getSnapshot(this.key)
+    let state = emptyState
     if (snapshot?.version === STATE_VERSION) {
-      const state = parseSnapshot(snapshot.data)
-      if (state?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) {
-        this.state = state
-        this.#draft = this.#newDraft(state)
-        this.#snapshotSeq = state.seq
-      }
+      const parsed = parseSnapshot(snapshot.data)
+      if (parsed?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) state = parsed
     }
-    await this.catchUp()
+    this.#snapshotSeq = state.seq
+    // Nobody sees the states between.
+    const fold = foldFrom(state)
+    for await (const page of this.#pagesAfter(() => fold.seq)) {
+      fold.add(page)
+      this.#recent = page.slice(-RECENT)
+    }
+    this.#loaded = fold.seq - state.seq
+    this.state = fold.end()
+    this.#draft = this.#newDraft(this.state)
   }
 
   /** Folds what others have appended. */
@@ -166,18 +181,23 @@ export class SessionLog {
   }
 
   async #readNew(): Promise<void> {
+    for await (const page of this.#pagesAfter(() => this.state.seq)) this.#stored(page)
+  }
+
+  /** A long session is read in many pages; others may have their turn between them. */
+  async *#pagesAfter(seq: () => number): AsyncGenerator<Event[]> {
     for (;;) {
-      const events = await this.#journal.read(this.key, this.state.seq)
-      if (events.length === 0) return
-      this.#stored(events)
-      // A long session is read in many pages; others may have their turn between them.
-      if (events.length >= 500) await new Promise(setImmediate)
+      const page = await this.#journal.read(this.key, seq())
+      if (page.length === 0) return
+      yield page
+      if (page.length >= 500) await new Promise(setImmediate)
     }
   }
 
   /** Appends what `build` adds and resolves with what it returned, once that is durable. */
   async append<T>(build: Build<T>): Promise<T> {
     const { pending, stored } = this.#enqueue(build, () => false)
+    if (!this.#flushing) void this.#flush()
     await stored
     return pending.value as T
   }
@@ -189,7 +209,14 @@ export class SessionLog {
    */
   appendAhead(build: Build<unknown>, givenUp: () => boolean): Promise<void> {
     const until = performance.now() + STORE_PATIENCE_MS
-    return this.#enqueue(build, () => !givenUp() && performance.now() < until).stored
+    const { stored } = this.#enqueue(build, () => !givenUp() && performance.now() < until)
+    if (!this.#flushSoon)
+      setImmediate(() => {
+        this.#flushSoon = false
+        if (!this.#flushing) void this.#flush()
+      })
+    this.#flushSoon = true
+    return stored
   }
 
   #enqueue(build: Build<unknown>, patient: () => boolean): { pending: Pending; stored: Promise<void> } {
@@ -197,7 +224,6 @@ export class SessionLog {
     const { promise: stored, resolve, reject } = Promise.withResolvers<void>()
     const pending: Pending = { build, value, patient, resolve, reject }
     this.#pending.push(pending)
-    if (!this.#flushing) void this.#flush()
     return { pending, stored }
   }
 
@@ -294,7 +320,7 @@ export class SessionLog {
     }
   }
 
-  /** Shows a fragment to everybody who follows, behind the events that were folded before it. */
+  /** Sends a fragment to all followers, after the events that were folded before it. */
   publish(item: SessionItem): void {
     if (this.ahead.seq > this.state.seq) this.#held.push({ after: this.ahead.seq, item })
     else this.#show(item)
@@ -312,7 +338,7 @@ export class SessionLog {
     return this.#journal.read(this.key, after)
   }
 
-  /** Everything after `after`, then whatever comes, until the reader leaves. */
+  /** Everything after `after`, then new items, until the reader leaves. */
   follow(after = this.state.seq, only: FollowerChoice = {}): Follower {
     const reader = follower(
       {
@@ -332,12 +358,12 @@ export class SessionLog {
     return reader
   }
 
-  /** Ends every follower with an error: this process can no longer tell what happens. */
+  /** Ends every follower with an error: this process can no longer follow the session. */
   fail(error: unknown): void {
     for (const it of this.#followers) it.fail(error)
   }
 
-  /** While somebody works or reads here, appends of other processes are noticed. */
+  /** While there is a worker or reader here, appends of other processes are noticed. */
   retain(): void {
     this.#users += 1
     // Nothing else need hold the process: the store's thread and the sweep do not.
@@ -357,30 +383,36 @@ export class SessionLog {
   }
 
   get idle(): boolean {
-    return this.#users === 0 && !this.#flushing
+    return this.#users === 0 && !this.#flushing && this.#pending.length === 0
   }
 
-  /** Somebody here waits for what becomes of this session. */
+  /** The session is awaited in this process. */
   get watched(): boolean {
     return this.#followers.size > 0
   }
 
-  /** Like `fail`, and for everybody who comes later. */
+  /** Like `fail`, for later followers too. */
   shutDown(error: unknown): void {
     this.#failure = { error }
     this.fail(error)
   }
 
-  /** Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event. */
+  /**
+   * Stores a snapshot when the journal has doubled since the last one, so that its cost stays constant per event, or
+   * when loading took long.
+   */
   async snapshotIfDue(): Promise<void> {
     const { state } = this
-    if (state.seq - this.#snapshotSeq < Math.max(SNAPSHOT_EVERY, this.#snapshotSeq)) return
+    const due = this.#loaded >= MOST_LOADED ? 1 : Math.max(SNAPSHOT_EVERY, this.#snapshotSeq)
+    if (state.seq - this.#snapshotSeq < due) return
+    if (state.messages.length > MOST_MESSAGES || state.finished.length > MOST_TURNS) return
+    this.#loaded = 0
     this.#snapshotSeq = state.seq
     await this.#journal.putSnapshot(this.key, { seq: state.seq, version: STATE_VERSION, data: JSON.stringify(state) })
   }
 }
 
-/** The answer is in the journal, or somebody else gives it. */
+/** The answer is in the journal, or comes from another worker. */
 const endsLiveStep = (event: Event, live: LiveStep): boolean =>
   event.type === 'turn.claimed' ||
   (event.type === 'model.finished' && event.turnId === live.turnId && event.step === live.step)

@@ -1,15 +1,16 @@
 // A tool's result as blocks for the model. What JSON would lose without a word is an error that names its place.
+import { ToolError } from '../errors.ts'
 import { isInputBlock } from '../events/blocks.ts'
 import type { InputBlock } from '../events/types.ts'
 
-/** A longer result would hold the process for seconds: a tool gives pages, or a reference. In characters. */
+/** A longer result would block the process for seconds: return pages or a reference. In characters. */
 const MAX_RESULT_LENGTH = 16 * 1024 * 1024
 const MAX_DEPTH = 200
 
 /**
- * Text as it is, blocks as they are, anything else as JSON.
+ * Text and blocks unchanged, anything else as JSON.
  *
- * @throws Error naming the place of what is not JSON: a Map, a Promise, NaN, an Error inside of the result
+ * @throws ToolError naming the place of what is not JSON: a Map, a Promise, NaN, an Error inside of the result
  * @throws the result itself if it is an Error
  */
 export function resultBlocks(result: unknown): InputBlock[] {
@@ -23,30 +24,30 @@ export function resultBlocks(result: unknown): InputBlock[] {
   return [{ type: 'text', text }]
 }
 
-const tooLong = (): Error =>
-  new Error(`the result is longer than ${MAX_RESULT_LENGTH} characters. Return a page of it, or a reference.`)
+const tooLong = (): ToolError =>
+  new ToolError(`the result is longer than ${MAX_RESULT_LENGTH} characters. Return a page of it, or a reference.`)
 
 /** The value as JSON writes it. */
 function jsonOf(value: unknown, path: string, depth: number, budget: { left: number }): unknown {
-  if (depth > MAX_DEPTH) throw new Error(`${path} is nested more than ${MAX_DEPTH} levels deep, or contains itself`)
+  if (depth > MAX_DEPTH) throw new ToolError(`${path} is nested more than ${MAX_DEPTH} levels deep, or contains itself`)
   budget.left -= typeof value === 'string' ? value.length : 1
   if (budget.left < 0) throw tooLong()
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
   if (typeof value === 'number') {
     if (Number.isFinite(value)) return value
-    throw new Error(`${path} is ${value}, which is not JSON`)
+    throw new ToolError(`${path} is ${value}, which is not JSON`)
   }
   if (typeof value === 'bigint') return String(value)
-  if (typeof value !== 'object') throw new Error(`${path} is a ${typeof value}, which is not JSON`)
+  if (typeof value !== 'object') throw new ToolError(`${path} is a ${typeof value}, which is not JSON`)
   if ('toJSON' in value && typeof value.toJSON === 'function') return jsonOf(value.toJSON(), path, depth + 1, budget)
   if (Array.isArray(value)) return value.map((it, index) => jsonOf(it ?? null, `${path}[${index}]`, depth + 1, budget))
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)
-    throw new Error(`${path} holds bytes. Return a data block: { type: 'data', mediaType, data } with base64.`)
+    throw new ToolError(`${path} holds bytes. Return a data block: { type: 'data', mediaType, data } with base64.`)
   const entries = Object.entries(value).filter(([, it]) => it !== undefined && typeof it !== 'function')
   const prototype: unknown = Object.getPrototypeOf(value)
   // JSON writes {} for a Map, a Promise or an Error: none of them has fields that can be listed.
   if (value instanceof Error || (entries.length === 0 && prototype !== Object.prototype && prototype !== null))
-    throw new Error(`${path} is a ${value.constructor?.name ?? 'special object'}, which is not JSON`)
+    throw new ToolError(`${path} is a ${value.constructor?.name ?? 'special object'}, which is not JSON`)
   return Object.fromEntries(entries.map(([name, it]) => [name, jsonOf(it, `${path}.${name}`, depth + 1, budget)]))
 }
 

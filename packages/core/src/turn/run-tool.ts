@@ -1,8 +1,8 @@
-// Runs one tool under its time limit. Whatever the tool does, this returns.
+// Runs one tool under its time limit. It always returns, whatever the tool does.
 
 import type { CallOutcome } from '../agents/middleware.ts'
 import { describeErrors, isStandardSchema, validatorFor } from '../checks/json-schema.ts'
-import { OxbowError } from '../errors.ts'
+import { OxbowError, ToolError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
 import { NeedsApproval } from '../tools/needs-approval.ts'
 import { resultBlocks } from '../tools/result-blocks.ts'
@@ -53,7 +53,7 @@ export async function withLimits<T>(
       return { value: await work(controller.signal) }
     } catch (error) {
       if (controller.signal.aborted && !timedOut) return { outcome: cancelled(run, tool) }
-      return { outcome: errorOf(error) }
+      return { outcome: errorOf(run, tool, error) }
     }
   })()
   let settled = false
@@ -84,19 +84,18 @@ export async function runTool(
     return result
   })
   if ('outcome' in ran) return ran.outcome
-  return ran.value instanceof NeedsApproval ? ran.value : succeed(tool, ran.value)
+  return ran.value instanceof NeedsApproval ? ran.value : succeed(run, tool, ran.value)
 }
 
 /** A result as the model sees it, if it is what the tool promises. */
-export async function succeed(tool: Tool, result: unknown): Promise<CallOutcome> {
-  if (result instanceof Error) return errorOf(result)
-  const wrong = await outputFault(tool, result)
-  if (wrong !== undefined)
-    return errorOf(new Error(`${tool.name} gave a result that breaks its output schema: ${wrong}`))
+export async function succeed(run: TurnRun, tool: Tool, result: unknown): Promise<CallOutcome> {
   try {
+    if (result instanceof Error) throw result
+    const wrong = await outputFault(tool, result)
+    if (wrong !== undefined) throw new ToolError(`${tool.name} gave a result that breaks its output schema: ${wrong}`)
     return { status: 'success', content: resultBlocks(result) }
   } catch (error) {
-    return errorOf(new Error(`${tool.name} gave a result that the model cannot be shown: ${(error as Error).message}`))
+    return errorOf(run, tool, error)
   }
 }
 
@@ -111,20 +110,16 @@ async function outputFault(tool: Tool, result: unknown): Promise<string | undefi
   return validate(result) ? undefined : describeErrors(validate)
 }
 
-/** A tool may throw anything, also what cannot be written down. */
-function messageOf(error: unknown): string {
-  try {
-    return error instanceof Error ? String(error.message) : String(error)
-  } catch {
-    return 'failed'
-  }
-}
-
 const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 
-function errorOf(error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
-  const message = messageOf(error).slice(0, MAX_ERROR_LENGTH) || 'failed'
-  const code = error instanceof OxbowError ? error.code : 'tool_error'
+/**
+ * The model reads what was written for it. Other errors may hold what nobody outside should see: they go to the log.
+ */
+function errorOf(run: TurnRun, tool: Tool, error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
+  const known = error instanceof OxbowError
+  const code = known ? error.code : 'tool_error'
+  const words = known ? error.message : `${tool.name} failed. Reference: ${run.report(error)}`
+  const message = words.slice(0, MAX_ERROR_LENGTH) || 'failed'
   // The tool has lost touch with what it had begun elsewhere.
   if (code === 'outcome_unknown') return { status: 'unknown', content: text(message), error: { code, message } }
   return { status: 'error', content: text(`Error: ${message}`), error: { code, message } }
@@ -136,7 +131,7 @@ function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   return { status: 'timed_out', content: text(message + caution), error: { code: 'timed_out', message } }
 }
 
-/** A tool that stopped when it was told to. What it had done by then, only it knows. */
+/** A tool that stopped on request. Only the tool knows what it had done by then. */
 function cancelled(run: TurnRun, tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   const why = run.stopped === 'interrupt' ? 'Cancelled by the user' : 'Stopped together with its turn'
   const caution = onlyReads(tool) ? '' : ' while it ran. It may have taken effect, wholly or in part'

@@ -13,10 +13,10 @@ import { type Metadata, sign, signatureOf } from './signature.ts'
 
 interface OpenText {
   readonly type: 'text' | 'reasoning'
-  /** Its place among the blocks, from the first fragment on. */
+  /** Its index among the blocks, from the first fragment on. */
   at: number | undefined
   readonly parts: string[]
-  /** The last that came: it stands for the whole. */
+  /** The latest one; it covers the whole block. */
   metadata: Metadata | undefined
 }
 
@@ -28,6 +28,19 @@ interface OpenCall {
   metadata: Metadata | undefined
 }
 
+/** What is read of an event of Bedrock that its package does not pass on. */
+interface BedrockEvent {
+  readonly messageStop?: { readonly stopReason?: unknown }
+  readonly contentBlockStart?: {
+    readonly start?: { readonly toolUse?: { readonly type?: string; readonly toolUseId?: string } }
+  }
+  readonly contentBlockDelta?: { readonly delta?: { readonly toolResult?: unknown } }
+}
+
+/** The result of a tool that Bedrock has run itself; its package takes it for a broken event. */
+export const isForeignResult = (error: unknown): boolean =>
+  (error as { readonly value?: BedrockEvent } | undefined)?.value?.contentBlockDelta?.delta?.toolResult !== undefined
+
 export function assembleParts(
   request: ModelRequest,
   model: string,
@@ -37,9 +50,13 @@ export function assembleParts(
   const blocks: (OpenText | OpenCall | Block)[] = []
   const texts = new Map<string, OpenText>()
   const calls = new Map<string, OpenCall>()
-  /** Parts that only the provider, or a client of its own, can make use of. */
+  /** Parts that only the provider or its own client can use. */
   const unread: string[] = []
   let answeredBy: string | undefined
+  /** Calls that the provider runs itself. */
+  const foreign = new Set<string>()
+  /** Bedrock's finish reason, which precedes the usage; the package reports both at its end. */
+  let stopped: string | undefined
   let end: SdkFinishReason | undefined
   let usage: SdkUsage | undefined
 
@@ -58,7 +75,7 @@ export function assembleParts(
     text.parts.push(piece)
     onDelta({ type: text.type === 'text' ? 'text' : 'thinking', block: text.at, text: piece })
   }
-  /** What is signed is kept also when it is empty. */
+  /** Signed blocks are kept even when empty. */
   const closeText = (text: OpenText) => {
     if (text.metadata === undefined) return
     if (text.type === 'text') blocks.push(signatureOf('text', text.metadata))
@@ -81,14 +98,14 @@ export function assembleParts(
     onDelta({ type: 'arguments', block: call.at, text: piece })
   }
   const callPart = (part: Part & { type: 'tool-input-start' | 'tool-call' }): WireFault | undefined => {
-    if (part.providerExecuted) {
-      unread.push(part.type === 'tool-call' ? `a call of ${part.toolName}` : part.type)
+    if (part.providerExecuted || foreign.has(part.type === 'tool-call' ? part.toolCallId : part.id)) {
+      unread.push(part.type === 'tool-call' ? `a call to ${part.toolName}` : part.type)
       return undefined
     }
     const call = openCall(part.type === 'tool-call' ? part.toolCallId : part.id, part.toolName)
     if (!call) return { type: 'calls' }
     call.metadata = part.providerMetadata ?? call.metadata
-    // The whole repeats what was streamed; some providers stream nothing before it, or not its end.
+    // The whole repeats what was streamed; some providers stream nothing before it, or omit its end.
     const streamed = call.parts.join('')
     if (part.type === 'tool-call' && part.input.startsWith(streamed))
       addArguments(call, part.input.slice(streamed.length))
@@ -101,7 +118,7 @@ export function assembleParts(
     if (unified === 'error' || (unified === 'other' && raw !== undefined && endReasonOf(raw) === 'broken')) {
       return { type: 'error', error: { code: raw ?? 'error', message: `it ended with ${raw ?? 'an error'}` } }
     }
-    // No reason at all: the SDK closes also a stream that was cut.
+    // Without any reason: the SDK also closes a stream that was cut.
     if (unified === 'interrupted' || (unified === 'other' && raw === undefined)) return { type: 'cut' }
     end = part.finishReason
     for (const text of texts.values()) closeText(text)
@@ -110,15 +127,17 @@ export function assembleParts(
 
   return {
     get complete() {
-      return end !== undefined
+      return end !== undefined || stopped !== undefined
     },
     mayEnd: false,
-    ended: false,
+    get ended() {
+      return end !== undefined
+    },
     get started() {
       return blocks.length > 0
     },
     frame(frame) {
-      // What follows the end is another answer.
+      // Anything after the end belongs to another answer.
       if (end !== undefined) return undefined
       const part = frame as Part
       switch (part.type) {
@@ -159,6 +178,14 @@ export function assembleParts(
         case 'custom':
           unread.push(part.type)
           return undefined
+        case 'raw': {
+          const { messageStop, contentBlockStart } = (part.rawValue ?? {}) as BedrockEvent
+          const { type, toolUseId } = contentBlockStart?.start?.toolUse ?? {}
+          if (type === 'server_tool_use' && toolUseId !== undefined) foreign.add(toolUseId)
+          const word = messageStop?.stopReason
+          if (typeof word === 'string' && endReasonOf(word) !== 'broken') stopped = word
+          return undefined
+        }
         case 'response-metadata':
           answeredBy = part.modelId === undefined ? answeredBy : clippedName(part.modelId)
           return undefined
@@ -174,7 +201,9 @@ export function assembleParts(
       const finished = blocks.map(blockOf)
       return {
         blocks: finished,
-        ...(finishReason === undefined ? endedBy(wordOf(end), calls.size > 0) : { finishReason }),
+        ...(finishReason === undefined
+          ? endedBy(end === undefined ? stopped : wordOf(end), calls.size > 0)
+          : { finishReason }),
         usage: usageOf(usage) ?? estimateUsage(request, finished),
         model: answeredBy ?? model,
       }
@@ -196,7 +225,7 @@ function dataBlock({ mediaType, data }: Part & { type: 'file' }): Block {
   return { type: 'data', mediaType, data: base64 }
 }
 
-/** Undefined when the provider told nothing that may be right. */
+/** Undefined when the provider reported nothing plausible. */
 function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const { inputTokens: input, outputTokens: output } = usage ?? {}
   if (!mayBeTokens(input?.total) || !mayBeTokens(output?.total)) return undefined
@@ -205,7 +234,7 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const cacheWriteTokens = count(input?.cacheWrite)
   const reasoningTokens = count(output?.reasoning)
   const outputTokens = count(output?.total) || count(output?.text) + reasoningTokens
-  // The total has the cached tokens inside. A package that subtracts them may come out below nothing.
+  // The total includes the cached tokens. A package that subtracts them may report a negative count.
   const cached = cacheReadTokens + cacheWriteTokens
   const inputTokens = count(input?.noCache) || Math.max(0, total - cached)
   if (inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens === 0) return undefined
@@ -213,8 +242,8 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
 }
 
 /**
- * The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the
- * provider's.
+ * The SDK's finish reason, or the provider's own where the SDK has none for it. Only the provider's reason identifies a
+ * refusal.
  */
 function wordOf(end: SdkFinishReason | undefined): string | undefined {
   if (end === undefined) return undefined

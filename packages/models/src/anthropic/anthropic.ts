@@ -25,9 +25,9 @@ const format: Format = {
 }
 
 /**
- * A model behind an endpoint that speaks Anthropic's messages. Thinking is asked for with `options.thinking`, beta
- * features with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the
- * address or the key cannot be right; `generate` rejects with a `ModelError` as that of `openaiChat`.
+ * A model behind an endpoint that speaks Anthropic's messages. Set thinking with `options.thinking` and beta features
+ * with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the address or the key is
+ * invalid; `generate` rejects with a `ModelError` like that of `openaiChat`.
  *
  * @example
  * const model = anthropic({
@@ -45,6 +45,7 @@ export function anthropic(options: AnthropicOptions): Model {
   const writeRequest = messagesRequestWriter({ model, id, promptCache, quirks })
   return {
     id,
+    checkTools: (tools) => void offerable(tools, id),
     generate: async (request, { signal, onDelta }) => {
       const { body, answerTool } = writeRequest(withOptions(request, options.options))
       const { calls: maxCalls } = endpoint.limits

@@ -1,12 +1,13 @@
-// Errors about a tool name its place in the request: `tools.1`, `tools[1]`, `function_declarations[1]`.
+// Errors about a tool that give its place in the request: `tools.1`, `tools[1]`, `function_declarations[1]`.
 import { ModelError, type ToolSpec } from '@oxbow/core'
+import { wireToolName } from '../requests/write.ts'
 
 const place = /(?:\btools|function_?declarations)(?:\[|\.)(\d+)/i
 const named = /(?:function|tool)\s*:?\s*['"`]([\w-]+)['"`]/i
 
 /**
- * The same answer; an error about a tool says which one, and that its schema is to be changed. `tools`: in their order
- * in the request.
+ * The same answer, with the tool's name in an error about a tool and the advice to change its schema. `tools`: in the
+ * order of the request.
  */
 export async function namingTools<Reply>(answer: Promise<Reply>, tools: readonly ToolSpec[]): Promise<Reply> {
   try {
@@ -15,8 +16,10 @@ export async function namingTools<Reply>(answer: Promise<Reply>, tools: readonly
     if (!(error instanceof ModelError) || error.code !== 'invalid_request' || tools.length === 0) throw error
     const words = String(error.details?.said ?? error.details?.body ?? '')
     const index = place.exec(words)?.[1]
-    const name = index === undefined ? named.exec(words)?.[1] : tools[Number(index)]?.name
-    if (name === undefined || !tools.some((tool) => tool.name === name)) throw error
+    const word = named.exec(words)?.[1]
+    const tool = index === undefined ? tools.find(({ name }) => wireToolName(name) === word) : tools[Number(index)]
+    if (tool === undefined) throw error
+    const { name } = tool
     const { status, details } = error
     const message = `The provider refused the tool ${name}. Change its name, description or input schema. ${error.message}`
     throw new ModelError(error.code, message, {

@@ -1,7 +1,8 @@
-// Schemas that providers refuse, as they are sent: one such tool would end every turn.
-import type { ToolSpec } from '@oxbow/core'
-import { describe, expect, test } from 'vitest'
+// Schemas that providers refuse, as they are sent: a single one would fail every turn.
+import { agent, tool as coreTool, type ToolSpec } from '@oxbow/core'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { anthropicAt, ask, askInVain, modelAt, responsesAt, serve } from '../asking.fixture.ts'
+import { createModels } from '../catalogue/models.ts'
 import { translate } from './dialect.ts'
 
 const text = { type: 'string' }
@@ -48,7 +49,7 @@ describe('B12: a schema becomes one object that every provider accepts', () => {
       { type: 'object', properties: { a: text, b: text }, required: ['a', 'b'] },
     ],
     [
-      'a reference, in the words of an older draft',
+      'a reference, of an older draft',
       {
         $schema: 'http://json-schema.org/draft-07/schema#',
         $ref: '#/definitions/A',
@@ -83,7 +84,7 @@ describe('B12: a schema becomes one object that every provider accepts', () => {
     expect(schemaOf(schema)).toEqual({ schema: expected })
   })
 
-  test('a sound schema stays as it is', () => {
+  test('a valid schema is unchanged', () => {
     const sound = {
       type: 'object',
       description: 'Adds.',
@@ -99,7 +100,7 @@ describe('B12: a schema becomes one object that every provider accepts', () => {
     [{ anyOf: [{ type: 'string' }, { type: 'number' }] }, /no case of its union is an object/],
     [{ type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } }, /another document/],
     [false, /not an object/],
-  ])('%j cannot be one', (schema, problem) => {
+  ])('%j cannot be translated', (schema, problem) => {
     expect(translate(schema)).toEqual({ problem: expect.stringMatching(problem) })
   })
 })
@@ -111,7 +112,7 @@ describe('B12: a tool that a provider would refuse', () => {
     ['chat', modelAt],
     ['messages', anthropicAt],
     ['responses', responsesAt],
-  ])('is left out with a warning, and the others are offered: %s', async (format, at) => {
+  ])('is omitted with a warning, and the others are offered: %s', async (format, at) => {
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     const server = await serve({ text: 'a' })
     const name = `bad_${format}`
@@ -120,13 +121,32 @@ describe('B12: a tool that a provider would refuse', () => {
     expect((await warned).message).toMatch(`Tool ${name} is not offered to test:any: its schema has the type "string"`)
   })
 
+  test.each(['openai:gpt-5', 'anthropic:claude-sonnet-5', 'deepseek:deepseek-chat', 'google:gemini-3-pro-preview'])(
+    'is reported once when the agent is defined: %s',
+    async (name) => {
+      const warnings: string[] = []
+      const listen = ({ message }: Error) => warnings.push(message)
+      process.on('warning', listen)
+      onTestFinished(() => void process.off('warning', listen))
+      const key = 'k'
+      const environment = { OPENAI_API_KEY: key, ANTHROPIC_API_KEY: key, DEEPSEEK_API_KEY: key, GEMINI_API_KEY: key }
+      const model = createModels({}, environment).get(name)
+      const schema = { type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } }
+      const remote = coreTool({ name: 'remote', description: 'd', input: schema, effects: ['read'], run: () => '' })
+      agent({ name: 'a', model, models: [model], instructions: '', tools: [remote] })
+      await new Promise(setImmediate)
+      expect(warnings).toEqual([expect.stringMatching(`Tool remote is not offered to ${name}: it refers to another`)])
+    },
+  )
+
   test.each([
     ['tools.1.custom.input_schema: JSON schema is invalid', 'b'],
+    ["Invalid schema for function 'c_d': wrong", 'c.d'],
     ["Invalid schema for function 'a': array schema missing items", 'a'],
     ['Invalid value at tools[0].function_declarations', 'a'],
   ])('is named: %s', async (message, name) => {
     const server = await serve({ status: 400, body: { error: { message } } })
-    const { error } = await askInVain(anthropicAt(server), { tools: [tool('b'), tool('a')] })
+    const { error } = await askInVain(anthropicAt(server), { tools: [tool('b'), tool('a'), tool('c.d')] })
     expect(error).toMatchObject({ code: 'invalid_request', details: { at: 'tool', tool: name } })
     expect(error.message).toMatch(
       `The provider refused the tool ${name}. Change its name, description or input schema.`,

@@ -1,8 +1,8 @@
 // Current weather from Open-Meteo, which needs no key (its free tier is for non-commercial use).
-import { type Tool, tool } from '@oxbow/core'
+import { type Tool, ToolError, tool } from '@oxbow/core'
 
 export interface WeatherOptions {
-  /** Where places are looked up. Default Open-Meteo's. */
+  /** The URL for looking up places. Default: Open-Meteo's. */
   readonly geocodingUrl?: string | undefined
   readonly forecastUrl?: string | undefined
 }
@@ -83,7 +83,7 @@ export function weatherTool({ geocodingUrl = GEOCODING, forecastUrl = FORECAST }
         },
         signal,
       )
-      if (current === undefined) throw new Error('the weather service gave no current weather')
+      if (current === undefined) throw new ToolError('the weather service gave no current weather')
       const facts = [
         CONDITIONS[current.weather_code ?? -1],
         current.temperature_2m !== undefined && `${current.temperature_2m} °C`,
@@ -101,8 +101,8 @@ async function get<T>(url: string, query: Record<string, string>, signal: AbortS
     response = await fetch(`${url}?${new URLSearchParams(query)}`, { signal })
   } catch (cause) {
     if (signal.aborted) throw cause
-    throw new Error('the weather service cannot be reached from here', { cause })
+    throw new ToolError('the weather service cannot be reached from here', { cause })
   }
-  if (!response.ok) throw new Error(`the weather service answered ${response.status}`)
+  if (!response.ok) throw new ToolError(`the weather service answered ${response.status}`)
   return (await response.json()) as T
 }

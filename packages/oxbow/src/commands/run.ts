@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers'
-import { OxbowError, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
-import { placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
+import { OxbowError, releaseParked, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
+import { type Config, placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions } from '../runtime.ts'
 import { printable } from '../transcript.ts'
@@ -23,17 +23,23 @@ export async function run(options: RunArguments): Promise<void> {
   if (prompt.trim() === '')
     throw new OxbowError('empty_input', 'The input is empty. Pass text with -p, or "-p -" and text on standard input.')
   const { turn, user } = options
-  // A repeated command that names no session must find the one that the first opened.
+  // Without a session, a repeated command must find the session that the first run created.
   const named = options.session ?? (turn === undefined ? undefined : sessionForRetry(user, turn))
   await oneTurn({ ...options, ...(named !== undefined && { session: named }) }, (session, signal) =>
     session.run(prompt, { surface: 'cli', signal, ...(turn !== undefined && { turnId: turn }) }),
   )
 }
 
-/** Resumes a parked turn and works on it to its end. */
-export async function release(session: string, options: TurnCommand): Promise<void> {
+/** Resumes a parked turn and runs it to its end. */
+export async function release(
+  session: string | undefined,
+  options: TurnCommand & { readonly all?: boolean },
+): Promise<void> {
+  if ((session === undefined) === (options.all !== true))
+    throw new OxbowError('options_invalid', 'Give the id of a session, or --all.')
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
+  if (session === undefined) return releaseAll(config)
   await oneTurn({ ...options, session }, async (it, signal) => {
     const { turn, seq } = await it.state()
     if (seq === 0)
@@ -46,7 +52,26 @@ export async function release(session: string, options: TurnCommand): Promise<vo
   })
 }
 
-/** Decides on an approval, and works on its turn until that ends or waits again. */
+/** One line for each session whose turn was parked. */
+async function releaseAll(config: Config): Promise<void> {
+  const runtime = await openRuntime(config, atTerminal)
+  const { engine } = runtime
+  try {
+    const released = await releaseParked(engine)
+    if (released.length === 0) console.log('No turn is parked.')
+    for (const key of released) {
+      const session = engine.session(key)
+      const { turn, finished } = await session.state()
+      const result = await session.wait(turn?.turnId ?? finished.at(-1)!.turnId)
+      say(`${key.session}  ${key.user}  ${result.status === 'finished' ? 'finished' : reasonInWords(result.reason)}`)
+    }
+  } finally {
+    await engine.stop()
+    await runtime.close()
+  }
+}
+
+/** Decides on an approval and runs its turn until it ends or waits again. */
 export async function decideApproval(
   id: string,
   verdict: 'approved' | 'denied',
@@ -109,7 +134,7 @@ async function oneTurn(
   }
 }
 
-/** Byte for byte into a pipe or a file; a terminal must not be steered by what a model has written. */
+/** Unchanged into a pipe or a file; on a terminal, model output must not send control sequences. */
 const say = (text: string): void => console.log(process.stdout.isTTY ? printable(text) : text)
 const complain = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
 
@@ -136,7 +161,7 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
 }
 
 function exitCodeOfResult({ status, reason, text, calls }: TurnResult): number {
-  // A script that gets no answer must not take that for one.
+  // A script must not mistake a missing answer for an answer.
   if (status === 'finished' && calls.some((it) => it.status === 'unknown')) return EXIT.unknown
   if (status === 'finished') return reason !== 'completed' && text.trim() === '' ? EXIT.failed : EXIT.ok
   return status === 'paused' ? EXIT.waiting : EXIT.stopped

@@ -69,7 +69,7 @@ describe.each(surfaces)('$name', ({ submit, resume, on }) => {
     expect(answer.status).toBe(400)
     expect((await json(answer)).error).toMatchObject({
       code: 'decision_invalid',
-      message: expect.stringMatching(/Two decisions are about approval_\w+\. Nothing has been decided/),
+      message: expect.stringMatching(/Two decisions are about approval_\w+\. Nothing was decided/),
     })
     expect(await stored()).toEqual([])
     expect(ran).toEqual([])

@@ -88,7 +88,7 @@ export function chatRoute(
       const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
       // A client that repeats the request of a turn started elsewhere does not stop that turn by disconnecting.
-      const leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
+      const leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'reconnected')
       if (outgoing.destroyed) leave(false)
       outgoing.once('close', () => leave(false))
       // A turn that waits for an external call needs no watcher.

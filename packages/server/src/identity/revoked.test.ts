@@ -57,7 +57,7 @@ test('A call of a revoked key does not run, even if another key of the same user
   expect((await approve()).status).toBe(200)
   await expect(session.wait('t')).rejects.toMatchObject({
     code: 'principal_revoked',
-    message: 'ann may not act any more.',
+    message: 'ann is no longer authorised.',
   })
   expect(paid).toEqual([])
 })

@@ -165,7 +165,7 @@ async function ask(
     if (state.seq > 0 && state.agent !== agent)
       throw new HttpError(409, 'other_agent', `Session ${sessionId} is a conversation with the agent ${state.agent}.`)
     release = slots.take(principal, session.key, turnId)
-    leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
+    leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'reconnected')
     const left = (): void => leave?.(false)
     if (outgoing.destroyed) left()
     outgoing.once('close', left)

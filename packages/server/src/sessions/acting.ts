@@ -1,5 +1,5 @@
-// POST routes of sessions: stop a turn, release a paused or parked one, send the result of an external call.
-import type { Engine } from '@oxbow/core'
+// POST routes of sessions: stop a turn, release paused or parked ones, send the result of an external call.
+import { type Engine, releaseParked } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -58,6 +58,34 @@ export function releaseRoute(engine: Engine): Route {
       const { turn } = await existing(engine, sessionId, owner)
       await sessionOf(engine, sessionId, owner).release({ principal })
       return c.json({ turnId: turn?.turnId })
+    },
+  })
+}
+
+export function releaseParkedRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/admin/api/release-parked',
+    id: 'releaseParked',
+    access: 'admin',
+    summary: 'Releases all turns that were parked after too many interruptions.',
+    body: only({
+      tenant: optionalId.describe('Default: your own.'),
+      userId: optionalId.describe('Default: all users.'),
+    }),
+    bodyOptional: true,
+    answers: {
+      200: {
+        description: 'The sessions of the released turns.',
+        schema: z.object({ sessions: z.array(z.object({ sessionId: z.string(), userId: z.string() })) }),
+      },
+    },
+    async handle({ body }, c) {
+      const { owner, principal } = callerOf(c, { tenant: body.tenant })
+      const user = given(body.userId)
+      const whose = { tenant: owner.tenant, ...(user !== undefined && { user }) }
+      const released = await releaseParked(engine, whose, { principal })
+      return c.json({ sessions: released.map((it) => ({ sessionId: it.session, userId: it.user })) })
     },
   })
 }

@@ -108,17 +108,32 @@ export function sessionMessages(engine: Engine): Route {
           .map(({ callId, tool }) => ({ callId, tool })),
         approvals: openApprovals(state.turn).map((it) => approvalViewOf(key, openFound(key, state, it), principal)),
       }
-      return c.json({
+      const answer = {
         sessionId,
         status: statusOf(state),
-        messages: state.messages.map(shown),
         ...(open && { turn: open }),
         queued: state.queue.map((it) => it.started.turnId),
         seq: state.seq,
-      })
+      }
+      c.header('Content-Type', 'application/json')
+      return c.body(ReadableStream.from(inSlices(answer, state.messages)))
     },
   })
 }
+
+/** The answer with its messages as JSON, in slices so that the event loop is never blocked for long. */
+async function* inSlices(answer: object, messages: readonly Message[]): AsyncGenerator<Uint8Array> {
+  const encoder = new TextEncoder()
+  yield encoder.encode(`${JSON.stringify(answer).slice(0, -1)},"messages":[`)
+  for (let at = 0; at < messages.length; at += SLICE) {
+    const slice = messages.slice(at, at + SLICE).map(shown)
+    yield encoder.encode((at === 0 ? '' : ',') + JSON.stringify(slice).slice(1, -1))
+    if (slice.length === SLICE) await new Promise(setImmediate)
+  }
+  yield encoder.encode(']}')
+}
+
+const SLICE = 500
 
 export function sessionEvents(engine: Engine): Route {
   return route({
@@ -140,10 +155,13 @@ export function sessionEvents(engine: Engine): Route {
     },
     async handle({ params: { sessionId }, query }, c) {
       const { owner } = callerOf(c, query)
-      const { seq } = await existing(engine, sessionId, owner)
-      const events = await sessionOf(engine, sessionId, owner).events(query.after)
+      const session = sessionOf(engine, sessionId, owner)
+      // Reads one page only: it does not need the state of the session.
+      const head = await engine.backend.journal.head(session.key)
+      if (head === 0) throw unknownSession(sessionId)
+      const events = await session.events(query.after)
       const last = events.at(-1)
-      return c.json({ events, ...(last !== undefined && last.seq < seq && { next: last.seq }) })
+      return c.json({ events, ...(last !== undefined && last.seq < head && { next: last.seq }) })
     },
   })
 }
@@ -158,9 +176,12 @@ export const sessionOf = (engine: Engine, session: string, owner: Caller['owner'
  */
 export async function existing(engine: Engine, sessionId: string, owner: Caller['owner']): Promise<SessionState> {
   const state = await sessionOf(engine, sessionId, owner).state()
-  if (state.seq === 0) throw new HttpError(404, 'unknown_session', `There is no session ${JSON.stringify(sessionId)}.`)
+  if (state.seq === 0) throw unknownSession(sessionId)
   return state
 }
+
+const unknownSession = (sessionId: string) =>
+  new HttpError(404, 'unknown_session', `There is no session ${JSON.stringify(sessionId)}.`)
 
 /** Proofs and sealed reasoning stay between the engine and the provider. */
 export const shown = (message: Message): Message => ({

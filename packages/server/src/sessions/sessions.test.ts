@@ -1,5 +1,5 @@
 import { memory } from '@oxbow/backends/memory'
-import type { Event } from '@oxbow/core'
+import type { Backend, Event } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs, runInput } from '../test.fixture.ts'
@@ -54,6 +54,32 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
       queued: [],
       seq: 6,
     })
+  })
+
+  test('is complete for a long session', async () => {
+    const { engine, get } = await start()
+    const { journal } = engine.backend
+    const key = { tenant: 'default', user: 'default', session: 'long' }
+    const named = { name: 'assistant', version: '1' }
+    const bodies = Array.from({ length: 1_000 }, (_, turn) => [
+      {
+        type: 'turn.started',
+        turnId: `t${turn}`,
+        input: [{ type: 'text', text: 'Hé "you"' }],
+        surface: 'chat',
+        principal: { user: 'default' },
+        agent: named,
+        options: {},
+      },
+      { type: 'turn.cancelled', turnId: `t${turn}`, reason: 'over' },
+    ]).flat()
+    const all = [{ type: 'session.opened', schemaVersion: 1, key, agent: named }, ...bodies]
+    const events = all.map((body, index) => ({ ...body, seq: index + 1, at: 1 }) as Event)
+    await journal.append(key, 0, events, { status: 'idle', agent: 'assistant', title: '' })
+    const { messages, seq } = await json(get('/api/sessions/long/messages'))
+    expect(seq).toBe(2_001)
+    expect(messages).toEqual((await engine.session({ user: 'default', session: 'long' }).state()).messages)
+    expect(messages).toHaveLength(1_000)
   })
 
   test('names the open turn and the queued ones', async () => {
@@ -143,26 +169,32 @@ test('validation errors have clear messages', async () => {
     expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content must be a string, or a list of/)
 })
 
+const turnId = 't'
+
+/** A session whose turn was interrupted by the death of six workers. */
+async function interrupted({ journal }: Backend, user = 'default'): Promise<void> {
+  const key = { tenant: 'default', user, session: 's' }
+  const claims = [1, 2, 3, 4, 5, 6].map((epoch) => ({ type: 'turn.claimed', turnId, worker: `died-${epoch}`, epoch }))
+  const events = [
+    { type: 'session.opened', schemaVersion: 1, key, agent: { name: 'assistant', version: '1' } },
+    {
+      type: 'turn.started',
+      turnId,
+      input: [{ type: 'text', text: 'Hi' }],
+      surface: 'http',
+      principal: { tenant: 'default', user },
+      agent: { name: 'assistant', version: '1' },
+      options: {},
+    },
+    ...claims,
+  ].map((it, n) => ({ ...it, seq: n + 1, at: 1 }) as Event)
+  await journal.append(key, 0, events, { status: 'running', title: 'Hi', agent: 'assistant' })
+}
+
 describe('POST /api/sessions/{sessionId}/release', () => {
   test('resumes a turn that was interrupted too often; until then each answer says how to release it', async () => {
     const backend = memory()
-    const key = { tenant: 'default', user: 'default', session: 's' }
-    const turnId = 't'
-    const claims = [1, 2, 3, 4, 5, 6].map((epoch) => ({ type: 'turn.claimed', turnId, worker: `died-${epoch}`, epoch }))
-    const events = [
-      { type: 'session.opened', schemaVersion: 1, key, agent: { name: 'assistant', version: '1' } },
-      {
-        type: 'turn.started',
-        turnId,
-        input: [{ type: 'text', text: 'Hi' }],
-        surface: 'http',
-        principal: { tenant: 'default', user: 'default' },
-        agent: { name: 'assistant', version: '1' },
-        options: {},
-      },
-      ...claims,
-    ].map((it, n) => ({ ...it, seq: n + 1, at: 1 }) as Event)
-    await backend.journal.append(key, 0, events, { status: 'running', title: 'Hi', agent: 'assistant' })
+    await interrupted(backend)
     const { post, get } = await start({ backend, replies: always })
     await until(async () => (await json(get('/api/sessions/s/messages'))).status === 'parked')
 
@@ -184,4 +216,17 @@ describe('POST /api/sessions/{sessionId}/release', () => {
     expect((await json(answer)).error.code).toBe('not_parked')
     expect((await post('/api/sessions/none/release', {})).status).toBe(404)
   })
+})
+
+test('POST /admin/api/release-parked releases the parked turns of all users, or of one', async () => {
+  const backend = memory()
+  for (const user of ['ann', 'bob', 'cem']) await interrupted(backend, user)
+  const { post, engine } = await start({ backend, replies: always })
+  await until(async () => (await engine.sessions({ status: 'parked' })).length === 3)
+  const released = async (body?: object) => (await json(post('/admin/api/release-parked', body))).sessions
+  expect(await released({ userId: 'bob' })).toEqual([{ sessionId: 's', userId: 'bob' }])
+  expect((await released({})).map((it: { userId: string }) => it.userId).sort()).toEqual(['ann', 'cem'])
+  for (const user of ['ann', 'bob', 'cem'])
+    expect(await engine.session({ user, session: 's' }).wait(turnId)).toMatchObject({ status: 'finished' })
+  expect(await released({})).toEqual([])
 })

@@ -8,7 +8,7 @@ export interface Audience {
    * Registers a watcher of a turn: its starter, a client that may have started it and reconnected, or anybody else.
    * Call the result when the watcher leaves; repeated calls are safe. `over`: the turn needs no watcher any more.
    */
-  enter(session: Session, turnId: string, as?: 'starter' | 'returner' | 'watcher'): (over: boolean) => void
+  enter(session: Session, turnId: string, as?: 'starter' | 'reconnected' | 'watcher'): (over: boolean) => void
   /** Stops the turns that are within their grace. Watchers that leave later stop nothing: the service shuts down. */
   close(): Promise<void>
 }

@@ -31,7 +31,7 @@ export interface Wire {
 }
 
 /** The position of a reader. */
-export interface Standing {
+export interface ReaderPosition {
   /** The last piece that the reader has. */
   readonly id: number
   /** The last stored event before or at that piece. */
@@ -42,7 +42,7 @@ export interface Standing {
 
 export type ReadOutcome =
   /** The turn has ended, and the reader has all of it. `whole` is true also when following the session failed. */
-  { readonly type: 'ended'; readonly whole: boolean } | ({ readonly type: 'left' | 'lost' } & Standing)
+  { readonly type: 'ended'; readonly whole: boolean } | ({ readonly type: 'left' | 'lost' } & ReaderPosition)
 
 export interface Broadcast {
   /** Whether everything after this event is kept. */
@@ -128,7 +128,7 @@ interface Reader {
   /** Pending until the last write has been consumed. */
   blocked: Promise<void> | undefined
   flush(): boolean
-  lose(standing: Standing): void
+  lose(position: ReaderPosition): void
 }
 
 function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, onEnd: () => void): Broadcast {
@@ -163,7 +163,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     return last === Number.POSITIVE_INFINITY ? first : last
   }
 
-  function standingOf({ next, id }: Reader): Standing {
+  function positionOfReader({ next, id }: Reader): ReaderPosition {
     const had = entries.slice(0, next - dropped)
     const last = had.at(-1)
     return { id, seq: last?.seq ?? Math.floor(keptFrom), progress: progressAfter(droppedProgress, itemsOf(had)) }
@@ -179,7 +179,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     trimsAt = last.end + KEPT
     if (last.end - droppedUnits <= 2 * kept) return
     const count = entries.findIndex((it) => last.end - it.end <= kept)
-    for (const it of readers) if (it.next < dropped + count) it.lose(standingOf(it))
+    for (const it of readers) if (it.next < dropped + count) it.lose(positionOfReader(it))
     const gone = entries.slice(0, count)
     droppedProgress = progressAfter(droppedProgress, itemsOf(gone))
     const { item, seq: lastSeq, end } = gone.at(-1)!
@@ -287,7 +287,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     holds: (after) => after >= keptFrom,
     read({ id, wire, signal }) {
       const { promise, resolve } = Promise.withResolvers<ReadOutcome>()
-      let lostAt: Standing | undefined
+      let lostAt: ReaderPosition | undefined
       let here = true
       const done = (outcome: ReadOutcome): void => {
         if (!here) return
@@ -297,17 +297,17 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
         resolve(outcome)
         leave(reader)
       }
-      const goes = (): void => done({ type: 'left', ...(lostAt ?? standingOf(reader)) })
+      const goes = (): void => done({ type: 'left', ...(lostAt ?? positionOfReader(reader)) })
       const reader: Reader = {
         next: placeOf(id),
         id,
         filters: true,
         blocked: undefined,
-        lose(standing) {
-          lostAt = standing
+        lose(position) {
+          lostAt = position
           leave(reader)
           // A reader that was dropped because it does not read must not get more data.
-          const lost = (): void => done({ type: 'lost', ...standing })
+          const lost = (): void => done({ type: 'lost', ...position })
           if (reader.blocked === undefined) lost()
           else void reader.blocked.then(lost)
         },

@@ -40,7 +40,7 @@ export function streamRights(
   { mode, refresh }: Pick<Identity, 'mode' | 'refresh'>,
   options: { readonly intervalMs: number; readonly maxAgeMs: number; readonly onError: (error: unknown) => void },
 ): Rights {
-  const people = new Map<string, Watched>()
+  const watched = new Map<string, Watched>()
   let timer: NodeJS.Timeout | undefined
   let asking = false
 
@@ -59,7 +59,7 @@ export function streamRights(
   async function askAll(): Promise<void> {
     if (asking) return
     asking = true
-    const queue = [...people.values()]
+    const queue = [...watched.values()]
     const worker = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) await ask(next)
     }
@@ -73,17 +73,17 @@ export function streamRights(
       if (mode === 'none') return { withdrawn: controller.signal, done: () => {} }
       // A user with several credentials may read for as long as each of them is valid.
       const name = JSON.stringify(principal)
-      const watched = people.get(name) ?? { principal, readers: new Set() }
-      people.set(name, watched)
+      const entry = watched.get(name) ?? { principal, readers: new Set() }
+      watched.set(name, entry)
       const reader = { owner, controller }
-      watched.readers.add(reader)
+      entry.readers.add(reader)
       timer ??= setInterval(() => void askAll(), options.intervalMs).unref()
       return {
         withdrawn: controller.signal,
         done() {
-          watched.readers.delete(reader)
-          if (watched.readers.size === 0 && people.get(name) === watched) people.delete(name)
-          if (people.size > 0) return
+          entry.readers.delete(reader)
+          if (entry.readers.size === 0 && watched.get(name) === entry) watched.delete(name)
+          if (watched.size > 0) return
           clearInterval(timer)
           timer = undefined
         },

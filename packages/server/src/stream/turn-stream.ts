@@ -9,7 +9,7 @@ import { streamHeaders } from '../http/security.ts'
 import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
-import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
+import type { Broadcasts, Encoding, ReaderPosition } from './broadcast.ts'
 import { endsAnswer, parts } from './progress.ts'
 import type { Rights, WatchedReading } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
@@ -78,7 +78,7 @@ export async function streamTurn(
     const { session, position } = located
     turnId = located.turnId
     encoder.follows(turnId)
-    const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'returner' : 'starter'
+    const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'reconnected' : 'starter'
     leave = deps.audience.enter(session, turnId, as)
     reading = deps.rights.watch(located.caller)
     const from = await rewind(session, turnId, position)
@@ -152,18 +152,18 @@ async function follow(reader: Following, after: number): Promise<boolean> {
     follow: (stop) => session.follow({ after: startedAfter, signal: stop }),
     encoding: encodingOf(deps, run, turn, report),
   }))
-  let standing: Standing = { id: after, seq: after, progress: new Map() }
+  let position: ReaderPosition = { id: after, seq: after, progress: new Map() }
   for (;;) {
-    if (broadcast.holds(standing.seq)) {
-      const outcome = await broadcast.read({ id: standing.id, wire: sse, signal })
+    if (broadcast.holds(position.seq)) {
+      const outcome = await broadcast.read({ id: position.id, wire: sse, signal })
       if (outcome.type === 'ended') return outcome.whole
-      standing = outcome
+      position = outcome
       if (outcome.type === 'left' && !withdrawn.aborted) return false
     }
-    await catchUp(turn, encoder, standing)
-    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, standing, signal, name)
+    await catchUp(turn, encoder, position)
+    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, position, signal, name)
     if (joinsAt === undefined) break
-    standing = { id: joinsAt, seq: joinsAt, progress: new Map() }
+    position = { id: joinsAt, seq: joinsAt, progress: new Map() }
     broadcast = deps.broadcasts.find(name)!
   }
   if (!encoder.ended && withdrawn.aborted) sse.write(encoder.fail(failureOf('access_withdrawn')))
@@ -179,7 +179,7 @@ const sharing = ({ known, strict }: Run): number =>
 async function catchUp(
   { session, turnId, startedAfter }: Following['turn'],
   encoder: RunEncoder,
-  { seq, progress }: Standing,
+  { seq, progress }: ReaderPosition,
 ): Promise<void> {
   for (let at = Math.max(startedAfter, encoder.reached); at < seq; ) {
     const page = (await session.events(at)).filter((it) => it.seq <= seq)
@@ -193,7 +193,7 @@ async function catchUp(
 /** Serves a reader that cannot keep up with the others. Resolves with the event after which it can join them. */
 async function followAlone(
   { deps, turn, encoder, sse }: Following,
-  { seq: after, progress }: Standing,
+  { seq: after, progress }: ReaderPosition,
   signal: AbortSignal,
   name: string,
 ): Promise<number | undefined> {

@@ -153,8 +153,8 @@ function observe(to: Instruments, observation: (to: Instruments) => void): void 
   }
 }
 
-function countUsage({ tokens, cost }: Instruments, model: string, told: Usage): void {
-  const usage = soundUsage(told)
+function countUsage({ tokens, cost }: Instruments, model: string, reported: Usage): void {
+  const usage = soundUsage(reported)
   tokens.inc({ model, kind: 'input' }, usage.inputTokens)
   tokens.inc({ model, kind: 'cache_read' }, usage.cacheReadTokens)
   tokens.inc({ model, kind: 'cache_write' }, usage.cacheWriteTokens)

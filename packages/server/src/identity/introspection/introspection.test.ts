@@ -298,22 +298,22 @@ describe('refresh', () => {
 
   test('asks about the session that started the turn; another session of the same user adds no rights', async () => {
     const host = await ruoyi({
-      t1: { userName: 'ann', permissions: ['a:one', 'a:two'] },
-      t2: { userName: 'ann', permissions: ['*:*:*'], roles: ['admin'] },
+      'first-token': { userName: 'ann', permissions: ['a:one', 'a:two'] },
+      'other-token': { userName: 'ann', permissions: ['*:*:*'], roles: ['admin'] },
     })
     const { bearer, refresh } = await identityOf(host)
     const principalIn = async (token: string) => ((await bearer(token)) as { principal: Principal }).principal
-    const [began] = [await principalIn('t1'), await principalIn('t2')]
-    expect(JSON.stringify(began)).not.toContain('t1')
+    const [began] = [await principalIn('first-token'), await principalIn('other-token')]
+    expect(JSON.stringify(began)).not.toContain('first-token')
     expect(await refresh(began)).toEqual({ ...began, dataScope: [{ type: 'own' }] })
-    host.sessions.set('t1', { userName: 'ann', permissions: ['a:two', 'b:one'] })
+    host.sessions.set('first-token', { userName: 'ann', permissions: ['a:two', 'b:one'] })
     expect(await refresh(began)).toMatchObject({ permissions: ['a:two'], roles: [] })
     // After signing out and in again the new session counts, within the turn's own rights. A stream ends with its
     // session.
-    host.sessions.delete('t1')
+    host.sessions.delete('first-token')
     expect(await refresh(began)).toMatchObject({ permissions: ['a:one', 'a:two'], roles: [] })
     expect(await refresh(began, { reading: true })).toBeUndefined()
-    host.sessions.delete('t2')
+    host.sessions.delete('other-token')
     expect(await refresh(began)).toBeUndefined()
   })
 
