@@ -28,8 +28,8 @@ export function protocolEvents(taskId: string, agentId: string, detail: Detail):
   // The full record is sent once, and only at level `verbose`.
   const isWhole = ({ type }: Moment): boolean =>
     detail === 'verbose' && type !== 'call' && type !== 'text' && type !== 'thinking'
-  return (moment, so) =>
-    eventsOf(moment, so)
+  return (moment, fold) =>
+    eventsOf(moment, fold)
       .filter(([event]) => levelOf(event) <= level)
       .map(([event, fields], index): TaskFrame => {
         const id = moment.at + index
@@ -88,7 +88,7 @@ function payloadOf(source: SessionItem, moment: Moment): object {
 
 type Named = readonly [EventName, object]
 
-function eventsOf(moment: Moment, so: Moments): Named[] {
+function eventsOf(moment: Moment, fold: Moments): Named[] {
   switch (moment.type) {
     case 'started':
       return [['RUN_STARTED', { status: 'pending' }]]
@@ -108,9 +108,9 @@ function eventsOf(moment: Moment, so: Moments): Named[] {
       return [['TOOL_RESULT', { toolCallId: callId, toolName: tool, status: status.toUpperCase(), text }]]
     }
     case 'state':
-      return [ofState(moment, so)]
+      return [ofState(moment, fold)]
     case 'ended':
-      return [ofEnd(so)]
+      return [ofEnd(fold)]
     case 'other':
       return [['AGENT_EVENT', {}]]
   }

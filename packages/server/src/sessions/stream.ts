@@ -41,7 +41,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
         caller,
         session,
         turnId,
-        position: { startedAfter, after: after ?? startedAfter, again: true, queued: false },
+        position: { startedAfter, after: after ?? startedAfter, repeated: true, queued: false },
       }))
     },
   })

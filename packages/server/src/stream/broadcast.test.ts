@@ -18,7 +18,7 @@ const fragment = (n: number, text: string): SessionItem => ({
 const event = (seq: number, type: 'step.started' | 'turn.finished'): SessionItem =>
   ({ seq, at: 0, type, turnId: 't' }) as Event
 
-interface Told {
+interface ReaderResult {
   readonly texts: string[]
   readonly outcome: Promise<ReadOutcome>
 }
@@ -27,7 +27,7 @@ interface Told {
 function reader(
   broadcast: Broadcast,
   options: { id?: number; takes?: Promise<unknown>; signal?: AbortSignal } = {},
-): Told {
+): ReaderResult {
   const { id = 0, takes, signal = new AbortController().signal } = options
   const texts: string[] = []
   const wire = {

@@ -33,7 +33,7 @@ export interface TurnPosition {
   /** Undefined: from the start of the turn, for a new reader. */
   readonly after: number | undefined
   /** The turn had already been accepted. */
-  readonly again: boolean
+  readonly repeated: boolean
   /** Other turns run before this one. */
   readonly queued: boolean
 }
@@ -78,11 +78,11 @@ export async function streamTurn(
     const { session, position } = located
     turnId = located.turnId
     encoder.follows(turnId)
-    const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'reconnected' : 'starter'
+    const as = c.req.method !== 'POST' ? 'watcher' : position.repeated ? 'reconnected' : 'starter'
     leave = deps.audience.enter(session, turnId, as)
     reading = deps.rights.watch(located.caller)
     const from = await rewind(session, turnId, position)
-    if (position.again) sse.write(encoder.resumed(from))
+    if (position.repeated) sse.write(encoder.resumed(from))
     if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
     for (const it of located.warnings ?? []) sse.write(encoder.hint('resume', it))
     const turn = { session, turnId, startedAfter: position.startedAfter }
@@ -113,10 +113,10 @@ const OF_STEPS = /^(step\.started|model\.finished|turn\.(finished|failed|cancell
 async function rewind(
   session: Session,
   turnId: string,
-  { startedAfter, after, again }: TurnPosition,
+  { startedAfter, after, repeated }: TurnPosition,
 ): Promise<{ after: number; repeats: boolean }> {
-  if (!again || after === undefined || after <= startedAfter)
-    return { after: startedAfter, repeats: again && after === undefined }
+  if (!repeated || after === undefined || after <= startedAfter)
+    return { after: startedAfter, repeats: repeated && after === undefined }
   const ofTurn = (it: Event): boolean => it.seq <= after && it.type !== 'session.opened' && it.turnId === turnId
   let last: Event | undefined
   for (let end = after; end > startedAfter; end -= PAGE) {
