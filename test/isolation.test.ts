@@ -41,12 +41,12 @@ test('200 sessions of 50 users at once, with tools, fragments, artifacts and int
   const who = agent({
     name: 'who',
     model: openaiChat({ provider: 'test', model: 'who', baseUrl: server.url }),
-    instructions: 'Say who asks.',
+    instructions: 'Name the caller.',
     limits: { maxResultLength: 500 },
     tools: [
       tool({
         name: 'whoami',
-        description: 'Tells who asks.',
+        description: 'Names the caller.',
         effects: ['read'],
         input: { type: 'object', properties: { mark: { type: 'string' } } },
         async run({ mark }, { principal, session, progress }) {

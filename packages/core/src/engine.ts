@@ -322,7 +322,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /**
-   * Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is
+   * Releases a turn of this worker for another one. A release that cannot be stored is found when the worker is
    * gone.
    */
   async function yieldTurn(log: SessionLog): Promise<void> {

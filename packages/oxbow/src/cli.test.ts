@@ -119,7 +119,7 @@ test('kill -9 of the launcher ends its child process at once', async () => {
   await service.shows(/listens on (http:\S+)/)
   const url = /listens on (http:\S+)/.exec(service.output())![1]!
   service.child.kill('SIGKILL')
-  // Its output ends when no process holds it any more, so the child is gone too.
+  // Its output ends when no process holds it, so the child is gone too.
   await service.ended
   await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
 })

@@ -126,7 +126,7 @@ function openApproval(
 
 /**
  * What would be stored: the decision, with edited arguments coerced, validated and judged. They are judged again when
- * they are used; here whoever edits learns of a mistake, and the approval stays open.
+ * they are used; here the editor learns of a mistake, and the approval stays open.
  *
  * @throws OxbowError as `Session.decide`
  */

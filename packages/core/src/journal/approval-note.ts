@@ -1,4 +1,4 @@
-// What a person said when they let a call run: the model and whoever asked must not take it for the call that was asked
+// What a person said when they let a call run: the model and the caller must not take it for the call that was asked
 // for.
 
 import type { InputBlock, ResultBlock } from '../events/types.ts'

@@ -54,7 +54,7 @@ export interface Session {
   /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /**
-   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is
+   * Delivers the result of an external call, from the user of the turn. A second result for the same call is
    * refused.
    * @throws OxbowError `unknown_call`, `call_resolved`, `result_forbidden`
    */
@@ -64,8 +64,8 @@ export interface Session {
     options?: { principal?: Principal },
   ): Promise<Submitted>
   /**
-   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it,
-   * whoever holds that permission. Edited arguments are coerced, validated and judged at once, and once more before
+   * Decides on an approval, once. Without `approver` on the approval the user of the turn decides; with it,
+   * a holder of that permission. Edited arguments are coerced, validated and judged at once, and once more before
    * they run.
    * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`,
    * `rule_invalid`, `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them
@@ -81,7 +81,7 @@ export interface Session {
    */
   decideAll(decisions: readonly NamedDecision[], options?: { principal?: Principal }): Promise<Submitted>
   /**
-   * Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none.
+   * Throws what `decide` would throw, without deciding: for callers with several decisions that must all succeed.
    */
   checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */

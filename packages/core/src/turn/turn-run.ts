@@ -65,15 +65,15 @@ export interface TurnRun {
   /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
   readonly inFlight: Set<string>
   /**
-   * Who the principal is now, according to the host; undefined when they is no longer authorised. While the host cannot
-   * resolve it, the call is retried and the turn's clocks are paused.
+   * Who the principal is now, according to the host; undefined when they are no longer authorised. While the host
+   * cannot resolve it, the call is retried and the turn's clocks are paused.
    */
   currentPrincipal(principal: Principal): Promise<Principal | undefined>
   /** The turn's principal, as of this worker's claim or of a later approval. */
   readonly principal: Principal
   /**
-   * Asks who they are now, and stops the turn with `principal_revoked` when they is no longer authorised. Resolves with
-   * whether they may.
+   * Asks who they are now, and stops the turn with `principal_revoked` when they are no longer authorised. Resolves
+   * with whether they may.
    */
   refreshPrincipal(): Promise<boolean>
   /** The same, when it was asked longer ago than the engine's `principalMaxAgeMs`. */

@@ -246,7 +246,7 @@ export function assembleReply(
     get mayEnd() {
       return (blocks.length > 0 || calls.calls.length > 0) && calls.whole
     },
-    // The end of the stream is `[DONE]`, which is no frame.
+    // The end of the stream is `[DONE]`, which is not a frame.
     ended: false,
     get started() {
       return blocks.length > 0 || calls.calls.length > 0

@@ -59,7 +59,7 @@ describe('a log that grew under a reader who held an old state of the file', () 
     return { journal, reader }
   }
 
-  test('shrinks when nothing is written any more', async () => {
+  test('shrinks when nothing is written', async () => {
     const path = freshPath()
     const { journal, reader } = await grown(path)
     const held = logSize(path)
