@@ -1,4 +1,4 @@
-// What it costs to decide about one call, with as many rules as somebody may have written. A process of its own.
+// The cost of one permission decision, with a large number of rules. Runs in its own process.
 import { tool } from '@oxbow/core'
 import { commandGuard } from '@oxbow/guard'
 import { authorise, type Policy } from '../packages/core/src/permissions/gate.ts'

@@ -1,4 +1,4 @@
-// One session that grows: what do turn 1, 10, 100 and 1,000 cost? A process of its own.
+// One session that grows: what do turn 1, 10, 100 and 1,000 cost? Runs in its own process.
 import { readFileSync } from 'node:fs'
 import { onSqlite, onSqliteWindowed } from './contenders/oxbow.ts'
 import { percentile } from './statistics.ts'

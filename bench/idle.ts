@@ -1,4 +1,4 @@
-// Heap of sessions that are open and do nothing. A process of its own, with --expose-gc.
+// Heap of idle open sessions. Runs in its own process, with --expose-gc.
 import { setTimeout as delay } from 'node:timers/promises'
 import { onSqlite } from './contenders/oxbow.ts'
 
@@ -14,7 +14,7 @@ const WARM_UP = 300
 async function measure({ url, directory, sessions }: IdleJob): Promise<{ kilobytesPerSession: number }> {
   const contender = await onSqlite({ url, directory })
   const heap = async (): Promise<number> => {
-    // What a turn leaves behind for a moment (timers, sockets, code that is compiled again) is gone after a while.
+    // Short-lived leftovers of a turn (timers, sockets, recompiled code) are gone after a while.
     for (let round = 0; round < 5; round++) {
       await delay(100)
       globalThis.gc!()

@@ -117,7 +117,7 @@ async function measure({ directory, passages, dimensions }: KnowledgeJob): Promi
   return { ...figures, fileMb: statSync(path).size / 1e6 }
 }
 
-/** Each row in a process of its own. */
+/** Each row in its own process. */
 export async function knowledgeFigures(
   inDirectory: <T>(work: (directory: string) => Promise<T>) => Promise<T>,
   quick: boolean,

@@ -1,4 +1,4 @@
-// One contender in a process of its own: measures itself and tells its parent.
+// One contender in its own process: measures itself and reports to its parent.
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { StartContender } from './contender.ts'
 import { loadPeer } from './peers/peers.ts'
@@ -20,7 +20,7 @@ export interface Figures {
   readonly peakRssMb: number
 }
 
-/** Each process loads its own contender only, so that nobody's memory holds the others' code. */
+/** Each process only loads its own contender, so that its memory does not include the others' code. */
 const contenders: Readonly<Record<string, () => Promise<StartContender>>> = {
   bare: async () => (await import('./contenders/bare.ts')).start,
   'oxbow, memory': async () => (await import('./contenders/oxbow.ts')).onMemory,

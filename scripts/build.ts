@@ -8,7 +8,7 @@ import { type OutputChunk, rolldown } from 'rolldown'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** These start threads and processes from files of their own, which must stay where the code looks for them. */
+/** These start threads and processes from separate files, which must stay where the code expects them. */
 const UNBUNDLED = new Set(['backends', 'knowledge', 'testing'])
 /** Libraries that become part of a package, so that installing it installs fewer of them. */
 const INLINED: Readonly<Record<string, RegExp>> = {

@@ -1,4 +1,4 @@
-// Runs commands one after the other. Whatever they start ends with them, also when this process is stopped.
+// Runs commands one after the other. Their child processes end with them, even when this process is stopped.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { killStartedBy, startedBy } from './processes.ts'
 
 export interface Runner {
-  /** For temporary files of the commands, too; removed by `close`. */
+  /** Also for temporary files of the commands; removed by `close`. */
   readonly scratch: string
   /** @returns whether the command ended with 0 */
   run(command: readonly string[]): Promise<boolean>

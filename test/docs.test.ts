@@ -1,4 +1,4 @@
-// Every code sample of the documentation is run as it stands.
+// Runs every code sample of the documentation unchanged.
 import { execFile, spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -43,7 +43,7 @@ const pages = [
 ]
 const samples = pages.flatMap(samplesOf)
 const inLanguage = (language: string) => samples.filter((it) => it.language === language)
-/** Those of the tutorial belong together, and have a test of their own beside the example. */
+/** The tutorial's samples belong together and have their own test next to the example. */
 const shell = inLanguage('sh').filter((it) => !it.name.startsWith('docs/guides/tutorial-approvals.md'))
 
 function run(command: string, args: readonly string[], cwd: string): Promise<string> {
@@ -58,7 +58,7 @@ function run(command: string, args: readonly string[], cwd: string): Promise<str
 
 describe('TypeScript', () => {
   test.each(inLanguage('ts'))('$name runs', { timeout: 60_000 }, async ({ code, prints }) => {
-    // Beside the packages, so that their names resolve.
+    // Next to the packages, so that their names resolve.
     const directory = mkdtempSync(join(root, 'node_modules/.oxbow-docs-'))
     try {
       writeFileSync(join(directory, 'sample.ts'), code)

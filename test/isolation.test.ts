@@ -1,4 +1,4 @@
-// One agent, many users at once: whatever a session shows, stores or sends carries its own mark and nobody else's.
+// One agent, many users at once: everything that a session shows, stores or sends carries its own mark and no other.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,12 +41,12 @@ test('200 sessions of 50 users at once, with tools, fragments, artifacts and int
   const who = agent({
     name: 'who',
     model: openaiChat({ provider: 'test', model: 'who', baseUrl: server.url }),
-    instructions: 'Say who asks.',
+    instructions: 'Name the caller.',
     limits: { maxResultLength: 500 },
     tools: [
       tool({
         name: 'whoami',
-        description: 'Tells who asks.',
+        description: 'Names the caller.',
         effects: ['read'],
         input: { type: 'object', properties: { mark: { type: 'string' } } },
         async run({ mark }, { principal, session, progress }) {
@@ -77,7 +77,7 @@ test('200 sessions of 50 users at once, with tools, fragments, artifacts and int
   const problems: string[] = []
   const one = async (n: number): Promise<void> => {
     const user = `user-${n % USERS}`
-    // Every user has sessions of the same names as everybody else.
+    // All users have sessions with the same names.
     const session = engine.session({ user, session: `s${Math.floor(n / USERS)}` })
     for (let turn = 0; turn < TURNS; turn++) {
       const mark = `mark-${n}-${turn}`

@@ -9,7 +9,9 @@ const DECLARED =
   /^export (?:declare |abstract |async )*(?:const|let|class|enum|interface|type|function\*?) ([A-Za-z_$][\w$]*)/gm
 const LISTED = /^export (?:type )?\{([^}]*)\}/gm
 
-/** Where each exported name is declared. A list that exports a name again is no declaration; one that renames it is. */
+/**
+ * Where each exported name is declared. A list that exports a name again is not a declaration; one that renames it is.
+ */
 async function declarations(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const places = new Map<string, Set<string>>()
   const add = (name: string, file: string) => places.set(name, (places.get(name) ?? new Set()).add(file))

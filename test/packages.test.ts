@@ -1,4 +1,5 @@
-// The published packages, as a user has them: packed, installed from the tarballs into an empty project, compiled and run.
+// The published packages, as a user has them: packed, installed from the tarballs into an empty project, compiled and
+// run.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +27,7 @@ function project(name: string, packages: readonly string[]): string {
   mkdirSync(directory)
   const tarballs = new Map(packed.map((it) => [it.name, `file:${join(scratch, it.filename)}`]))
   const wanted = packages.map((it) => [it, tarballs.get(it) ?? versionHere(it)])
-  // Packages of ours come from the tarballs also where other packages of ours ask for them.
+  // Oxbow's packages come from the tarballs, even as dependencies of each other.
   const json = { private: true, type: 'module', dependencies: Object.fromEntries(wanted), overrides: {} }
   json.overrides = Object.fromEntries([...tarballs].filter(([it]) => !packages.includes(it)))
   writeFileSync(join(directory, 'package.json'), JSON.stringify(json))
@@ -45,7 +46,7 @@ function installed(directory: string): { names: string[]; bytes: number } {
   return { names: names.filter((it) => !it.startsWith('.')).toSorted(), bytes }
 }
 
-/** Every entry that a package of ours has, as it is imported. */
+/** Every entry of Oxbow's packages, as imported. */
 function entriesOf(directory: string, name: string): string[] {
   const manifest = readFileSync(join(directory, 'node_modules', name, 'package.json'), 'utf8')
   const { exports } = JSON.parse(manifest) as { exports: Record<string, unknown> }

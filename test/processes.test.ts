@@ -5,7 +5,7 @@ import { until } from '@oxbow/testing'
 import { expect, onTestFinished, test } from 'vitest'
 
 const stages = new URL('../scripts/stages.ts', import.meta.url).href
-/** Starts a process in a group of its own, and prints the ids of both. */
+/** Starts a process in its own group, and prints the ids of both. */
 const START = `
   const { spawn } = require('node:child_process')
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { detached: true, stdio: 'ignore' })

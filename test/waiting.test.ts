@@ -1,4 +1,4 @@
-// X5, B7: tasks that wait for people, in processes of their own.
+// X5, B7: tasks that wait for people, in separate processes.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,7 +52,7 @@ test('500 tasks that wait for people cost no CPU, in the process that made them 
   expect(await answer.text()).toContain('oxbow_sessions_open{status="waiting"} 500')
 }, 120_000)
 
-test('one approval that two processes are told to decide at once is decided once; the other is told by what', async () => {
+test('one approval decided by two processes at once is decided once; the other receives that decision', async () => {
   const start = await setting()
   const [left, right] = [await start(), await start()]
   const ids = await fill(left, 100)
@@ -68,7 +68,7 @@ test('one approval that two processes are told to decide at once is decided once
     expect(won.body).toMatchObject(decided)
     expect(lost.body).toMatchObject({ error: { code: 'approval_resolved' }, approval: decided })
     winners.add(one.status === 200 ? 'left' : 'right')
-    // Both tell the same afterwards.
+    // Both report the same afterwards.
     for (const { url } of [left, right])
       expect(await (await fetch(`${url}/api/approvals/${id}`)).json()).toMatchObject({ status: decided.status })
   }

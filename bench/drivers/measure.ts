@@ -1,4 +1,4 @@
-// One way to read streamed answers, measured in a process of its own.
+// One way to read streamed answers, measured in its own process.
 import { type Format, open } from './ways.ts'
 
 export interface DriverJob {

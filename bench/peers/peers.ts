@@ -17,7 +17,7 @@ export const peerNames: readonly string[] = Object.keys(peers)
 
 export async function loadPeer(name: string): Promise<StartContender> {
   const peer = peers[name]
-  if (peer === undefined) throw new Error(`there is no contender ${name}; the peers are: ${peerNames.join(', ')}`)
+  if (peer === undefined) throw new Error(`unknown contender ${name}. Peers: ${peerNames.join(', ')}`)
   const { start } = (await import(peer.file)) as { start: StartContender }
   return start
 }

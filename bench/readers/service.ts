@@ -1,4 +1,4 @@
-// A service of its own process, for the readers of one burst.
+// A service in its own process, for the readers of one burst.
 import { memory } from '@oxbow/backends/memory'
 import { agent, createEngine } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'

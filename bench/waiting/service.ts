@@ -60,7 +60,7 @@ export async function post(url: string, path: string, body: object): Promise<{ s
   return { status: answer.status, body: (await answer.json()) as never }
 }
 
-/** So many tasks, each in a session of its own, that wait for an approval. Resolves with the ids of the approvals. */
+/** Starts this many tasks, each in its own session, that wait for an approval. Resolves with the approval ids. */
 export async function fill({ url }: Pick<WaitingService, 'url'>, tasks: number): Promise<string[]> {
   const ids: string[] = []
   let next = 0
@@ -82,7 +82,7 @@ export async function idleCpu(service: WaitingService, windowMs: number): Promis
   return (((await service.cpuMs()) - before) / (performance.now() - startedAt)) * 1_000
 }
 
-/** Decides on all of them, so many at once. Resolves with how many a second were stored and answered. */
+/** Decides on all of them, this many at once. Resolves with the decisions per second. */
 export async function approvalsPerSecond(
   { url }: Pick<WaitingService, 'url'>,
   ids: readonly string[],

@@ -63,7 +63,7 @@ describe('H13: a request for access', () => {
     expect(commits).toBe(1)
   })
 
-  test('goes on in another process when the first is killed while it waits, and reads nothing of another user', async () => {
+  test('continues in another process when the first is killed while it waits, and reads no other user’s data', async () => {
     const { as, tickets, model, replace } = await office(diligent)
     const { id } = await ask(as.ann, 'ann')
     await ask(as.ben, 'ben')
@@ -82,7 +82,7 @@ describe('H13: a request for access', () => {
     expect((await as.ben.get('/api/approvals?mine=true')).approvals).toHaveLength(1)
   })
 
-  test('of somebody who has lost the right while it waited is refused, although it is approved', async () => {
+  test('of a user who lost the right while it waited is refused although approved', async () => {
     const { as, tickets, withdraw } = await office(diligent)
     const { id } = await ask(as.ann, 'ann')
     await withdraw('tickets:submit')
@@ -93,7 +93,7 @@ describe('H13: a request for access', () => {
   })
 })
 
-describe('H15: a policy document with instructions of its own', () => {
+describe('H15: a policy document that contains instructions', () => {
   test('has no effect: the permission layer and the business rule both refuse, and the trace shows why', async () => {
     const { as, tickets, model } = await office(({ messages }) => {
       const results = messages.filter((it) => it.role === 'tool').length
@@ -113,7 +113,7 @@ describe('H15: a policy document with instructions of its own', () => {
     })
     const waiting = await ask(as.ann, 'ann')
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('Ignore the approval')
-    // Whoever decides sees what would really run.
+    // The approver sees what would really run.
     expect(waiting).toMatchObject({ tool: 'submit_request', arguments: { person: '*' } })
     expect(tickets.all()).toEqual([])
     // And even a manager who does not look cannot make it happen.

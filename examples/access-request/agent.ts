@@ -42,7 +42,7 @@ export function accessAgent(model: Model, tickets: Tickets): Agent {
         approval: 'always',
         approver: 'tickets:approve',
         run: (input, { operationId, principal, signal }) => tickets.submit(operationId, principal.user, input, signal),
-        // After a crash in the midst of a call: was it stored?
+        // After a crash in the middle of a call: was it stored?
         reconcile: (operationId, _input, { principal }) => tickets.find(operationId, principal.user),
       }),
       tool({
@@ -52,7 +52,7 @@ export function accessAgent(model: Model, tickets: Tickets): Agent {
         input: z.object({ who: z.string() }),
         permission: 'people:export',
         run: () => {
-          throw new ToolError('This example exports nobody.')
+          throw new ToolError('This example does not export anything.')
         },
       }),
     ],

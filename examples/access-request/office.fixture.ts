@@ -137,7 +137,7 @@ export async function office(
   }
 }
 
-/** What the employee's agent does, told by how far the conversation has come. */
+/** The actions of the employee's agent, by the progress of the conversation. */
 export function diligent({ messages }: ScriptedRequest): Reply {
   const asked = messages.findLastIndex((it) => it.role === 'user')
   const person = /I am (\w+)/.exec(String(messages[asked]?.content))?.[1] ?? 'ann'
@@ -149,7 +149,7 @@ export function diligent({ messages }: ScriptedRequest): Reply {
   return { text: `Done: ${String(messages.at(-1)?.content)}` }
 }
 
-/** Asks for access; resolves with the approval that waits. */
+/** Requests access; resolves with the pending approval. */
 export async function ask(person: Person, name: string, sessionId = 's1'): Promise<Anything> {
   const { status, body } = await person.post('/api/chat', {
     sessionId,

@@ -8,7 +8,7 @@ import { ticketClient } from './ticket-client.ts'
 export async function accessService(options: {
   readonly model: Model
   readonly tickets: { readonly url: string; readonly token: string }
-  /** Settings beside those of oxbow.toml and the environment. */
+  /** Settings in addition to oxbow.toml and the environment. */
   readonly settings?: Readonly<Record<string, unknown>>
 }): Promise<{ url: string; close(): Promise<void> }> {
   const { model, tickets, settings = {} } = options
@@ -19,7 +19,7 @@ export async function accessService(options: {
   const engine = createEngine({
     backend,
     agents: [accessAgent(model, ticketClient(tickets.url, tickets.token))],
-    // Who may act is asked again when an approval is used, days later perhaps.
+    // Authorisation is checked again when an approval is used, perhaps days later.
     currentPrincipal: identity.refresh,
     onError: engineErrors(log),
   })

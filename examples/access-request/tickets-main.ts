@@ -1,4 +1,4 @@
-// Runs the ticket service in a process of its own: `npm run example:tickets`.
+// Runs the ticket service in its own process: `npm run example:tickets`.
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ticketService } from './tickets.ts'

@@ -20,7 +20,7 @@ export interface TicketService {
   close(): Promise<void>
 }
 
-/** The longest access that a system gives, in days. */
+/** The longest access that a system grants, in days. */
 const SYSTEMS: Readonly<Record<string, number>> = { crm: 90, warehouse: 30 }
 
 export async function ticketService(options: {
@@ -29,9 +29,9 @@ export async function ticketService(options: {
   readonly port?: number
   /** What callers have to present as a bearer token. */
   readonly token: string
-  /** Who may ask for access, for themselves and nobody else. */
+  /** The people who may request access for themselves. */
   readonly people: readonly string[]
-  /** Called when a ticket is stored and nobody has been told yet. `cut`: the connection breaks instead of an answer. */
+  /** Called when a ticket is stored but not yet answered. `cut`: the connection breaks instead of an answer. */
   readonly afterCommit?: () => Promise<'answer' | 'cut'>
 }): Promise<TicketService> {
   const database = new DatabaseSync(options.path)
@@ -46,13 +46,13 @@ export async function ticketService(options: {
   )
 
   function refusal(caller: string, { person, system, days, reason }: Record<string, unknown>): string | undefined {
-    if (!options.people.includes(caller)) return `${caller} may not ask for access.`
-    if (person !== caller) return `A request is for one person, and ${caller} may ask for themselves only.`
+    if (!options.people.includes(caller)) return `${caller} may not request access.`
+    if (person !== caller) return `${caller} may only request access for themselves.`
     const longest = SYSTEMS[String(system)]
     if (longest === undefined)
-      return `There is no system ${JSON.stringify(system)}; there is ${Object.keys(SYSTEMS).join(', ')}.`
+      return `Unknown system ${JSON.stringify(system)}. Systems: ${Object.keys(SYSTEMS).join(', ')}.`
     if (!Number.isInteger(days) || Number(days) < 1 || Number(days) > longest)
-      return `${String(system)} gives access for 1 to ${longest} days.`
+      return `${String(system)} grants access for 1 to ${longest} days.`
     return typeof reason === 'string' && reason.trim() !== '' ? undefined : 'A request needs a reason.'
   }
 
@@ -65,8 +65,8 @@ export async function ticketService(options: {
     const caller = String(request.headers['on-behalf-of'])
     if (request.method === 'GET') {
       const found = byOperation.get(operationId) as unknown as Ticket | undefined
-      // Somebody else's ticket is none.
-      return found?.person === caller ? answer(200, found) : answer(404, { error: 'There is no such ticket.' })
+      // Another person's ticket is not found.
+      return found?.person === caller ? answer(200, found) : answer(404, { error: 'No such ticket.' })
     }
     const body = (await json(request)) as Record<string, unknown>
     const refused = refusal(caller, body)

@@ -1,4 +1,4 @@
-// What the tutorial tells to type is typed, in its order; only files and ports are others.
+// Runs the commands of the tutorial in order; only files and ports differ.
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'

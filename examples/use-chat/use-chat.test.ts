@@ -92,7 +92,7 @@ test.each([
   })
 })
 
-test('a failure is an error in words for end users', async () => {
+test('a failure is an error message for end users', async () => {
   const chat = await client([{ status: 401, body: '{"error":{"message":"internal words"}}' }] as never)
   await chat.sendMessage({ text: 'Hello' })
   expect(chat.error?.message).toBeDefined()

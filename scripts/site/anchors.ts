@@ -1,4 +1,4 @@
-// Links to a heading that is not there. VitePress checks that the page exists, and not the heading.
+// Finds links to missing headings. VitePress checks that the page exists, but not the heading.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -48,7 +48,7 @@ export function apiPages(root: string): Map<string, string> {
     if (names.length === 0) throw new Error(`${entry.name} exports nothing: ${entry.file}`)
     return { entry, names: names.toSorted((a, b) => a.name.localeCompare(b.name, 'en')) }
   })
-  /** Where a name is documented: under the first entry of its own package that exports it. */
+  /** The page of a name: the first entry of its own package that exports it. */
   const at = new Map<string, Entry>()
   for (const { entry, names } of exported)
     for (const it of names) {
@@ -72,7 +72,7 @@ function entriesOf(root: string): Entry[] {
       exports?: Record<string, { 'oxbow-source'?: string }>
     }
     return Object.entries(exports).flatMap(([path, { 'oxbow-source': source }]) =>
-      // What only our own packages import is no part of the reference.
+      // Names that only Oxbow's own packages import are not part of the reference.
       source?.endsWith('.ts') && path !== './internal'
         ? [{ name: `${name}${path.slice(1)}`, home, file: join(root, 'packages', home, source) }]
         : [],

@@ -25,7 +25,7 @@ interface CopilotKit {
   stop(): void
 }
 
-/** A runtime and a page in a process of their own, which ends with the test. */
+/** A runtime and a page in their own process, which ends with the test. */
 async function startCopilotKit(setup: Setup): Promise<CopilotKit> {
   const child = fork(path('./copilotkit/program.ts'), [JSON.stringify(setup)], {
     execArgv: [],
@@ -97,7 +97,7 @@ describe.each<Setup['mode']>(['multi-route', 'single-route'])('Y5 behind a %s ru
     expect(types(run).filter((it) => it === 'TEXT_MESSAGE_CONTENT')).toHaveLength(4)
   })
 
-  test('a thread goes on, also in a page that is loaded again, and the model gets every message once', async () => {
+  test('a thread continues, even in a reloaded page, and the model gets every message once', async () => {
     const { copilotKit, model } = await start([{ text: 'It is blue.' }, { text: 'Yes, still.' }, { text: 'It is.' }])
     await copilotKit.open('thread')
     await copilotKit.say('What colour is the sky?')
@@ -117,7 +117,7 @@ describe.each<Setup['mode']>(['multi-route', 'single-route'])('Y5 behind a %s ru
   })
 
   // The service still refuses earlier messages without `content`, and an assistant's that only calls tools has none.
-  test('a thread goes on after a turn that called a tool', async () => {
+  test('a thread continues after a turn that called a tool', async () => {
     const { copilotKit, model } = await start([
       { calls: [{ name: 'look', arguments: { at: 'the sky' } }] },
       { text: 'The sky is blue.' },

@@ -59,7 +59,7 @@ export const undisturbed = (scenario: string, url: string): Promise<Undisturbed>
 /** Kills one life after the other at the given points, lets the last one live, and compares. */
 export const survives = (scenario: string, url: string, kills: readonly number[], calm: Undisturbed): Promise<void> =>
   inDirectory(async (directory) => {
-    // A later life may end before its kill point: then there is nothing left to kill.
+    // A later process may end before its kill point: then there is nothing left to kill.
     for (const killAt of kills) if ((await live({ scenario, directory, url, killAt })) !== undefined) break
     const report = await live({ scenario, directory, url })
     assert(report !== undefined)

@@ -96,7 +96,7 @@ export const scenarios: Record<string, Scenario> = {
       { text: 'I have read six words.' },
     ],
   },
-  'a write that nobody can ask about': {
+  'a write that cannot be reconciled': {
     tools: (it) => [read, send(it, {})],
     allow: ['send'],
     mayBeUnknown: ['send'],
@@ -235,7 +235,7 @@ function send(it: World, { reconcile }: Pick<Parameters<typeof tool>[0], 'reconc
   })
 }
 
-/** The same question always meets the same answer, however often it is asked. */
+/** The same approval always gets the same decision, however often it is requested. */
 export function replyTo(scenario: Scenario, request: ScriptedRequest): Reply | undefined {
   if (typeof scenario.replies === 'function') return scenario.replies(request)
   const answers = request.messages.filter((it) => it.role === 'assistant').length

@@ -71,7 +71,7 @@ const running = engine
   .submit(taskOf(life.plan), { turnId: 't1' })
   .catch((error: unknown) => console.error(error))
 
-/** Decides on whatever waits, wherever it is found: above, below, or both at once. */
+/** Decides on everything pending, at any level: above, below, or both at once. */
 async function decideIn(session: Session): Promise<void> {
   const { turn } = await session.state()
   for (const { approval, finished } of turn?.calls ?? []) {

@@ -46,7 +46,7 @@ export function planOf(seed: number): Plan {
   return make('n', 0)
 }
 
-/** What the person says to a call, whenever it is asked. */
+/** The person's decision on a call, always the same. */
 export const isApproved = (what: unknown): boolean => String(what).length % 2 === 0 || String(what).endsWith('0')
 
 export const taskOf = (plan: Plan): string => JSON.stringify(plan)

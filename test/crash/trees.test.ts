@@ -61,7 +61,7 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
     if (it.type === 'call.finished') return [textOf(it.content)]
     return it.type === 'child.closed' && it.input !== undefined ? [textOf(it.input)] : []
   })
-  /** Whether a turn, or one above it, was stopped: then nobody waits. */
+  /** Whether a turn, or one above it, was stopped: then its result is not awaited. */
   const wasStopped = (session: string, turnId: string): boolean => {
     const events = journals.get(session)!
     const stops = events.some(
@@ -124,7 +124,7 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
   say(new Set(effects).size === effects.length, `done twice: ${effects.join(', ')}`)
   for (const it of effects) {
     const [name, what] = it.split(' ')
-    say(name === 'write' && isApproved(what), `${it} ran, though nobody allowed it`)
+    say(name === 'write' && isApproved(what), `${it} ran without permission`)
   }
   const root = journals.get('s')!
   if (!interrupted)
@@ -195,7 +195,7 @@ test.each(Array.from({ length: KILLS }, (_, n) => n))(
 )
 
 test.each(SEEDS)(
-  'H10: the tree of seed %i: no orphan, nothing lost or told twice, no more authority than was given',
+  'H10: the tree of seed %i: no orphan, nothing lost or reported twice, no extra authority',
   { timeout: 180_000 },
   async (seed) => {
     const random = randomOf(seed * 7_919)

@@ -1,13 +1,13 @@
-// A client that sends bytes exactly as they are told to it: libraries refuse to send what an attacker would.
+// A client that sends exactly the given bytes: libraries refuse to send what an attacker would.
 import { connect } from 'node:net'
 
 export interface RawRequest {
   readonly method: string
-  /** As it stands in the request line. */
+  /** As written in the request line. */
   readonly target: string
   readonly headers: readonly (readonly [string, string])[]
   readonly body: Buffer
-  /** Sent in so many pieces, each in a turn of the event loop of its own. */
+  /** Sent in this many pieces, each in its own turn of the event loop. */
   readonly pieces: number
 }
 

@@ -95,7 +95,7 @@ const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
 )
 
-/** A value that the schema takes, as far as the schema tells. */
+/** A value that the schema accepts, as far as the schema says. */
 function valid(schema: JsonSchema, name: string, ids: Target['ids']): fc.Arbitrary<unknown> {
   const known = ids[name]
   const choices = (schema.anyOf ?? schema.oneOf) as JsonSchema[] | undefined
@@ -187,7 +187,7 @@ function bodies(
           'multipart/form-data; boundary=x',
         )
         .map((other) => ({ bytes: Buffer.from(text), type: other })),
-      // The same key twice, and keys that are no keys elsewhere.
+      // The same key twice, and keys with a special meaning elsewhere.
       fc.constant({
         bytes: Buffer.from(text.replace(/^\{(.*)\}$/s, (_, inner) => `{${inner || '"a":1'},${inner || '"a":2'}}`)),
         type,
@@ -224,7 +224,7 @@ const WAITS = new Set(['timeout_seconds', 'wait'])
 export function requests(operation: Operation, { ids, keys }: Pick<Target, 'ids' | 'keys'>): fc.Arbitrary<FuzzRequest> {
   const parameters = operation.parameters ?? []
   const value = (name: string, schema: JsonSchema) => {
-    // Whoever asks to wait for hours is served for hours.
+    // A request with a wait of hours would be served for hours.
     const good = WAITS.has(name) ? fc.constantFrom('0', '0', '0', '1') : valid(schema, name, ids).map(String)
     return fc.oneof({ weight: 8, arbitrary: good }, { weight: 1, arbitrary: nastyText })
   }

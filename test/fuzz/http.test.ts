@@ -27,7 +27,7 @@ describe.each(['api-keys', 'none'] as const)('with identity %s', (mode) => {
     expect(documented.toSorted()).toEqual([...new Set(target.routes)].toSorted())
   })
 
-  test('no request makes it fail, hang, break its contract, or tell what is not for the caller', async () => {
+  test('no request makes it fail, hang, break its contract, or leak another caller’s data', async () => {
     const faultsOf = judge(target, document, mode)
     const seen = new Map<string, Set<number>>()
     for (const operation of operationsOf(document))
@@ -60,13 +60,13 @@ describe.each(['api-keys', 'none'] as const)('with identity %s', (mode) => {
   }, 600_000)
 })
 
-/** They succeed in a state only that requests at random seldom meet; a WebSocket has a test of its own. */
+/** They only succeed in a state that random requests rarely reach; a WebSocket has its own test. */
 const RARE = new Set([
   'bringCallResult',
   'decideApproval',
   'releaseTurn',
   'removeRule',
-  // Whoever speaks MCP has introduced themselves before.
+  // MCP clients have initialised before.
   'mcp',
   'resumeProtocolTask',
   'resumeTask',

@@ -1,4 +1,4 @@
-// What must be true of every answer, whatever was asked.
+// Invariants of every answer, whatever the request.
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { RawAnswer } from './client.ts'
 import type { FuzzRequest, JsonSchema, Operation } from './generate.ts'
@@ -70,7 +70,7 @@ export function judge(target: Target, document: Document, mode: 'none' | 'api-ke
     if (mode === 'api-keys' && (caller === 'nobody' || caller === 'wrong') && status < 300 && !isOpen(operation))
       faults.push(`${status} for a stranger`)
     if (headers.has('x-injected')) faults.push('a header was injected')
-    // MCP has a form of its own for what it refuses itself.
+    // MCP has its own form for its refusals.
     const rpc = operation.path === '/mcp' && body.startsWith('{"jsonrpc":"2.0"')
     if (status >= 400 && method !== 'HEAD' && !rpc) {
       if (type !== 'application/json') faults.push(`an error of type ${type}`)

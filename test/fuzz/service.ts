@@ -20,9 +20,9 @@ import { scriptedModel } from '@oxbow/testing'
 
 export type Person = 'ann' | 'bob' | 'root'
 
-/** Stands in everything that is bob's. */
+/** Part of all of bob's data. */
 export const OF_BOB = 'bobs-marker-5e1f'
-/** Stands in what only the service may know. */
+/** Part of everything that only the service may know. */
 export const SECRET = 'service-secret-77aa'
 
 export interface Target {

@@ -41,7 +41,7 @@ async function authorize(address: URL): Promise<URLSearchParams> {
   return new URL(response.headers.get('location')!).searchParams
 }
 
-/** Whoever has a client there knows its authorization server; the suite does not tell it. */
+/** Owners of a client know its authorization server; the suite does not report it. */
 async function issuerOf(): Promise<string> {
   const challenge = (await fetch(url, { method: 'POST' })).headers.get('www-authenticate') ?? ''
   const [, address = new URL('/.well-known/oauth-protected-resource', url).href] =
@@ -76,7 +76,7 @@ async function authOf(): Promise<McpAuth | undefined> {
 }
 
 const auth = await authOf()
-// The suite wants the first answer to be a yes. That people are asked first is shown in the tests of the client.
+// The suite requires the first answer to be a yes. The client's tests show that people are asked first.
 const onQuestion = scenario.startsWith('elicitation') ? () => ({ action: 'accept' as const, content: {} }) : 'ask'
 const servers = await mcp(
   { suite: { url, tools: ['*'], onQuestion, ...(auth !== undefined && { auth }) } },

@@ -48,7 +48,7 @@ async function serverSuite(url: string, version: string): Promise<Outcome> {
 }
 
 describe('Y12: our client', () => {
-  /** What a version requires of a client, as it was frozen when the version came out. */
+  /** A version's requirements for a client, frozen at its release. */
   function required(version: string): string[] {
     const file = path(`./node_modules/@modelcontextprotocol/conformance/requirements/${version}.yaml`)
     const [, list = ''] = /^client:\n((?: .*\n|\n)+)/m.exec(readFileSync(file, 'utf8')) ?? []
@@ -72,7 +72,7 @@ describe('Y12: our client', () => {
 })
 
 describe('X4: POST /mcp', () => {
-  /** What the suite finds without tools, resources and prompts of its own. The others need those, by their names. */
+  /** The checks that need no tools, resources or prompts of the suite. The others need those, by name. */
   const APPLICABLE: Record<string, string[]> = {
     '2025-11-25': [
       'dns-rebinding-protection',

@@ -1,4 +1,4 @@
-// The programs of other people that these tests need, in a project of their own beside them.
+// The third-party programs that these tests need, in a separate project.
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { beforeEach } from 'vitest'

@@ -1,4 +1,4 @@
-// MCP servers that everybody can install: each is connected, listed and called.
+// Public MCP servers: each is connected, listed and called.
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ describe('Y12: a well-known server', { timeout: 60_000 }, () => {
     expect((await call(servers, 'get_prompt', { name: 'simple-prompt' })).result).toContain('user:')
   })
 
-  test('filesystem: what it refuses is an error in its words', async () => {
+  test('filesystem: a refusal is an error with the server’s message', async () => {
     writeFileSync(join(directory, 'note.txt'), 'a note')
     const servers = await start('@modelcontextprotocol/server-filesystem/dist/index.js', [directory])
     const read = (file: string) => call(servers, 'read_text_file', { path: file })

@@ -1,5 +1,5 @@
-// `npm run test:mutants [text]`: breaks one rule at a time in a copy of the packages and expects a test to fail. With a text,
-// only rules that contain it.
+// `npm run test:mutants [text]`: breaks one rule at a time in a copy of the packages and expects a test to fail. With a
+// text, only rules that contain it.
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ for (const { rule, file, find, replace, tests } of chosen) {
   const source = readFileSync(path, 'utf8')
   if (source.split(find).length !== 2) {
     survivors.push(rule)
-    console.log(`✗ ${rule}: its text does not stand once in ${file}. Adapt test/mutants/mutants.ts.`)
+    console.log(`✗ ${rule}: its text does not occur exactly once in ${file}. Update test/mutants/mutants.ts.`)
     continue
   }
   writeFileSync(

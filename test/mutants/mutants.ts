@@ -4,7 +4,7 @@ export interface Mutant {
   /** The rule that is broken. */
   readonly rule: string
   readonly file: string
-  /** Stands once in the file. */
+  /** Occurs exactly once in the file. */
   readonly find: string
   readonly replace: string
   /** Test files, of which one must fail. */
@@ -58,7 +58,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${core}/journal/ids.ts`,
     find: 'turnId, step, position]))',
     replace: 'turnId, step]))',
-    tests: [`${core}/turn`, `${core}/journal`],
+    tests: [`${core}/turn/act.test.ts`],
   },
   {
     rule: 'a turn id that was used is the same turn',
@@ -103,7 +103,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${core}/turn`],
   },
   {
-    rule: 'an orderly stop is no interrupted attempt',
+    rule: 'an orderly stop is not an interrupted attempt',
     file: `${core}/journal/evolve.ts`,
     find: 'recoveries: Math.max(0, turn.recoveries - 1)',
     replace: 'recoveries: turn.recoveries',
@@ -115,6 +115,20 @@ export const MUTANTS: readonly Mutant[] = [
     find: "error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call')",
     replace: 'withCallIds(run, step, blocks)',
     tests: [`${core}/turn`],
+  },
+  {
+    rule: 'a session that took long to load gets a snapshot',
+    file: `${core}/journal/session-log.ts`,
+    find: 'this.#loaded >= MOST_LOADED ? 1 :',
+    replace: '',
+    tests: [`${core}/journal/long-session.test.ts`],
+  },
+  {
+    rule: 'the process serves others while a long session is read',
+    file: `${core}/journal/session-log.ts`,
+    find: 'if (page.length >= 500) await new Promise(setImmediate)',
+    replace: '',
+    tests: [`${core}/journal/long-session.test.ts`],
   },
   // Permission
   {
@@ -146,7 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${core}/permissions`],
   },
   {
-    rule: 'a wildcard stands for whole segments',
+    rule: 'a wildcard matches whole segments',
     file: `${core}/authority.ts`,
     find: "if (granted.length < needed.length && granted[last] !== '*') return false",
     replace: '',
@@ -167,7 +181,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${core}/approvals`],
   },
   {
-    rule: 'only whoever may decide decides on an approval',
+    rule: 'only authorised people decide on an approval',
     file: `${core}/authority.ts`,
     find: 'if (approver === undefined) return isSamePerson(principal, owner)',
     replace: 'if (approver === undefined) return true',
@@ -194,6 +208,13 @@ export const MUTANTS: readonly Mutant[] = [
     replace: 'if (false)',
     tests: [`${core}/turn/repeats.test.ts`],
   },
+  {
+    rule: 'what a tool throws is shown to nobody',
+    file: `${core}/turn/run-tool.ts`,
+    find: 'const known = error instanceof OxbowError',
+    replace: 'const known = error instanceof Error',
+    tests: [`${core}/turn/act.test.ts`],
+  },
   // Identity
   {
     rule: 'users of other tenants are other people',
@@ -210,7 +231,7 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [`${server}/identity`],
   },
   {
-    rule: 'a request that names somebody else is refused',
+    rule: 'a request that names another user is refused',
     file: `${server}/principal.ts`,
     find: 'if (!mayActFor(caller, owner))',
     replace: 'if (false)',

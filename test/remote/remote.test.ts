@@ -95,7 +95,7 @@ test('P10 each delegates to the other, and the answers come back', { timeout: 60
   model.assertDrained()
 })
 
-test('P10 a task is not sent to and fro for ever', { timeout: 60_000 }, async () => {
+test('P10 a task is not passed back and forth forever', { timeout: 60_000 }, async () => {
   const passOn: Reply[] = [
     ...Array.from({ length: 3 }, () => ask('You do it.')),
     ...Array.from({ length: 3 }, () => ({ text: 'Done.' })),
@@ -103,11 +103,11 @@ test('P10 a task is not sent to and fro for ever', { timeout: 60_000 }, async ()
   const { left, model } = await two({ left: passOn, right: passOn })
   await post(`${left.url}/tasks`, { task_id: 't1', input: 'Go.' })
   expect(await wait(left, 't1')).toMatchObject({ status: 'success', result: 'Done.' })
-  expect(JSON.stringify(model.requests[6]!.messages)).toContain('handed on 5 times already')
+  expect(JSON.stringify(model.requests[6]!.messages)).toContain('already been passed on 5 times')
   expect(model.requests).toHaveLength(12)
 })
 
-test('P10 a remote that is killed goes on when it is back, and so does the caller', { timeout: 60_000 }, async () => {
+test('P10 a killed remote resumes after its restart, and so does the caller', { timeout: 60_000 }, async () => {
   const first = gate()
   const { left, right, model } = await two({
     left: [ask('a'), { text: 'Told.' }],
@@ -146,7 +146,7 @@ test('P10 a caller that is killed takes the same task up again, and it has run o
   expect(right.url).toBeDefined()
 })
 
-test('P5 a task that waits for a decision still waits after a kill, and goes on when it has one', {
+test('P5 a task that waits for a decision still waits after a kill, and continues with a decision', {
   timeout: 60_000,
 }, async () => {
   const { right, effects } = await two({ left: [], right: [work, { text: 'Done.' }] })
@@ -163,7 +163,7 @@ test('P5 a task that waits for a decision still waits after a kill, and goes on 
   })
   expect(await wait(right, 't1')).toMatchObject({ status: 'success', result: 'Done.' })
   expect(effects('right')).toHaveLength(1)
-  // Every event is there, also those from before the kill.
+  // All events are present, including those from before the kill.
   const events = await (await fetch(`${right.url}/tasks/t1/events`)).text()
   expect([...events.matchAll(/^event: (.*)$/gm)].map((it) => it[1])).toEqual([
     'RUN_STARTED',

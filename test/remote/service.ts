@@ -1,4 +1,4 @@
-// A service in a process of its own: its agent has a tool with an effect, and another service's agent as a tool.
+// A service in its own process: its agent has a tool with an effect, and another service's agent as a tool.
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sqlite } from '@oxbow/backends'

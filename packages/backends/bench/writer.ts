@@ -19,7 +19,7 @@ import { startWriter, type Writer } from '../src/sqlite/writer/writer.ts'
 
 const durationMs = 3_000
 
-/** What the thread does, done on the main thread: the same grouping, the same transactions. */
+/** The thread's work on the main thread: the same grouping, the same transactions. */
 function inlineWriter(path: string): Writer {
   const db = connect(path)
   const store = openWriterStore(db)
@@ -92,7 +92,7 @@ async function measure(kind: string, concurrent: number, modelMs: number) {
   const perSecond = Math.round((appends / elapsed) * 1000)
   const cpuPerAppend = (user + system) / appends
   const latencyMs = latencies.sort((a, b) => a - b).at(Math.floor(latencies.length / 2))!
-  // Apart, because the probe has a timer that fires every millisecond.
+  // Separate, because the probe has a timer that fires every millisecond.
   lag.enable()
   await load(1_000)
   lag.disable()

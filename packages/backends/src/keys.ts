@@ -1,4 +1,4 @@
-// What every back end checks about the names it is given.
+// Validation of names that every back end shares.
 import { type AuditRecord, type Event, OxbowError, type SessionKey } from '@oxbow/core'
 
 /**
@@ -27,7 +27,7 @@ export function assertName(name: string, what: string): void {
 }
 
 /**
- * Throws `invalid_append` unless the batch continues `expectedSeq` without a gap. A fault of the caller, never a
+ * Throws `invalid_append` unless the batch continues `expectedSeq` without a gap. This is an error of the caller, not a
  * conflict.
  */
 export function assertDense(expectedSeq: number, events: readonly Event[]): void {
@@ -41,7 +41,7 @@ export function assertDense(expectedSeq: number, events: readonly Event[]): void
   )
 }
 
-/** Throws `invalid_append` unless each audit record describes an event of the batch, in their order. */
+/** Throws `invalid_append` unless each audit record describes an event of the batch, in order. */
 export function assertAudit(events: readonly Event[], audit: readonly AuditRecord[]): void {
   const ascends = audit.every(({ seq }, index) => seq > (audit[index - 1]?.seq ?? 0))
   if (ascends && audit.every(({ seq }) => events.some((it) => it.seq === seq))) return
@@ -54,4 +54,4 @@ export function assertAudit(events: readonly Event[], audit: readonly AuditRecor
 
 /** The error of every call on a back end after `close`. */
 export const closedError = (name: string): OxbowError =>
-  new OxbowError('backend_closed', `The back end ${name} is closed. Open a new one to go on.`)
+  new OxbowError('backend_closed', `The back end ${name} is closed. Open a new one to continue.`)

@@ -45,8 +45,9 @@ export const mayActFor = (principal: Principal, owner: Person): boolean =>
   isSamePerson(principal, owner) || (mayActIn(principal, tenantOf(owner)) && grants(principal.permissions ?? [], ADMIN))
 
 /**
- * Whether the principal may decide on an approval. The user for whom the turn runs decides, whoever owns the session:
- * the call runs with that user's rights. If the tool names a permission that its approver needs, holders of it decide.
+ * Whether the principal may decide on an approval. The user for whom the turn runs decides, regardless of the session
+ * owner: the call runs with that user's rights. If the tool names a permission that its approver needs, holders of it
+ * decide.
  *
  * @param approval the event `approval.requested`
  * @param owner the principal of the turn

@@ -18,13 +18,13 @@ export interface GivenTask {
 
 export interface EngineInternals {
   agent(name: string): Agent
-  /** Gives `work` the session's log, loaded, and keeps it in memory for that long. */
+  /** Passes the loaded session log to `work`, and keeps it in memory for that long. */
   using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
   /** The same, with what other processes have appended. */
   withCurrentLog<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
-  /** Starts working on the session's turn if it is nobody's. `claimed`: the claim has been stored with the input. */
+  /** Starts the session's turn if it is unclaimed. `claimed`: the claim has been stored with the input. */
   ensureWorker(log: SessionLog, claimed?: { epoch: number }): void
-  /** Gives a child its task; again, it is the same task. Resolves with where in its journal that begins. */
+  /** Gives a child its task; idempotent. Resolves with the task's start in its journal. */
   give(task: GivenTask): Promise<{ readonly after: number }>
   readonly worker: string
   /** Makes this worker known as alive, once; before its first claim is stored. */

@@ -29,10 +29,11 @@ export interface EngineOptions {
    */
   readonly onError?: (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }) => void
   /**
-   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
-   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
-   * Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the principal is the
-   * same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks again.
+   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a
+   * turn continues that has waited (for its place, a person or a result), and when an approval is used, also for the
+   * approver. Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the
+   * principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks
+   * again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
   /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
@@ -49,22 +50,28 @@ export interface Engine {
   /** A handle; nothing is read or written before it is used. @throws OxbowError `invalid_id`, `unknown_agent` */
   session(key: { tenant?: string; user: string; session?: string }, options?: { agent?: string }): Session
   sessions(query: Parameters<Backend['journal']['list']>[0]): Promise<SessionSummary[]>
-  /** Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few seconds after it. Returns how many. */
+  /**
+   * Takes up open turns whose worker is gone, and ends approvals whose time is over. Runs at `start` and every few
+   * seconds after it. Returns how many.
+   */
   recover(): Promise<number>
   /** Checks the tools' schemas, announces this worker, recovers, and keeps looking for turns whose worker has died. */
   start(): Promise<void>
   /**
-   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are: the
-   * next start takes them up. Does not close the back end.
+   * Lets running turns reach their next append, for at most `graceMs` (default 10,000), then leaves them as they are:
+   * the next start takes them up. Does not close the back end.
    */
   stop(graceMs?: number): Promise<void>
   /** Turns that are being worked on in this process. */
   readonly running: number
-  /** Those of them that somebody has asked for, and no other turn. */
+  /** Cancelled turns only. */
   readonly runningTurns: readonly RunningTurn[]
-  /** Those of them that wait because the host cannot tell at the moment who their principal is. */
+  /** Turns that wait because the host currently cannot resolve their principal. */
   readonly waitingForIdentity: number
-  /** Tools that ignored their signal and still run; while there are any, the process should end before its store is closed. */
+  /**
+   * Tools that ignored their signal and still run; while there are any, the process should end before its store is
+   * closed.
+   */
   readonly leftBehind: number
 }
 
@@ -88,7 +95,7 @@ interface TurnWork {
   again: boolean
 }
 
-/** With a lease of five seconds, the turns of a process that has stopped are taken over within ten. */
+/** With a lease of five seconds, the turns of a stopped process are claimed by another within ten. */
 const SWEEP_MS = 2_500
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
@@ -125,14 +132,16 @@ export function createEngine(options: EngineOptions): Engine {
   const entries = new Map<string, Entry>()
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
-  /** Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep. */
+  /**
+   * Overdue sessions that only another engine can end, by when they last changed: not to be read again in each sweep.
+   */
   const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, TurnWork>()
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
-  /** Looks for turns that somebody here waits for and whose worker, elsewhere, has died. */
+  /** Finds turns awaited in this process whose worker in another process has died. */
   let lookAround: NodeJS.Timeout | undefined
-  /** Tools that were told to stop and did not. */
+  /** Tools that were cancelled but still run. */
   const leftBehind = new Set<Promise<unknown>>()
   let stopping = false
 
@@ -186,7 +195,7 @@ export function createEngine(options: EngineOptions): Engine {
     return entry
   }
 
-  /** While `work` goes on the log is the only one of its session in this process. */
+  /** While `work` runs, the log is the only one of its session in this process. */
   async function using<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     const entry = entryOf(key)
     entry.users += 1
@@ -290,7 +299,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Its parent has stopped, or never asked for it: nobody waits for what comes of it. */
+  /** Its parent has stopped or never started it: its result is not awaited. */
   const interruptUnwanted = (log: SessionLog, turnId: string): Promise<void> =>
     log.append((draft) => {
       const { turn } = draft.state
@@ -312,7 +321,10 @@ export function createEngine(options: EngineOptions): Engine {
     })
   }
 
-  /** Leaves a turn that this worker holds to whoever comes next. What cannot be stored now is found when the worker is gone. */
+  /**
+   * Releases a turn of this worker for another one. A release that cannot be stored is found when the worker is
+   * gone.
+   */
   async function yieldTurn(log: SessionLog): Promise<void> {
     const mine = ({ turn }: SessionState) => turn?.claim?.worker === worker && turn.paused === undefined
     if (!mine(log.state)) return
@@ -348,10 +360,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
   }
   const unknownAgent = (name: string) =>
-    new OxbowError(
-      'unknown_agent',
-      `there is no agent ${JSON.stringify(name)}; there is ${[...agents.keys()].join(', ')}`,
-    )
+    new OxbowError('unknown_agent', `unknown agent ${JSON.stringify(name)}. Agents: ${[...agents.keys()].join(', ')}`)
 
   async function* sessionsWhere(query: Pick<SessionQuery, 'status' | 'dueBy'>): AsyncGenerator<SessionSummary> {
     let before: number | undefined
@@ -364,10 +373,10 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  /** Ends approvals that nobody has decided in time, and turns that have been in one state for too long. */
+  /** Expires undecided approvals, and ends turns that have been in one state for too long. */
   async function expire(): Promise<void> {
     const now = Date.now()
-    // After a jump of the clock nobody knows how long a turn has been in its state: its limit begins anew.
+    // After a clock jump the time in a state is unknown: its limit starts again.
     const drift = clockDrift()
     if (Math.abs(drift - knownDrift) > CLOCK_JUMP_MS) watch.startedAt = now
     knownDrift = drift
@@ -394,7 +403,7 @@ export function createEngine(options: EngineOptions): Engine {
     let taken = 0
     for await (const { key } of sessionsWhere({ status: 'running' })) {
       if (stopping) break
-      // The rest is taken up by the next sweep: a crash must not be followed by a storm.
+      // The next sweep resumes the rest: a crash must not be followed by a load spike.
       if (working.size >= MAX_RECOVERING) break
       const here = entries.get(nameOfKey(key))
       if (here !== undefined && working.has(here.log)) continue
@@ -450,13 +459,14 @@ export function createEngine(options: EngineOptions): Engine {
       if (leftBehind.size === 0) await Promise.all([...entries.values()].map(({ log }) => yieldTurn(log)))
       for (const { log } of entries.values()) {
         log.shutDown(
-          new OxbowError('shutting_down', 'The service is stopping; the turn goes on when it is back.', {
+          new OxbowError('shutting_down', 'The service is stopping; the turn resumes after its restart.', {
             retryable: true,
           }),
         )
       }
       const announcement = await announced?.catch(() => undefined)
-      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of it.
+      // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of
+      // it.
       if (leftBehind.size === 0) await announcement?.release()
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },
@@ -483,7 +493,7 @@ const toStandardError: NonNullable<EngineOptions['onError']> = (error, { referen
   if (!(error instanceof OxbowError)) console.error(`Oxbow, reference ${reference}:`, error)
 }
 
-/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when a name stands for two */
+/** The agents and all that work below them, by name. @throws OxbowError `agent_invalid` when two have one name */
 function withChildren(agents: readonly Agent[]): ReadonlyMap<string, Agent> {
   const known = new Map<string, { readonly agent: Agent; readonly from: string }>()
   const add = (agent: Agent, from: string): void => {

@@ -2,7 +2,7 @@
 
 /**
  * Every error code with its one meaning. `docs/reference/errors.md` is generated from it, and the service has an HTTP
- * status for each: a new code needs an answer there, too.
+ * status for each: a new code needs a status there too.
  */
 export const CODES = {
   // Definitions
@@ -25,7 +25,7 @@ export const CODES = {
   tool_invalid: 'The definition of a tool is not valid.',
 
   // Calls of a session or an engine
-  child_session: 'The session belongs to a parent, which gives it its tasks; others cannot start turns in it.',
+  child_session: 'The session belongs to a sub-agent; only its parent can start turns in it.',
   empty_input: 'The input has no text and no file.',
   invalid_id: 'A tenant, user, session or turn id has a form that is not allowed.',
   invalid_option: 'A method was given an option that is not valid or not known.',
@@ -33,12 +33,12 @@ export const CODES = {
   not_parked: 'No turn of the session is paused or parked, so there is none to release.',
   session_busy: 'A turn of the session is running or waiting. Try again, queue the input, or interrupt the turn.',
   shutting_down: 'The process is stopping. Open turns are kept and resumed at the next start.',
-  turn_held: 'Another process holds the turn and gives no sign of life; the turn is taken over when its lease ends.',
+  turn_held: 'Another process holds the turn and does not respond; the turn is resumed when its lease ends.',
   turn_conflict: 'The turn id was used for another input in this session.',
-  unknown_agent: 'There is no agent of this name.',
+  unknown_agent: 'There is no agent with this name.',
   unknown_model: 'The agent has no model of this id.',
-  unknown_session: 'There is no such session, or nothing has been said in it.',
-  unknown_turn: 'There is no turn of this id in the session.',
+  unknown_session: 'The session does not exist, or has no messages.',
+  unknown_turn: 'The session has no turn with this id.',
 
   // Approvals, rules and results of external calls
   approval_expired: 'The time to decide on the approval has run out.',
@@ -47,13 +47,13 @@ export const CODES = {
   arguments_denied: 'The edited arguments of an approval are denied by a rule.',
   arguments_invalid: 'The edited arguments of an approval do not fit the tool.',
   call_resolved: 'The result of the external call has been stored already.',
-  decision_invalid: 'A decision cannot be understood. Nothing was decided.',
+  decision_invalid: 'A decision is malformed. Nothing was decided.',
   result_forbidden: 'The principal may not store the result of this external call.',
   resume_invalid: 'A run does not answer what its thread waits for.',
   rule_invalid: 'A permission rule is not valid, or can never match.',
   unknown_approval: 'No approval of this id waits in the session.',
   unknown_call: 'No external call of this id waits in the session.',
-  unknown_rule: 'There is no remembered rule of this id.',
+  unknown_rule: 'There is no remembered rule with this id.',
 
   // Why a turn failed
   budget_exceeded: 'The turn has used up its budget of tokens, money, tool calls or agents.',
@@ -79,7 +79,7 @@ export const CODES = {
   timed_out: 'The tool did not finish within its time limit.',
   tool_error: 'The tool failed; its message says why, or names the reference under which the log does.',
   tool_given_up: 'The tool failed too often in this turn and is no longer offered.',
-  tools_not_offered: 'No tools are available any more in this turn.',
+  tools_not_offered: 'Tools are no longer available in this turn.',
   unknown_tool: 'The agent has no tool of this name.',
 
   // Row filters
@@ -116,22 +116,22 @@ export const CODES = {
   storage_readonly: 'The store cannot be written.',
 
   // Agents below an agent
-  child_cancelled: 'The agent was stopped before it ended.',
-  child_cut: 'The answer of the agent was cut off.',
-  child_depth: 'Tasks may not be handed on any further.',
-  child_empty: 'The agent gave no answer.',
-  child_failed: 'The turn of the agent failed.',
-  child_limit: 'The task has started as many agents as it may.',
-  child_max_steps: 'The agent used up its steps before it was done.',
-  child_refused: 'The model of the agent refused the task.',
-  unknown_child: 'The session has not started an agent of this id.',
+  child_cancelled: 'The sub-agent was cancelled.',
+  child_cut: 'The answer of the sub-agent was truncated.',
+  child_depth: 'The maximum depth of sub-agents is reached.',
+  child_empty: 'The sub-agent ended without an answer.',
+  child_failed: 'The turn of the sub-agent failed.',
+  child_limit: 'The task has reached its maximum number of sub-agents.',
+  child_max_steps: 'The sub-agent reached its step limit before it was done.',
+  child_refused: 'The model of the sub-agent refused the task.',
+  unknown_child: 'The session has not started a sub-agent with this id.',
 
   // Agents of other services
   remote_cancelled: 'The task of the remote agent was stopped.',
-  remote_depth: 'Tasks may not be handed on to remote agents any further.',
+  remote_depth: 'The maximum depth of remote agents is reached.',
   remote_empty: 'The remote agent ended without an answer.',
   remote_failed: 'The task of the remote agent failed.',
-  remote_lost: 'The remote agent does not know the task any more.',
+  remote_lost: 'The remote agent no longer has the task.',
   remote_no_stream: 'The remote agent does not stream events.',
   remote_refused: 'The remote agent refused the request.',
   remote_unreachable: 'The remote agent cannot be reached, or the connection broke.',
@@ -152,7 +152,7 @@ export const CODES = {
   access_withdrawn: 'The reader of a stream may no longer read it.',
   cannot_listen: 'The service cannot listen on its address.',
   identity_missing: 'The service would listen on a public address without identity.',
-  identity_unavailable: 'It cannot be checked at the moment who the principal is.',
+  identity_unavailable: 'The credentials cannot be checked at the moment.',
   invalid_data_scope: 'The data scope of an API key is not valid.',
   invalid_expiry: 'The expiry of an API key is not valid.',
   labels_invalid: 'A file of labelled questions cannot be read.',
@@ -198,8 +198,8 @@ export class OxbowError extends Error {
 }
 
 /**
- * A failure of a tool, in words for the model. Of any other error that a tool throws the model, the journal and the user
- * see only a reference; the error itself goes to `onError`.
+ * A failure of a tool, in words for the model. Of any other error that a tool throws the model, the journal and the
+ * user see only a reference; the error itself goes to `onError`.
  *
  * @example throw new ToolError(`There is no order ${id}. Ask for the number on the invoice.`)
  */

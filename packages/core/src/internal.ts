@@ -1,4 +1,4 @@
-// What the other packages of Oxbow need from core, and nobody else: it may change in any release.
+// Internals of core for Oxbow's other packages only: they may change in any release.
 export type { CompactedBody } from './agents/compactor.ts'
 export { type OpenModel, openModelsWith } from './agents/named-models.ts'
 export { bounded } from './agents/prompt.ts'

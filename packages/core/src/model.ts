@@ -19,7 +19,7 @@ export interface ModelRequest {
   readonly output?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
   readonly temperature?: number
   readonly maxOutputTokens?: number
-  /** Passed through to the provider as they are. */
+  /** Passed to the provider unchanged. */
   readonly options?: Readonly<Record<string, unknown>>
 }
 
@@ -31,7 +31,7 @@ export type ModelDelta =
   | { readonly type: 'arguments'; readonly block: number; readonly text: string }
 
 export interface ModelReply {
-  /** `call` blocks carry an empty `callId`; the engine gives its own. No empty text blocks. */
+  /** `call` blocks carry an empty `callId`; the engine assigns its own. No empty text blocks. */
   readonly blocks: Block[]
   readonly finishReason: FinishReason
   /** The provider's own word for the end of the answer, where it is not a known one; the reason is then `length`. */
@@ -39,7 +39,7 @@ export interface ModelReply {
   readonly usage: Usage
   /** As the provider calls it. */
   readonly model: string
-  /** The id of the model that answered, where another stood in for the one that was asked. */
+  /** The id of the fallback model that answered, if one did. */
   readonly source?: string
 }
 
@@ -69,14 +69,14 @@ export interface ModelCallOptions {
 export interface Model {
   /** `provider:model`, for example `openai:gpt-5`. */
   readonly id: string
-  /** Tokens of input and output together, as far as it is known; it may become known with the first answer. */
+  /** Tokens of input and output together, if known; it may become known with the first answer. */
   readonly contextWindow?: number | undefined
   generate(request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
   /** Warns once about each of these tools that cannot be offered to the model. Called when an agent is defined. */
   checkTools?(tools: readonly ToolSpec[]): void
 }
 
-/** A call of a model that failed. `partial` is what had been shown; `retryAfterMs` what the provider asked for. */
+/** A failed model call. `partial` is the streamed part; `retryAfterMs` the delay that the provider asks for. */
 export class ModelError extends OxbowError {
   declare readonly code: ModelErrorCode
   readonly status: number | undefined
@@ -115,15 +115,15 @@ export const noUsage: Usage = {
 /** No request and no answer has more tokens: a figure above it is a mistake. */
 const MOST_TOKENS = 1e9
 
-/** A figure of a provider: a whole number of tokens, 0 for whatever cannot be one. */
+/** A provider's token count: a whole number, 0 for any other value. */
 export const tokenCount = (figure: unknown): number =>
   typeof figure === 'number' && figure > 0 && figure <= MOST_TOKENS ? Math.round(figure) : 0
 
-/** False for a figure that was told and cannot be right: then those beside it are not to be believed either. */
+/** False for an impossible count: then the others of the same usage are unreliable too. */
 export const mayBeTokens = (figure: unknown): boolean =>
   figure === undefined || figure === null || (typeof figure === 'number' && figure >= 0 && figure <= MOST_TOKENS)
 
-/** The same usage, without figures that cannot be right: a sum with one of them would be wrong for good. */
+/** The same usage, without impossible counts: a sum with one of them would stay wrong. */
 export function soundUsage(usage: Usage | undefined): Usage {
   const { inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens, reasoningTokens, estimated, cost } =
     usage ?? noUsage
@@ -141,7 +141,7 @@ export function soundUsage(usage: Usage | undefined): Usage {
 /** No call costs more. */
 const MOST_DOLLARS = 1e9
 
-/** What others name is as long as they like; only so much of it is kept. */
+/** The maximum length of names from outside. */
 const LONGEST_NAME = 256
 export const clippedName = (name: string): string =>
   name.length <= LONGEST_NAME ? name : name.slice(0, LONGEST_NAME).toWellFormed()

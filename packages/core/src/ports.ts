@@ -25,7 +25,7 @@ export interface SessionSummary {
 
 /** What is stored with the events of an append, in the same transaction. */
 export interface AppendNotes extends Pick<SessionSummary, 'status' | 'agent' | 'title'> {
-  /** When somebody should look at the session although nothing comes: a time limit. Milliseconds since 1970. */
+  /** When the session needs attention without an input: a time limit. Milliseconds since 1970. */
   readonly wakeAt?: number
   /** At most one for each event of the append, in their order. */
   readonly audit?: readonly AuditRecord[]
@@ -41,7 +41,7 @@ export interface AuditRecord {
   readonly turnId: string
   readonly callId: string
   readonly tool: string
-  /** Who asked, as they were when the turn began. */
+  /** The principal as it was when the turn started. */
   readonly principal: Principal
   /** Without the values that the tool marks as secret. */
   readonly arguments: Readonly<Record<string, unknown>>
@@ -93,7 +93,7 @@ export interface Journal {
    */
   read(key: SessionKey, afterSeq: number, limit?: number): Promise<Event[]>
 
-  /** The last sequence number, 0 when there is no such session. */
+  /** The last sequence number, 0 for an unknown session. */
   head(key: SessionKey): Promise<number>
 
   /**
@@ -113,7 +113,7 @@ export interface Journal {
   putSnapshot(key: SessionKey, snapshot: Snapshot): Promise<void>
 
   /**
-   * Calls `wake` soon after somebody else (another process, another connection) may have appended to this session.
+   * Calls `wake` soon after another process or connection may have appended to this session.
    * May call too often, never too seldom: an append elsewhere is noticed within 200 ms. Returns the way to stop.
    */
   watch(key: SessionKey, wake: () => void): () => void
@@ -179,8 +179,8 @@ export interface Job {
 }
 
 /**
- * Spreads work over processes. Jobs carry no correctness: one that is lost is found by the sweep for open turns, and one
- * that comes twice costs a look at a session.
+ * Spreads work over processes. Jobs carry no correctness: one that is lost is found by the sweep for open turns, and
+ * one that comes twice costs a look at a session.
  */
 export interface Queue {
   /**
@@ -189,12 +189,14 @@ export interface Queue {
    */
   enqueue(job: Job, runAt?: number): Promise<void>
   /**
-   * Hands due jobs to `handle`, at most `concurrency` at once. A job is done when `handle` resolves. One that rejects is
-   * handed out again after a growing pause, and fails for good after 10 attempts; one whose process ends is handed out by
-   * another. `stop` takes no more jobs and resolves when those in hand are done.
+   * Hands due jobs to `handle`, at most `concurrency` at once. A job is done when `handle` resolves. One that rejects
+   * is handed out again after a growing pause, and fails for good after 10 attempts; one whose process ends is handed
+   * out by another. `stop` takes no more jobs and resolves when those in hand are done.
    */
   work(handle: (job: Job) => Promise<void>, concurrency: number): { stop(): Promise<void> }
-  /** Jobs that are due and wait, jobs that failed for good, and for how long the oldest has been due, in milliseconds. */
+  /**
+   * Jobs that are due and wait, jobs that failed for good, and for how long the oldest has been due, in milliseconds.
+   */
   depth(): Promise<QueueDepth>
 }
 
@@ -205,8 +207,8 @@ export interface QueueDepth {
 }
 
 /**
- * Fleeting messages between processes: text fragments and wake-ups. They may be lost, and are never stored. Those of one
- * publisher to one topic come in their order.
+ * Fleeting messages between processes: text fragments and wake-ups. They may be lost, and are never stored. Those of
+ * one publisher to one topic come in their order.
  */
 export interface Bus {
   /** Sends to all subscribers of the topic, in this process too. Never waits and never throws. */
@@ -223,8 +225,9 @@ export interface Locks {
 
 export interface Lock {
   /**
-   * A fencing token: greater than that of every earlier holder of the name. What is guarded refuses a smaller token than it
-   * has seen, because a holder that was stopped for longer than its time to live does not know that it has lost the lock.
+   * A fencing token: greater than that of every earlier holder of the name. What is guarded refuses a smaller token
+   * than it has seen, because a holder that was stopped for longer than its time to live does not know that it has lost
+   * the lock.
    */
   readonly token: number
   /** Resolves with false when the lock is lost. */
@@ -241,7 +244,7 @@ export interface StoreReport {
   readonly unchecked: number
   /** Whether the loss of the newest events would be noticed. */
   readonly marked: boolean
-  /** One sentence each; empty when everything is as it was stored. At most 100. */
+  /** One sentence each; empty when everything is intact. At most 100. */
   readonly problems: readonly string[]
 }
 
@@ -255,7 +258,7 @@ export interface Backend {
   readonly queue: Queue
   readonly bus: Bus
   readonly locks: Locks
-  /** Rejects with what is wrong, also with what was found when the store was opened; used by `/readyz`. */
+  /** Rejects with the fault, including one found when the store was opened; used by `/readyz`. */
   check(): Promise<void>
   /** Reads everything and compares it with its checksums. Rejects only when the store cannot be read at all. */
   verify(onProgress?: (doneEvents: number, totalEvents: number) => void): Promise<StoreReport>

@@ -20,7 +20,7 @@ export type Cost = keyof typeof LIMITS
 
 /** A last net under the counters; in milliseconds. */
 const LONGEST = 2_000
-/** The clock is read once for so many steps. */
+/** The clock is read once per this many steps. */
 const CLOCK_STEPS = 10_000
 
 const MESSAGES: Readonly<Record<Cost | 'time', string>> = {

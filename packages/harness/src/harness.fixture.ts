@@ -1,4 +1,4 @@
-// Two agents that talk over HTTP: one engine as the caller, one service as the remote, each with a scripted model.
+// Two agents that talk over HTTP: an engine as the caller, a service as the remote, each with a scripted model.
 import { memory } from '@oxbow/backends'
 import {
   type AgentDefinition,
@@ -22,7 +22,7 @@ export interface Pair {
   readonly caller: Engine
   readonly session: Session
   readonly model: ScriptedModel
-  /** Another engine on the caller's store, as another process would have it. */
+  /** Another engine on the caller's store, as in another process. */
   another(): Engine
 }
 
@@ -82,7 +82,7 @@ export async function pair(options: PairOptions): Promise<Pair> {
   return { remoteUrl: url, remote, caller, session, model, another: start }
 }
 
-/** A tool of the remote that needs an approval, and what it was called with. */
+/** A tool of the remote that needs an approval, and its recorded calls. */
 export function bashTool() {
   const ran: unknown[] = []
   const bash = tool({
@@ -109,7 +109,7 @@ export async function eventsOf(session: Session): Promise<Event[]> {
   }
 }
 
-/** What the caller's model was told by the tool. */
+/** The tool results in the caller's model requests. */
 export const told = (model: ScriptedModel): string[] =>
   model.requests
     .filter((it) => it.model === 'caller')

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const run = promisify(execFile)
 
-/** Prints the packages of others that are loaded with a module. */
+/** Prints the third-party packages that a module loads. */
 const program = `
   import { registerHooks } from 'node:module'
   const found = new Set()
@@ -20,7 +20,7 @@ const program = `
 `
 
 test.each(['../src/index.ts', '../../knowledge/src/index.ts'])(
-  'a program that imports %s loads no package of others before it needs one',
+  'a program that imports %s does not load third-party packages before it needs them',
   async (path) => {
     const url = new URL(path, import.meta.url).href
     const node = ['-C', 'oxbow-source', '--input-type=module', '-e', program, url]

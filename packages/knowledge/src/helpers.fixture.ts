@@ -13,7 +13,7 @@ export interface Place {
   open(options?: Partial<KnowledgeIndexOptions>): Knowledge
 }
 
-/** A directory with documents, and an index beside them. */
+/** A directory with documents, and an index next to it. */
 export function place(files: Readonly<Record<string, string | Uint8Array>> = {}): Place {
   const directory = mkdtempSync(join(tmpdir(), 'oxbow-knowledge-'))
   const documents = join(directory, 'documents')
@@ -39,7 +39,7 @@ export function place(files: Readonly<Record<string, string | Uint8Array>> = {})
   return { directory, documents, index, write, open }
 }
 
-/** Counts letters: enough to tell what was embedded, and near for near texts. */
+/** Counts letters: enough to identify what was embedded, and close for similar texts. */
 export function letterEmbedder(id = 'letters', dimensions = 32): Embedder & { readonly embedded: string[] } {
   const embedded: string[] = []
   return {

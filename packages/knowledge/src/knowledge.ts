@@ -13,35 +13,35 @@ import { startThread } from './thread/thread-client.ts'
 export interface KnowledgeIndexOptions {
   /** The file of the index; created when it is missing. */
   readonly path: string
-  /** Finds similar meanings as well. Needs the optional dependency `sqlite-vec`. */
+  /** Enables search by meaning. Needs the optional dependency `sqlite-vec`. */
   readonly embedder?: Embedder
   readonly reranker?: Reranker
-  /** How long a search waits for the embedder, and for the reranker. Default 3000. */
+  /** How long a search waits for the embedder, and for the reranker, in milliseconds. Default 3000. */
   readonly timeoutMs?: number
   readonly passages?: PassageOptions
-  /** Larger files are left out and reported. Default 20 MiB. */
+  /** Larger files are skipped and reported. Default 20 MiB. */
   readonly maxFileBytes?: number
-  /** Files that take longer to parse are left out and reported. Default 60000. */
+  /** Files that take longer to parse are skipped and reported. In milliseconds, default 60000. */
   readonly parseTimeoutMs?: number
 }
 
 export interface IndexOptions {
   readonly onProgress?: (progress: IndexProgress) => void
-  /** Ends it early; what was indexed until then stays. */
+  /** Ends it early; everything indexed so far stays. */
   readonly signal?: AbortSignal
 }
 
 export interface Knowledge {
   /**
-   * Indexes files and folders, and remembers them for `refresh`. Only what has changed is read again. Files that cannot be
-   * read are in the report. What was added before and has been deleted since is removed from the index.
+   * Indexes files and folders, and remembers them for `refresh`. Only changed files are read again. The report lists
+   * unreadable files. Files deleted since an earlier run are removed from the index.
    *
    * @throws KnowledgeError `not_found`, `cancelled`, `index_unusable`
    */
   add(paths: readonly string[], options?: IndexOptions): Promise<IndexReport>
-  /** Indexes what has changed in everything that was added. */
+  /** Indexes the changes in all added paths. */
   refresh(options?: IndexOptions): Promise<IndexReport>
-  /** Takes files or folders that were added out of the index. Resolves to the number of documents removed. */
+  /** Removes added files or folders from the index. Resolves to the number of documents removed. */
   remove(paths: readonly string[]): Promise<number>
   /**
    * Finds passages. A channel that fails is reported in `channels`, and the others answer.
@@ -50,17 +50,17 @@ export interface Knowledge {
    */
   search(question: string, options?: SearchOptions): Promise<SearchResult>
   documents(): Promise<readonly DocumentInfo[]>
-  /** The files and folders that were added. */
+  /** The added files and folders. */
   roots(): Promise<readonly string[]>
   /** Documents that the last run could not index, with the reasons. */
   problems(): Promise<readonly Problem[]>
-  /** Keeps the index up to date with its files. Reports each run, and what prevents one. */
+  /** Keeps the index up to date with its files. Reports each run, and errors that prevent one. */
   watch(onReport: (report: IndexReport | KnowledgeError) => void): Promise<Watching>
   close(): Promise<void>
 }
 
 /**
- * Opens a knowledge base. Several processes may use one file at the same time. Threads hold the database.
+ * Opens a knowledge base. Several processes may use one file concurrently. Worker threads hold the database.
  *
  * @example
  * const knowledge = openKnowledge({ path: '.oxbow/knowledge.db' })
@@ -78,14 +78,14 @@ export function openKnowledge(options: KnowledgeIndexOptions): Knowledge {
   let indexing: Promise<unknown> = Promise.resolve()
   const closing = new AbortController()
 
-  /** One run after the other: two threads of one process would only wait for each other. */
+  /** One run at a time: two threads of one process would only wait for each other. */
   function index(
     roots: readonly string[] | undefined,
     { onProgress, signal }: IndexOptions = {},
   ): Promise<IndexReport> {
     const stop = AbortSignal.any([closing.signal, ...(signal === undefined ? [] : [signal])])
     const run = indexing.then(async () => {
-      if (stop.aborted) throw new KnowledgeError('cancelled', 'Indexing was cancelled before it began.')
+      if (stop.aborted) throw new KnowledgeError('cancelled', 'Indexing was cancelled before it started.')
       const indexer = startThread(path, {
         ...(onProgress === undefined ? {} : { progress: onProgress }),
         ...(embedder === undefined
@@ -114,7 +114,7 @@ export function openKnowledge(options: KnowledgeIndexOptions): Knowledge {
     async add(paths, indexOptions) {
       const roots = [...new Set(paths.map((it) => resolve(it)))]
       const known = new Set(await knowledge.roots())
-      // A path that was added and is gone takes its documents with it.
+      // A missing path that was added is removed together with its documents.
       for (const it of roots) if (!known.has(it)) await mustExist(it)
       const gone: string[] = []
       for (const it of known) if (!roots.includes(it) && (await isGoneWithin(it))) gone.push(it)

@@ -1,4 +1,4 @@
-// How the tests of this package talk to a model.
+// How the tests of this package call a model.
 import type { Block, Message, Model, ModelDelta, ModelError, ModelReply, ModelRequest } from '@oxbow/core'
 import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
 import { afterEach, expect } from 'vitest'
@@ -16,7 +16,7 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()))
 })
 
-/** A server that gives these replies to whatever model is asked for, closed after the test. */
+/** A server that sends these replies for every model, closed after the test. */
 export async function serve(...replies: Reply[]): Promise<ScriptedModel> {
   const server = await scriptedModel({ scripts: { '*': replies } })
   open.push(server)
@@ -46,7 +46,7 @@ export interface Asked {
   readonly deltas: ModelDelta[]
 }
 
-/** Asks, and checks that the fragments add up to the blocks of the reply. */
+/** Calls the model, and checks that the fragments add up to the blocks of the reply. */
 export async function ask(
   model: Model,
   overrides: Partial<ModelRequest> = {},
@@ -59,7 +59,7 @@ export async function ask(
   return { reply, deltas }
 }
 
-/** Asks a model that must fail; gives the error and the fragments that came before it. */
+/** Calls a model that must fail; returns the error and the fragments before it. */
 export async function askInVain(
   model: Model,
   overrides: Partial<ModelRequest> = {},
@@ -77,7 +77,7 @@ export async function askInVain(
   throw new Error('the model answered')
 }
 
-/** Serves these frames as they are and gives what the driver makes of them. */
+/** Serves these frames unchanged and returns the driver's reply. */
 export async function read(frames: readonly unknown[], options: Partial<OpenAiChatOptions> = {}): Promise<Asked> {
   return ask(modelAt(await serve({ raw: sse(frames) }), options))
 }
@@ -86,7 +86,7 @@ export async function read(frames: readonly unknown[], options: Partial<OpenAiCh
 export const namedEvents = (events: readonly { readonly type: string; readonly [field: string]: unknown }[]): string =>
   events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('')
 
-/** A body of frames; strings are put in as they are. */
+/** A body of frames; strings are inserted unchanged. */
 export const sse = (frames: readonly unknown[], end = 'data: [DONE]\n\n'): string =>
   frames.map((frame) => (typeof frame === 'string' ? frame : `data: ${JSON.stringify(frame)}\n\n`)).join('') + end
 
@@ -103,7 +103,7 @@ export const thinking = (reply: ModelReply): string =>
 export const calls = (reply: ModelReply): [string, string][] =>
   reply.blocks.flatMap((block): [string, string][] => (block.type === 'call' ? [[block.tool, block.arguments]] : []))
 
-/** What a viewer sees of a block; sealed reasoning has no text to show. */
+/** The visible part of a block; encrypted reasoning has no text to show. */
 function shown(block: Block, index: number): (string | number)[][] {
   if (block.type === 'call') return [[index, 'call', block.tool, block.arguments]]
   return (block.type === 'text' || block.type === 'thinking') && block.text !== ''

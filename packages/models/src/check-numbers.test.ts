@@ -40,14 +40,14 @@ test.each<[string, (number: number) => unknown]>([
   ['models.main.limits.requestsPerMinute', (it) => models({ limits: { requestsPerMinute: it } })],
   ['models.main.contextWindow', (it) => models({ contextWindow: it })],
   ['models.main.timeouts.totalMs', (it) => models({ timeouts: { totalMs: it } })],
-])('%s must be a number that can be meant', (name, make) => {
+])('%s must be a number in range', (name, make) => {
   for (const number of [0, -1, Number.NaN]) {
     const told = expect.objectContaining({ code: 'model_config', message: expect.stringContaining(`${name} must be`) })
     expect(() => make(number)).toThrow(told)
   }
 })
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308])('a price of %d is none', (input) => {
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e308])('a price of %d is refused', (input) => {
   const told = expect.objectContaining({
     code: 'model_config',
     message: expect.stringContaining('price.input must be'),

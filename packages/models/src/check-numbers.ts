@@ -1,18 +1,18 @@
-// Numbers in options are checked where they are given.
+// Numbers in options are checked where they are passed.
 import { OxbowError } from '@oxbow/core'
 
 export interface Bounds {
   readonly least?: number
-  /** The number itself is too small, too. */
+  /** The bound itself is too small as well. */
   readonly above?: number
   readonly most?: number
-  /** `Infinity` is whole, and stands for: no limit. */
+  /** `Infinity` counts as whole and means no limit. */
   readonly whole?: boolean
 }
 
 export type Numbers = Readonly<Record<string, readonly [value: number | undefined, bounds: Bounds]>>
 
-/** One line for each number that is not within its bounds. What is undefined was not given. */
+/** One line for each number out of bounds. Undefined means not given. */
 export function numberProblems(numbers: Numbers): string[] {
   return Object.entries(numbers).flatMap(([name, [value, bounds]]) =>
     value === undefined || isWithin(value, bounds) ? [] : [`${name} must be ${sentence(bounds)}, not ${String(value)}`],
@@ -45,8 +45,8 @@ const sentence = ({ least, above, most, whole }: Bounds): string =>
     .filter((it) => it !== '')
     .join(' ')
 
-/** Of how long something may take, in milliseconds. */
+/** Bounds of a timeout in milliseconds. */
 export const DURATION: Bounds = { above: 0 }
 export const COUNT: Bounds = { least: 1, whole: true }
-/** Of one among several that are drawn. */
+/** Bounds of a weight. */
 export const WEIGHT: Bounds = { above: 0, most: 1e9 }

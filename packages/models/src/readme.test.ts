@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
 const samples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map((match) => match[1]!)
 
-test('the example of the README runs without any key', () => {
+test('the README example runs without a key', () => {
   expect(samples).toHaveLength(1)
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -1,4 +1,4 @@
-// A service that answers requests with documents, as embeddings and rerankers do.
+// A server that answers requests with documents, as embedding and reranking services do.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -7,26 +7,26 @@ import { onTestFinished } from 'vitest'
 export interface ServiceRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, unknown>>
-  // biome-ignore lint/suspicious/noExplicitAny: the tests look at what they expect there.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests assert on the wire format.
   readonly body: any
 }
 
 export interface ServiceAnswer {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** As JSON; a string or bytes as they are. */
+  /** As JSON; a string or bytes unchanged. */
   readonly body?: unknown
-  /** Instead of a body: its parts, each so long after the one before. */
+  /** Parts in place of a body, each sent after the given delay. */
   readonly parts?: readonly string[]
   readonly everyMs?: number
-  /** Only so many bytes of the body are sent, and the connection is destroyed. */
+  /** Sends only this many bytes of the body, then destroys the connection. */
   readonly cutAfterBytes?: number
 }
 
 export interface Service {
   readonly url: string
   readonly requests: ServiceRequest[]
-  /** How many requests were being answered at once, at most. */
+  /** The highest number of concurrent requests. */
   readonly most: number
 }
 

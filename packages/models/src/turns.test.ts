@@ -1,4 +1,4 @@
-// Whole turns of an agent through the engine, on the wire of each driver: what the next request carries of the last
+// Whole turns of an agent through the engine, in each driver's format: what the next request carries of the last
 // answer.
 import { memory } from '@oxbow/backends'
 import { agent, createEngine, type Model, tool } from '@oxbow/core'
@@ -75,7 +75,7 @@ test('Anthropic: two turns with tools and thinking; each request carries the thi
   expect(await it.turn(claude(it), 'Paris?')).toBe('Sunny, for two million.')
   expect(await it.turn(claude(it), 'Thanks.')).toBe('You are welcome.')
 
-  // biome-ignore lint/suspicious/noExplicitAny: the wire is what this test looks at.
+  // biome-ignore lint/suspicious/noExplicitAny: this test asserts on the wire format.
   const [first, second, third] = it.server.requests.map(({ body }) => body as any)
   expect(first.tools.map((tool: { name: string }) => tool.name)).toEqual(['people', 'read_artifact', 'weather'])
   expect(second.thinking).toEqual({ type: 'enabled', budget_tokens: 2_000 })
@@ -95,18 +95,18 @@ test('Anthropic: two turns with tools and thinking; each request carries the thi
     { type: 'tool_result', tool_use_id: calls.content[3].id, content: [{ type: 'text', text: '2100000' }] },
   ])
   expect(third.messages[3].content[0]).toEqual({ type: 'thinking', thinking: 'Enough.', signature: 'proof-2' })
-  // What was sent stays as it was, but for the marks of the cache.
+  // Earlier messages are unchanged, except for the cache marks.
   const plain = (value: unknown) => JSON.stringify(value).replaceAll(',"cache_control":{"type":"ephemeral"}', '')
   expect(plain(third.messages.slice(0, 3))).toBe(plain(second.messages))
   it.server.assertDrained()
 })
 
-test('OpenAI’s responses: two turns with tools; each request carries the sealed reasoning in its place', async () => {
+test('OpenAI’s responses: two turns with tools; each request carries the encrypted reasoning in its place', async () => {
   const it = await bench()
   expect(await it.turn(gpt(it), 'Paris?')).toBe('Sunny, for two million.')
   expect(await it.turn(gpt(it), 'Thanks.')).toBe('You are welcome.')
 
-  // biome-ignore lint/suspicious/noExplicitAny: the wire is what this test looks at.
+  // biome-ignore lint/suspicious/noExplicitAny: this test asserts on the wire format.
   const [, second, third] = it.server.requests.map(({ body }) => body as any)
   const kinds = (items: { type?: string; role?: string }[]) => items.map((item) => item.type ?? item.role)
   const turn = ['user', 'reasoning', 'assistant', 'function_call', 'function_call']
@@ -126,7 +126,7 @@ test('OpenAI’s responses: two turns with tools; each request carries the seale
 test.each([
   ['Anthropic', claude, 'OpenAI', gpt],
   ['OpenAI', gpt, 'Anthropic', claude],
-])('a session of %s goes on with %s, without the reasoning of the first', async (_, first, _then, second) => {
+])('a session of %s continues with %s, without the reasoning of the first', async (_, first, _then, second) => {
   const it = await bench()
   await it.turn(first(it), 'Paris?')
   expect(await it.turn(second(it), 'Thanks.')).toBe('You are welcome.')

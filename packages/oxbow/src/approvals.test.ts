@@ -21,7 +21,7 @@ const results = (server: Awaited<ReturnType<typeof setting>>['server']): string[
     .map((it) => String(it.content))
 
 describe('oxbow run', () => {
-  test('exits with 5 when the turn waits for an approval, and tells which', async () => {
+  test('exits with 5 when the turn waits for an approval, and names it', async () => {
     const { env } = await setting('milk')
     const { code, stdout, stderr } = await place().run(['run', '-p', 'Go.', '--session', 's1'], { env })
     expect({ code, stdout }).toEqual({ code: 5, stdout: '' })
@@ -29,7 +29,7 @@ describe('oxbow run', () => {
     expect(stderr).toContain('Decide with: oxbow chat --session s1')
   })
 
-  test('tells the ids that POST /api/approvals/{id} takes', async () => {
+  test('reports the ids that POST /api/approvals/{id} accepts', async () => {
     const { env } = await setting('milk')
     const at = place()
     const { stdout } = await at.run(['run', '-p', 'Go.', '--session', 's1', '--json'], { env })
@@ -49,7 +49,7 @@ describe('oxbow run', () => {
     await serve.ended
   })
 
-  test('a rule that can match nothing is a mistake of the configuration', async () => {
+  test('a rule that can never match is a configuration error', async () => {
     const { code, stderr } = await place().run(['run', '-p', 'Go.'], { env: { OXBOW_AGENT_ASK: 'no_such_tool' } })
     expect(code).toBe(2)
     expect(stderr).toContain('no_such_tool')
@@ -57,7 +57,7 @@ describe('oxbow run', () => {
 })
 
 describe('oxbow approvals', () => {
-  test('lists pending approvals and decides on them without a terminal; the turn resumes to its end', {
+  test('lists pending approvals and decides on them without a terminal; the turn resumes and finishes', {
     timeout: 120_000,
   }, async () => {
     const { env, server } = await setting('milk', 'eggs')
@@ -74,7 +74,7 @@ describe('oxbow approvals', () => {
       stdout: 'answer to milk\n',
       stderr: '',
     })
-    expect((await at.run(['approvals', 'list'], { env })).stdout).toBe('Nothing waits for a decision.\n')
+    expect((await at.run(['approvals', 'list'], { env })).stdout).toBe('No approvals are pending.\n')
     const again = await at.run(['approvals', 'deny', id], { env })
     expect(again.code).toBe(1)
 
@@ -110,7 +110,7 @@ describe('oxbow rules', () => {
 })
 
 describe('oxbow chat without a terminal', () => {
-  test('denies nothing and approves nothing: it says what waits, and exits with 5', async () => {
+  test('decides nothing: it reports pending approvals and exits with 5', async () => {
     const { env, server } = await setting('milk')
     const at = place()
     const { code, stdout, stderr } = await at.run(['chat', '--session', 's1'], { env, input: 'Go.\ny\nAnd more.\n' })
@@ -124,7 +124,7 @@ describe('oxbow chat without a terminal', () => {
 
 // util-linux's `script` gives a process a terminal.
 describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () => {
-  test('y approves, n refuses with a reason, in the order in which they were asked', async () => {
+  test('y approves, n denies with a reason, in the order of the questions', async () => {
     const { env, server } = await setting('milk', 'eggs')
     const chat = terminal(place(), ['chat', '--session', 's1'], env)
     await chat.shows('> ')
@@ -146,7 +146,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     expect(results(server)).toEqual([expect.not.stringContaining('Refused'), 'Refused by default: no eggs'])
   })
 
-  test('a question is asked again after a restart; e edits the arguments, r says when no rule can do anything', async () => {
+  test('a question is repeated after a restart; e edits the arguments, r reports when no rule can help', async () => {
     const { env, server } = await setting('milk', 'eggs', 'tea')
     const at = place()
     const first = terminal(at, ['chat', '--session', 's1'], env)
@@ -165,7 +165,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     await second.shows('Approve?')
     second.type('e\r')
     await second.shows('Arguments: {"text":"milk"}')
-    // The line stands there already: its end is edited.
+    // The line is prefilled; its end is edited.
     second.type(`${'\b'.repeat(6)}oat milk"}\r`)
     await second.shows('(approved by default, with other arguments: {"text":"oat milk"})')
     await second.shows('answer to milk')
@@ -173,7 +173,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     second.type('Second.\r')
     await second.shows('text: "eggs"')
     second.type('r\r')
-    await second.shows('No rule can let it run from now on: ask:save_note is stronger.')
+    await second.shows('No rule can allow it in the future: ask:save_note takes precedence.')
     second.type('y\r')
     await second.shows('answer to eggs')
     await second.shows('> ')

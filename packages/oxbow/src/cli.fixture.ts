@@ -1,4 +1,4 @@
-// The command line as a person starts it: a real process in a directory of its own.
+// The command line as a user starts it: a real process in its own directory.
 import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ export interface Command {
   readonly child: ChildProcessWithoutNullStreams
   /** Sends a signal to the process that the launcher has started. */
   inner(signal: NodeJS.Signals): void
-  /** What it has written so far. */
+  /** Its output so far. */
   output(): string
   /** Resolves when the output contains this. */
   shows(what: string | RegExp): Promise<void>
@@ -34,7 +34,7 @@ export interface Place {
   run(args: readonly string[], options?: { env?: Record<string, string>; input?: string }): Promise<Ended>
 }
 
-/** The launcher's own child dies with it: a killed launcher could not tell it to. */
+/** The launcher's own child dies with it, even when a killed launcher cannot signal it. */
 function killGroup({ pid }: { readonly pid?: number | undefined }): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
@@ -43,7 +43,7 @@ function killGroup({ pid }: { readonly pid?: number | undefined }): void {
   }
 }
 
-/** An empty directory with nothing in its environment but a path. */
+/** An empty directory, with only PATH in the environment. */
 export function place(): Place {
   const directory = mkdtempSync(join(tmpdir(), 'oxbow-cli-'))
   const children: ChildProcessWithoutNullStreams[] = []
@@ -93,12 +93,12 @@ export function place(): Place {
 
 interface TerminalCommand {
   type(text: string): void
-  /** Resolves when this is on the screen, below what was waited for before. */
+  /** Resolves when this is on the screen, below the last awaited text. */
   shows(what: string): Promise<void>
   readonly closed: Promise<unknown>
 }
 
-/** The command on a terminal, which util-linux's `script` makes. */
+/** The command on a terminal, provided by util-linux's `script`. */
 export function terminal({ directory }: Place, args: readonly string[], env: Record<string, string>): TerminalCommand {
   const child = spawn('/usr/bin/script', ['-qfc', [process.execPath, BIN, ...args].join(' '), '/dev/null'], {
     cwd: directory,
@@ -108,7 +108,7 @@ export function terminal({ directory }: Place, args: readonly string[], env: Rec
   let seen = ''
   let from = 0
   child.stdout.on('data', (it: Buffer) => {
-    // Cursor movements of the line editor are no text.
+    // Cursor movements of the line editor are not text.
     seen += stripVTControlCharacters(it.toString())
   })
   return {

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { BIN, type Place, place, scripted } from './cli.fixture.ts'
 
 describe('oxbow run', () => {
-  test('answers without any key, and prints nothing but the answer', async () => {
+  test('answers without a key and prints only the answer', async () => {
     const { run } = place()
     const { code, stdout, stderr } = await run(['run', '-p', 'What is 17 * 23?'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -31,7 +31,7 @@ describe('oxbow run', () => {
   test.each([
     ['the model refuses the key', { status: 401, body: { error: { message: 'no' } } }, 3],
     ['the provider is overloaded', { status: 503, body: {} }, 3],
-  ])('exits with a code of its own when %s', async (_, reply, code) => {
+  ])('exits with a distinct code when %s', async (_, reply, code) => {
     const { env } = await scripted({ scripts: { '*': [reply] } })
     const ended = await place().run(['run', '-p', 'Go.'], { env })
     expect(ended.code).toBe(code)
@@ -50,20 +50,20 @@ describe('oxbow run', () => {
     [['fly'], /unknown command/],
     [['serve', '--port', 'x'], /server\.port/],
     [['serve', '--host', '0.0.0.0'], /no identity is configured/],
-  ])('%j is refused with what is wrong, and exit code 2', async (args, message) => {
+  ])('%j is refused with the reason and exit code 2', async (args, message) => {
     const { code, stderr, stdout } = await place().run(args)
     expect(stderr).toMatch(message)
     expect(stderr).not.toMatch(/ at .*\.ts:\d+/)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
-  test('Ctrl-C interrupts the turn, keeps what was said, and exits with 130', async () => {
+  test('Ctrl-C interrupts the turn, keeps the partial answer, and exits with 130', async () => {
     const { server, env } = await scripted({ scripts: { '*': [{ text: 'one two three', silentAfterChunks: 2 }] } })
     const at = place()
     const command = at.start(['run', '-p', 'Go.', '--session', 's1'], { env })
     await (await server.nextRequest()).headers
     await until(async () => (await at.run(['sessions', 'list'])).stdout.includes('running'), { deadlineMs: 15_000 })
-    // The launcher ignores SIGINT, because a terminal sends it to the whole group: so do we.
+    // The launcher ignores SIGINT because a terminal sends it to the whole group, and so does this test.
     command.inner('SIGINT')
     expect((await command.ended).code).toBe(130)
     const { stdout } = await at.run(['sessions', 'export', 's1'])
@@ -114,12 +114,12 @@ describe('X2: kill -9 in the middle', () => {
   })
 })
 
-test('kill -9 of the launcher ends what it had started, at once', async () => {
+test('kill -9 of the launcher ends its child process at once', async () => {
   const service = place().start(['serve', '--port', '0'], { input: null })
   await service.shows(/listens on (http:\S+)/)
   const url = /listens on (http:\S+)/.exec(service.output())![1]!
   service.child.kill('SIGKILL')
-  // Its output ends when nobody holds it any more: the child is gone, too.
+  // Its output ends when no process holds it, so the child is gone too.
   await service.ended
   await expect(fetch(`${url}/healthz`)).rejects.toThrow('fetch failed')
 })
@@ -143,19 +143,19 @@ describe('oxbow sessions', () => {
     expect(unknown.stderr).toContain('oxbow sessions list')
   })
 
-  test('a store that is damaged is an error, and is left as it is', async () => {
+  test('a damaged store is an error and is left unchanged', async () => {
     const at = place()
     const file = join(at.directory, 'broken.db')
-    writeFileSync(file, 'this is no database, though it is long enough to look at '.repeat(20))
+    writeFileSync(file, 'this is not a database, though it is long enough to be read '.repeat(20))
     const { code, stderr } = await at.run(['sessions', 'list', '--store', file])
     expect(code).toBe(1)
     expect(stderr).toContain('broken.db')
-    expect(readFileSync(file, 'utf8')).toContain('no database')
+    expect(readFileSync(file, 'utf8')).toContain('not a database')
   })
 })
 
-describe('a store that is not there', () => {
-  test('is told to who only looks, and not made', async () => {
+describe('a missing store', () => {
+  test('is reported by read commands and not created', async () => {
     const at = place()
     const list = await at.run(['sessions', 'list', '--store', 'typo/oxbow.db'])
     expect(list).toMatchObject({ code: 0, stderr: '' })
@@ -175,7 +175,7 @@ describe('oxbow chat', () => {
   })
 
   test.skipIf(!existsSync('/usr/bin/script'))(
-    'on a terminal a named session tells what it holds, and / commands are not for the model',
+    'on a terminal a named session shows its state, and / commands do not reach the model',
     async () => {
       const { server, env } = await scripted({ scripts: { '*': { always: { text: 'fine' } } } })
       const at = place()
@@ -245,7 +245,7 @@ describe('oxbow chat', () => {
 })
 
 describe('two services on one store', () => {
-  test('an interrupt that one of them takes stops the turn that the other works on', async () => {
+  test('an interrupt to one of them stops the turn that the other runs', async () => {
     const { server, env } = await scripted({ scripts: { '*': [{ text: 'one two three', silentAfterChunks: 2 }] } })
     const at = place()
     const start = async (): Promise<string> => {
@@ -273,7 +273,7 @@ describe('two services on one store', () => {
 describe('a parked turn', () => {
   const parked = async (at: Place): Promise<void> => {
     const { server, env } = await scripted({ scripts: { '*': { always: { text: 'x', silentAfterChunks: 0 } } } })
-    // Each attempt dies in the midst of the model's answer.
+    // Each attempt dies in the middle of the model's answer.
     for (let n = 0; n < 5; n++) {
       const command = at.start(['run', '-p', 'Go.', '--session', 's1', '--turn', 't1'], { env })
       await server.nextRequest()
@@ -282,7 +282,7 @@ describe('a parked turn', () => {
     }
   }
 
-  test('says how to resume it, and resumes when it is released', { timeout: 60_000 }, async () => {
+  test('reports how to resume it, and resumes when released', { timeout: 60_000 }, async () => {
     const at = place()
     await parked(at)
     const { env } = await scripted({ scripts: { '*': { always: { text: 'at last' } } } })
@@ -293,7 +293,7 @@ describe('a parked turn', () => {
     expect(await at.run(['sessions', 'release', 's1'], { env })).toMatchObject({ code: 0, stdout: 'at last\n' })
     const again = await at.run(['sessions', 'release', 's1'], { env })
     expect(again.code).toBe(1)
-    expect(again.stderr).toContain('paused by hand or parked')
+    expect(again.stderr).toContain('paused manually or parked')
     expect((await at.run(['sessions', 'release', 'none'], { env })).stderr).toContain('oxbow sessions list')
   })
 
@@ -311,7 +311,7 @@ describe('a parked turn', () => {
 })
 
 describe('oxbow run in scripts', () => {
-  test('a turn id alone is enough to run a command once', async () => {
+  test('a turn id alone makes a command run once', async () => {
     const { server, env } = await scripted({ scripts: { '*': [{ text: 'once' }] } })
     const at = place()
     expect((await at.run(['run', '-p', 'Go.', '--turn', 't1'], { env })).stdout).toBe('once\n')
@@ -319,7 +319,7 @@ describe('oxbow run in scripts', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('--json tells the session and the turn of a failure', async () => {
+  test('--json reports the session and turn of a failure', async () => {
     const { env } = await scripted({ scripts: { '*': [{ status: 401, body: {} }] } })
     const { code, stdout } = await place().run(['run', '--json', '-p', 'Go.', '--session', 's1', '--turn', 't1'], {
       env,
@@ -357,13 +357,13 @@ describe('oxbow run in scripts', () => {
     expect((await at.run(['sessions', 'list'])).stdout).toMatch(/^s1 +running/)
   })
 
-  test('a port that is no number is told as it was given', async () => {
+  test('a port that is not a number is reported as given', async () => {
     expect((await place().run(['serve', '--port', 'abc'])).stderr).toContain('got "abc"')
   })
 })
 
 describe('oxbow keys', () => {
-  test('a key that was made is what a service with that record lets in, as its user', async () => {
+  test('a created key authenticates its user at a service with its record', async () => {
     const at = place()
     const scopes = ['--data-scope', 'department', '--data-scope', 'custom:103,104']
     const { stdout, stderr, code } = await at.run([
@@ -378,7 +378,7 @@ describe('oxbow keys', () => {
     expect(code).toBe(0)
     const key = stdout.trim()
     expect(stderr).not.toContain(key)
-    // All of it is a piece of the file of keys.
+    // The whole of standard error is valid content for the key file.
     writeFileSync(join(at.directory, 'keys.toml'), stderr)
     writeFileSync(join(at.directory, 'oxbow.toml'), '[identity]\nmode = "api-keys"\nkeysFile = "keys.toml"\n')
     const service = at.start(['serve', '--port', '0'], { input: null })
@@ -396,7 +396,7 @@ describe('oxbow keys', () => {
     expect((await at.run(['sessions', 'list', '--user', 'ann'])).stdout).toContain('s1')
   })
 
-  test('B3: a key says which rows its user may see; what is no scope is refused', async () => {
+  test('B3: a key limits the rows that its user may see; an unknown scope is refused', async () => {
     const at = place()
     const create = (scope: string) => at.run(['keys', 'create', '--user', 'ann', '--data-scope', scope])
     expect((await create('custom:103, 104')).stderr).toContain(

@@ -1,17 +1,17 @@
-/** What `oxbow` exits with; scripts rely on these. */
+/** The exit codes of `oxbow`; scripts rely on them. */
 export const EXIT = {
   ok: 0,
-  /** The turn failed, or something unexpected happened. */
+  /** The turn failed, or an unexpected error occurred. */
   failed: 1,
   /** The command line or the configuration is wrong. */
   usage: 2,
   /** The model's provider failed: key, limits, network, overload. */
   model: 3,
-  /** The turn was cancelled or ran out of time. */
+  /** The turn was cancelled or timed out. */
   stopped: 4,
   /** The turn is waiting: for an approval, an external result, or a release after too many recoveries. */
   waiting: 5,
-  /** The turn finished, but a call was interrupted and nobody knows whether it ran. */
+  /** The turn finished, but a call was interrupted and its outcome is unknown. */
   unknown: 6,
   /** Interrupted by Ctrl-C. */
   interrupted: 130,

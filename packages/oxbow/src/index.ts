@@ -127,5 +127,5 @@ export {
 export { type ResponseOptions, toResponse, type UiInput, uiInput } from '@oxbow/server/response'
 export { defaultAgent } from './agent/agent.ts'
 
-// From here on `agent({ model: 'openai:gpt-5' })` finds its model.
+// Lets `agent({ model: 'openai:gpt-5' })` resolve model names.
 openModelsWith((name) => openModel(name))

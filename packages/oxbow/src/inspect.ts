@@ -1,13 +1,13 @@
-// What an agent is made of, for people: as the model gets it, and as the gate judges it.
+// The definition of an agent for people: as the model receives it, and as the gate judges it.
 import type { Agent, Part, PromptContext, Tool } from '@oxbow/core'
 import { authorise, matchesWildcard, mayEverRun, type PolicyAbove } from '@oxbow/core/internal'
 
 export interface InspectedSection {
-  /** The capability that brought it; `agent`: its own definition. */
+  /** The capability that contributed it; `agent`: its own definition. */
   readonly from: string
   readonly title: string
   readonly untrusted: boolean
-  /** It may be another one in each step; `text` is that of the first step of a new session. */
+  /** True when it may change in each step; `text` is that of the first step of a new session. */
   readonly moving: boolean
   readonly text: string
 }
@@ -22,7 +22,7 @@ export interface InspectedTool {
   readonly decision: 'allow' | 'ask' | 'deny'
   readonly rule: string
   readonly reason: string
-  /** Rules or checks of its own look at the arguments: other calls may be judged otherwise. */
+  /** Rules or the tool's own check depend on the arguments: other calls may be decided differently. */
   readonly byArguments: boolean
   readonly input: object
 }
@@ -33,7 +33,7 @@ export interface Inspected {
   readonly model: string
   readonly contextWindow?: number
   readonly mode: string
-  /** The agent that hands it tasks, under whose rules its calls are judged, too. */
+  /** The parent agent, whose rules apply to its calls too. */
   readonly parent?: string
   readonly prompt: readonly InspectedSection[]
   readonly tools: readonly InspectedTool[]
@@ -75,10 +75,10 @@ export async function inspect(agent: Agent, parent?: Agent): Promise<Inspected> 
   }
 }
 
-/** `read_artifact` comes with tools whose results may be long. */
+/** `read_artifact` is added for tools with long results. */
 const placeOf = ({ from }: Part<unknown>): string => from ?? 'agent'
 
-/** In the order in which they stand in the prompt. */
+/** In prompt order. */
 async function sectionsOf({ name, instructions, parts }: Agent): Promise<InspectedSection[]> {
   const context: PromptContext = {
     session: { tenant: 'default', user: 'default', session: 'new' },
@@ -105,7 +105,7 @@ async function toolOf({ policy }: Agent, part: Part<Tool>, parent: Agent | undef
   const { name, description, effects, timeoutMs, permission, jsonSchema } = tool
   const above = parent && [asAbove(parent)]
   const rules = [policy, ...(above ?? [])].flatMap((it) => [...it.deny, ...it.ask, ...it.allow])
-  // Whoever has the permission is meant.
+  // Assumes a caller with the permission.
   const principal = { user: 'default', permissions: permission === undefined ? [] : [permission] }
   const verdict = await authorise({
     tool,
@@ -115,7 +115,7 @@ async function toolOf({ policy }: Agent, part: Part<Tool>, parent: Agent | undef
   }).catch(() => ({
     decision: 'ask' as const,
     rule: `check:${name}`,
-    reason: 'Its own check decides by the arguments.',
+    reason: 'The tool’s own check decides by the arguments.',
   }))
   return {
     name,
@@ -131,7 +131,7 @@ async function toolOf({ policy }: Agent, part: Part<Tool>, parent: Agent | undef
   }
 }
 
-/** For somebody who has every permission that its tools ask for. */
+/** For a principal with every permission that the tools require. */
 function asAbove({ name, policy, tools }: Agent): PolicyAbove {
   const all = [...tools.values()]
   const principal = { user: 'default', permissions: all.flatMap((it) => it.permission ?? []) }

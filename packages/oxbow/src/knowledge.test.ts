@@ -14,7 +14,7 @@ function withDocuments(): Place {
 
 // Each command is a process that starts a thread.
 describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
-  test('adds a folder, lists it, searches it and measures it', async () => {
+  test('adds, lists, searches and measures a folder', async () => {
     const there = withDocuments()
     const added = await there.run(['knowledge', 'add', 'docs'])
     expect(added).toMatchObject({ code: 0, stderr: '' })
@@ -53,7 +53,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     expect((await there.run(['knowledge', 'eval', 'labels.jsonl'])).stdout).toMatch(/recall@5.*\nwords +1 +1\.000/)
   })
 
-  test('says what is wrong, with an exit code: files that were left out, a wrong path, no index, wrong labels', async () => {
+  test('reports skipped files, a wrong path, a missing index and invalid labels with an exit code', async () => {
     const there = withDocuments()
     const early = await there.run(['knowledge', 'search', 'keys'])
     expect(early).toMatchObject({ code: 2, stderr: expect.stringContaining('oxbow knowledge add PATH') })
@@ -66,7 +66,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     expect(partly.stdout).toContain('2 added')
     expect(await there.run(['knowledge', 'add', 'nothing'])).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('There is no file or folder'),
+      stderr: expect.stringContaining('No such file or folder'),
     })
     expect(await there.run(['knowledge', 'search', 'keys', '-k', 'many'])).toMatchObject({ code: 2 })
     writeFileSync(join(there.directory, 'labels.jsonl'), '{"query":"rotate"}\n')
@@ -76,7 +76,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     })
   })
 
-  test('what was added is removed; a part of it, or what was not added, is refused', async () => {
+  test('added paths are removed; a part of one, or another path, is refused', async () => {
     const there = withDocuments()
     await there.run(['knowledge', 'add', 'docs'])
     expect(await there.run(['knowledge', 'remove', 'docs/keys.md'])).toMatchObject({
@@ -87,7 +87,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     expect(await there.run(['knowledge', 'list'])).toMatchObject({ code: 0, stdout: '' })
   })
 
-  test('the name of a file does not look like a line of the output', async () => {
+  test('a file name cannot imitate a line of the output', async () => {
     const there = withDocuments()
     writeFileSync(join(there.directory, 'docs/bad\n900 added.pdf'), 'no pdf')
     const { stderr } = await there.run(['knowledge', 'add', 'docs'])
@@ -95,7 +95,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     expect((await there.run(['knowledge', 'list'])).stderr).toBe(stderr)
   })
 
-  test('Ctrl-C ends it in the midst of a document', async () => {
+  test('Ctrl-C ends it in the middle of a document', async () => {
     const there = withDocuments()
     writeFileSync(join(there.directory, 'docs/slow.md'), '# a\nb\n'.repeat(1_700_000))
     const command = there.start(['knowledge', 'add', 'docs', '--json'])
@@ -106,7 +106,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     expect(performance.now() - began).toBeLessThan(6_000)
   })
 
-  test('Ctrl-C ends it with 130 and keeps what is indexed', async () => {
+  test('Ctrl-C ends it with 130 and keeps the index so far', async () => {
     const there = withDocuments()
     for (let n = 0; n < 1_500; n++)
       writeFileSync(join(there.directory, `docs/${n}.md`), `# ${n}\n\n${'words '.repeat(200)}`)

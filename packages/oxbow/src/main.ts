@@ -212,7 +212,7 @@ keys
   .option('--expires <date>', 'expiry date, for example 2030-01-01')
   .action(async (options) => (await import('./commands/keys.ts')).create(options))
 
-/** When the launcher is killed, this process does the work and must die the same way. */
+/** When the launcher is killed, this process, which does the work, must die the same way. */
 function followLauncher(): void {
   if (process.env.OXBOW_LAUNCHER === undefined) return
   delete process.env.OXBOW_LAUNCHER

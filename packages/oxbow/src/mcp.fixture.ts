@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 const require = createRequire(import.meta.url)
-/** The directory of the test has no packages. */
+/** The test directory has no packages. */
 const library = (name: string): string => JSON.stringify(pathToFileURL(require.resolve(name)).href)
 
 export const STOCK_SERVER = `

@@ -7,7 +7,7 @@ import { type Place, place, scripted, terminal } from './cli.fixture.ts'
 
 const configure = ({ directory }: Place, toml: string): void => writeFileSync(join(directory, 'oxbow.toml'), toml)
 
-/** Two models at a scripted server, the first of which is refused. */
+/** Two models at a scripted server, which refuses the first. */
 async function two(): Promise<{ at: Place; env: Record<string, string> }> {
   const { server } = await scripted({
     scripts: {
@@ -40,7 +40,7 @@ price = { input = 1, output = 2 }`,
 }
 
 describe('oxbow models list', () => {
-  test('shows names, aliases, keys, prices, windows and spares', async () => {
+  test('shows names, aliases, keys, prices, windows and fallbacks', async () => {
     const { at, env } = await two()
     const { code, stdout } = await at.run(['models', 'list', '--json'], { env })
     expect(code).toBe(0)
@@ -60,11 +60,11 @@ describe('oxbow models list', () => {
     ])
     expect(stdout).not.toContain('sk-secret-1')
     expect((await at.run(['models', 'list'], { env: {} })).stdout).toMatch(
-      /^main \[default\]\n {2}deepseek:locked · http.* · key TEAM_KEY \(missing\) · price not known · .* · else spare\n/,
+      /^main \[default\]\n {2}deepseek:locked · http.* · key TEAM_KEY \(missing\) · price unknown · .* · else spare\n/,
     )
   })
 
-  test('without a configuration shows what the environment decides', async () => {
+  test('shows the model of the environment without a configuration', async () => {
     expect((await place().run(['models', 'list'])).stdout).toMatch(/^offline:offline \[default\]/)
     const { stdout } = await place().run(['models', 'list'], { env: { OPENAI_API_KEY: 'k' } })
     expect(stdout).toMatch(/^openai:gpt-5-mini \[default\]\n.*\$\d.* in, \$\d.* out per million tokens · window \d+/)
@@ -72,7 +72,7 @@ describe('oxbow models list', () => {
 })
 
 describe('oxbow models test', () => {
-  test('exits with 0 when the model works, also when it can only talk', async () => {
+  test('exits with 0 when the model works, even when it only supports text', async () => {
     const { at, env } = await two()
     const { code, stdout } = await at.run(['models', 'test', 'fast'], { env })
     expect(stdout).toMatch(/✓ answer +first words after \d+ ms/)
@@ -80,7 +80,7 @@ describe('oxbow models test', () => {
     expect(code).toBe(0)
   })
 
-  test('exits with 3 and says what to do when the provider refuses', async () => {
+  test('exits with 3 and reports what to do when the provider refuses', async () => {
     const { at, env } = await two()
     const { code, stdout } = await at.run(['models', 'test'], { env })
     expect(stdout).toMatch(/✗ answer .*refused the API key \(HTTP 401\).*\n +key: The key in TEAM_KEY/)
@@ -93,7 +93,7 @@ describe('oxbow models test', () => {
     })
   })
 
-  test('exits with 2 when the key is missing, or the name is nobody’s', async () => {
+  test('exits with 2 when the key is missing or the name is unknown', async () => {
     const { at, env } = await two()
     const missing = await at.run(['models', 'test'])
     expect(missing).toMatchObject({ code: 2, stderr: expect.stringMatching(/needs an API key\. Set TEAM_KEY/) })
@@ -104,7 +104,7 @@ describe('oxbow models test', () => {
     })
   })
 
-  test('goes through the proxy that the environment names, and says when that does not work', async () => {
+  test('uses the environment’s proxy, and reports when it fails', async () => {
     const { server } = await scripted({ scripts: { '*': { always: { text: 'ready' } } } })
     const asked: string[] = []
     const proxy = createServer()
@@ -133,7 +133,7 @@ describe('oxbow models test', () => {
   })
 })
 
-test('the default agent uses the default model, and its spare when that is refused', async () => {
+test('the default agent uses the default model, and its fallback when that is refused', async () => {
   const { at, env } = await two()
   const { code, stdout } = await at.run(['run', '-p', 'hi'], { env })
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'hello from the spare\n' })
@@ -141,7 +141,7 @@ test('the default agent uses the default model, and its spare when that is refus
   expect(named.stdout).toBe('hello from the spare\n')
 })
 
-test('oxbow serve says which model answers, and which stands in', async () => {
+test('oxbow serve names the model and its fallback', async () => {
   const { at, env } = await two()
   const command = at.start(['serve', '--port', '0'], { env })
   const line = /model {3}main \(deepseek:locked\), else spare/
@@ -151,7 +151,7 @@ test('oxbow serve says which model answers, and which stands in', async () => {
   await command.ended
 })
 
-test('X6 oxbow chat shows after a turn what the context, the turn and the session have used; /usage tells all', async () => {
+test('X6 oxbow chat shows the usage of context, turn and session after each turn; /usage shows details', async () => {
   const { at, env } = await two()
   const chat = terminal(at, ['chat'], env)
   await chat.shows('> ')

@@ -1,5 +1,5 @@
 import { findPackageJSON } from 'node:module'
 import { dirname, join } from 'node:path'
 
-/** A folder of this package. Looked up from package.json, because the build moves code to other folders. */
+/** A folder of this package, located through package.json, because the build moves code to other folders. */
 export const packageFolder = (name: string): string => join(dirname(findPackageJSON(import.meta.url)!), name)

@@ -24,7 +24,7 @@ export interface RuntimeOptions {
   readonly port?: string | undefined
 }
 
-/** The configuration, with what was given on the command line on top. */
+/** The configuration, overridden by command-line options. */
 export function configOf({ model, store, host, port }: RuntimeOptions): Promise<Config> {
   return loadConfig({
     overrides: {
@@ -37,7 +37,7 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
   })
 }
 
-/** Text that is not a number stays as it is, for the error. */
+/** Text that is not a number is kept for the error message. */
 const numeral = (text: string): number | string =>
   text.trim() === '' || Number.isNaN(Number(text)) ? text : Number(text)
 
@@ -45,11 +45,11 @@ const numeral = (text: string): number | string =>
 export const hasStore = ({ store }: Config): boolean =>
   store.url !== undefined ||
   store.path === ':memory:' ||
-  // A mark without its database means that the database was lost, which opening it reports.
+  // A marker without its database means that the database was lost, which opening it reports.
   ['', '-mark'].some((end) => existsSync(store.path + end))
 
 export const noStore = ({ store }: Config): OxbowError =>
-  new OxbowError('no_store', `There is no store at ${store.path}. Check --store and store.path.`)
+  new OxbowError('no_store', `No store at ${store.path}. Check --store and store.path.`)
 
 export const openBackend = ({ store }: Config): Backend =>
   store.url !== undefined
@@ -62,7 +62,7 @@ export const openBackend = ({ store }: Config): Backend =>
 export const nameOfStore = ({ store }: Config): string =>
   store.url === undefined ? store.path : `${new URL(store.url).host}${new URL(store.url).pathname}`
 
-/** For commands that look at the store and run nothing. @throws OxbowError `no_store` */
+/** For commands that read the store and run nothing. @throws OxbowError `no_store` */
 export async function withBackend(options: RuntimeOptions, work: (backend: Backend) => Promise<void>): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)
@@ -76,7 +76,7 @@ export async function withBackend(options: RuntimeOptions, work: (backend: Backe
 
 export const openModels = (config: Config): Models => createModels(config.models, process.env)
 
-/** What a command works with. The opener closes it, after the engine has stopped. */
+/** The parts that a command works with. The opener closes it after the engine has stopped. */
 export interface Runtime {
   readonly backend: Backend
   readonly models: Models
@@ -94,7 +94,7 @@ export interface Listeners {
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
   readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal' | 'principalMaxAgeMs'>
-  /** IANA name: where the user is, when that is known. */
+  /** IANA name of the user's time zone, if known. */
   readonly timeZone?: string
 }
 
@@ -112,7 +112,7 @@ export const atTerminal: Listeners = {
   },
 }
 
-/** The default agent with everything around it. What was opened is closed again when the rest fails to open. */
+/** The default agent with everything around it. When opening a part fails, the opened parts are closed again. */
 export async function openRuntime(config: Config, listeners: Listeners, store?: Backend): Promise<Runtime> {
   const models = createModels(config.models, process.env, listeners.models)
   const opened: { close(): Promise<void> }[] = []
@@ -173,7 +173,7 @@ function agentOf(config: Config, { backend, models, knowledge, servers, middlewa
   })
 }
 
-/** Opened when an agent names one: a missing key for an unused model is not an error. */
+/** Opened when an agent names one, so a missing key for an unused model is not an error. */
 function modelsByAlias({ models: { models: named = {}, aliases = {} } }: Config, models: Models): ModelsByAlias {
   const names = new Set(['default', ...Object.keys(named), ...Object.keys(aliases)])
   return Object.defineProperties(

@@ -3,7 +3,7 @@ import { type Event, isEvent, type SessionItem } from '@oxbow/core'
 import { reasonInWords } from './words.ts'
 
 export interface Transcript {
-  /** What to write for this item; the empty string for most stored events. */
+  /** The text to write for this item; empty for most stored events. */
   render(item: SessionItem): string
 }
 
@@ -19,7 +19,7 @@ export const coloured: Style = { dim: code(2, 22), bold: code(1, 22), red: code(
 
 const MAX_SHOWN = 200
 
-/** Renders one turn after the other; remembers what of an answer it has shown, so that nothing appears twice. */
+/** Renders turns one after the other; remembers the shown part of an answer, so that nothing appears twice. */
 export function transcript(style: Style): Transcript {
   /** Characters shown by block of the step. */
   let shown = new Map<number, number>()
@@ -45,7 +45,7 @@ export function transcript(style: Style): Transcript {
   const finished = (event: Event<'model.finished'>): string => {
     let out = ''
     event.message.blocks.forEach((block, index) => {
-      // What was not streamed to us is shown now, whole.
+      // Content that was not streamed is shown now, whole.
       if (block.type === 'text' || block.type === 'thinking') out += fragment(block.type, index, 0, block.text)
       if (block.type !== 'call') return
       tools.set(block.callId, block.tool)
@@ -55,7 +55,7 @@ export function transcript(style: Style): Transcript {
     return out + close()
   }
 
-  /** What an agent below does, with the agents through which it was told to. */
+  /** The activity of a sub-agent, with the agents above it. */
   function below({ source, item }: Extract<SessionItem, { type: 'child.delta' }>): string {
     const said = isEvent(item) ? inShort(item) : ''
     return said === '' ? '' : `${close()}${style.dim(`… ${printable(source.agents.slice(1).join(' › '))}: ${said}`)}\n`
@@ -83,7 +83,7 @@ export function transcript(style: Style): Transcript {
         return `${close()}${style.dim(`(${event.verdict}${by}${edited ?? ''}${why})`)}\n`
       }
       case 'reply.reviewed': {
-        const again = event.correction === undefined ? '' : ' The model is asked to answer again.'
+        const again = event.correction === undefined ? '' : ' The model will answer again.'
         return `${close()}${style.red(`! ${printable(event.message)}${again}`)}\n`
       }
       case 'context.compacted': {
@@ -128,7 +128,7 @@ function inShort(event: Event): string {
   return event.type === 'approval.requested' ? `is waiting for approval of ${printable(event.tool)}` : ''
 }
 
-/** What somebody has to know to decide: the arguments whole, however long they are, and the id by which others may. */
+/** Everything needed for a decision: the full arguments, however long, and the id for deciding elsewhere. */
 export function approvalCard(
   { tool, arguments: given, reason, rule, expiresAt }: Event<'approval.requested'>,
   style: Style,
@@ -143,13 +143,13 @@ export function approvalCard(
   ].join('\n')
 }
 
-/** Text of a model or a tool must not steer the terminal: control and direction characters are shown, not sent. */
+/** Text of a model or a tool must not control the terminal: control and direction characters are shown escaped. */
 export const printable = (text: string): string =>
   text.replace(/[^\P{Cc}\t\n]|[\u202a-\u202e\u2066-\u2069]/gu, (it) =>
     it === '\r' ? '' : `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 
-/** On one line: the name of a file that holds a line break must not look like two lines of ours. */
+/** On one line: a file name with a line break must not look like two lines of output. */
 export const inLine = (text: string): string => printable(text.replaceAll('\n', '\\n'))
 
 const clip = (text: string): string => {

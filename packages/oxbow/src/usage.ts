@@ -1,4 +1,4 @@
-// What a conversation has used, in words: the context now, a turn, the session.
+// The usage of a conversation as text: the context now, a turn, the session.
 import { type SessionState, tokensOf, type Usage } from '@oxbow/core'
 
 interface Used {
@@ -25,9 +25,9 @@ export function usageDetail({ turn, state, window }: Used): string {
   )
   const of =
     window === undefined
-      ? ' tokens; the window of the model is not known'
+      ? ' tokens; the model’s window is unknown'
       : ` of ${window} tokens (${percent(state.contextTokens, window)})`
-  const estimated = state.usage.estimated ? ['The provider does not tell all figures: some are estimated.'] : []
+  const estimated = state.usage.estimated ? ['The provider does not report all counts: some are estimated.'] : []
   return [...table, `context  ${state.contextTokens}${of}`, ...estimated].join('\n')
 }
 
@@ -35,7 +35,7 @@ const columns = (usage: Usage): string[] => [
   ...[usage.inputTokens, usage.cacheReadTokens, usage.cacheWriteTokens, usage.outputTokens, usage.reasoningTokens].map(
     String,
   ),
-  usage.cost === undefined ? 'not known' : dollars(usage.cost),
+  usage.cost === undefined ? 'unknown' : dollars(usage.cost),
 ]
 
 function inShort(usage: Usage): string {
@@ -47,6 +47,6 @@ const short = (tokens: number): string =>
   tokens < 1_000 ? `${tokens}` : tokens < 1_000_000 ? `${figure(tokens / 1_000)}k` : `${figure(tokens / 1_000_000)}M`
 const figure = (value: number): string => (value < 10 ? value.toFixed(1).replace(/\.0$/, '') : value.toFixed(0))
 const percent = (part: number, whole: number): string => `${Math.round((part / whole) * 100)} %`
-/** Two figures are enough to see what something costs. */
+/** Two significant digits are enough for a cost. */
 const dollars = (cost: number): string =>
   `$${cost === 0 ? '0' : cost >= 1 ? cost.toFixed(2) : Number(cost.toPrecision(2))}`

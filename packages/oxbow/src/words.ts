@@ -1,6 +1,6 @@
-// What the command line says about how a turn ended or why it waits, and which command resumes it.
+// How the command line describes the end or pause of a turn, and the command that resumes it.
 
-/** Why a turn ended or pauses, as a sentence part. */
+/** Why a turn ended or paused, as a clause. */
 const REASONS: Readonly<Record<string, string>> = {
   max_steps: 'it reached the step limit before it was done (agent.maxSteps)',
   length: 'the answer reached the length limit (agent.maxOutputTokens, or the limit of the model)',
@@ -23,7 +23,7 @@ interface Where {
   readonly model?: string | undefined
 }
 
-/** A command that finds the same session with the same model: it repeats the options of this one. */
+/** A command for the same session with the same model: it repeats the options of this one. */
 export function commandLine(command: string, { user, store, model }: Where): string {
   const options = { user: user === 'default' ? undefined : user, store, model }
   return Object.entries(options).reduce(

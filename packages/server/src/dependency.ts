@@ -1,13 +1,13 @@
-/** Whether something works, and what is wrong if not. */
+/** Whether something works, and if not, why. */
 export interface Condition {
   readonly ok: boolean
   readonly detail: string
 }
 
-/** Something outside this process that agents need, such as an MCP server. */
+/** Something outside this process that agents need, for example an MCP server. */
 export interface Dependency extends Condition {
   /** For example `mcp:tickets`. */
   readonly name: string
-  /** The service is not ready without it. */
+  /** Without it the service is not ready. */
   readonly required: boolean
 }

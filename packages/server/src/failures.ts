@@ -1,4 +1,4 @@
-// What an end user is told when something failed. The full error is in the log, under the reference.
+// The failures that end users see. The full error is in the log, under the reference.
 import { type ErrorCode, OxbowError, type TurnResult } from '@oxbow/core'
 import { isErrorCode } from '@oxbow/core/internal'
 
@@ -12,7 +12,9 @@ export interface ShownFailure {
   readonly reference: string | undefined
 }
 
-/** Where the message for the caller comes from: the table, or the error itself, which was written for the caller. */
+/**
+ * The source of the message for the caller: this table, or the error itself when its message is written for the caller.
+ */
 type Answer = readonly [RunErrorCode, status: number, message: string] | { readonly refused: number }
 
 const TIMEOUT: Answer = ['TIMEOUT_ERROR', 504, 'The answer took too long and was stopped. Try again.']
@@ -28,14 +30,14 @@ const UNAVAILABLE: Answer = [
   503,
   'The conversation cannot be read or written at the moment. Try again later.',
 ]
-/** The store stays like this until its operator acts: trying again does not help. */
+/** The store stays unusable until its operator acts: retrying does not help. */
 const NEEDS_OPERATOR: Answer = [
   'INTERNAL_ERROR',
   503,
   'The conversation cannot be read or written until the operator of this service has repaired or upgraded it.',
 ]
 /**
- * Mistakes of the program that embeds Oxbow, and failures below a call that the model is shown. No caller can mend
+ * Mistakes of the program that embeds Oxbow, and failures inside a call that only the model sees. No caller can fix
  * them.
  */
 const INTERNAL: readonly [RunErrorCode, number, string] = [
@@ -43,13 +45,13 @@ const INTERNAL: readonly [RunErrorCode, number, string] = [
   500,
   'Something went wrong while answering.',
 ]
-/** Of the command line, or before the service listens. */
+/** Errors of the command line, or from before the service listens. */
 const NO_REQUEST = INTERNAL
 
-/** For a reader of a stream who has lost access to it. */
+/** Sent to a stream's reader whose access was withdrawn. */
 export const WITHDRAWN = 'You no longer have access to this. Sign in again, and reconnect from the last id to read on.'
 
-/** What callers are shown for each code. The compiler asks for a row when a code is added. */
+/** The failure for each code. The compiler requires a row for every new code. */
 const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   // Definitions
   agent_invalid: INTERNAL,
@@ -70,7 +72,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   sub_agents_invalid: INTERNAL,
   tool_invalid: INTERNAL,
 
-  // Calls of a session or an engine
+  // Session and engine operations
   child_session: { refused: 409 },
   empty_input: { refused: 400 },
   invalid_id: { refused: 400 },
@@ -105,8 +107,8 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   unknown_call: { refused: 404 },
   unknown_rule: { refused: 404 },
 
-  // Why a turn failed
-  budget_exceeded: ['INTERRUPTED_ERROR', 409, 'The turn was stopped, because it has used up its budget.'],
+  // Reasons why a turn failed
+  budget_exceeded: ['INTERRUPTED_ERROR', 409, 'The turn was stopped, because its budget is used up.'],
   context_full: TOO_LONG,
   empty_reply: MODEL_FAILED,
   internal_error: INTERNAL,
@@ -124,13 +126,13 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   ],
   state_timeout: TIMEOUT,
 
-  // Why the signal of a tool fired
+  // Reasons of a tool's abort signal
   claim_lost: INTERNAL,
   failure: INTERNAL,
   interrupt: INTERNAL,
   shutdown: INTERNAL,
 
-  // Why a tool call did not succeed
+  // Reasons why a tool call did not succeed
   answer_cut: INTERNAL,
   denied: INTERNAL,
   invalid_arguments: INTERNAL,
@@ -166,7 +168,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   journal_corrupt: [
     'INTERNAL_ERROR',
     503,
-    'The stored conversation is damaged, and trying again will not help. Tell whoever runs this service.',
+    'The stored conversation is damaged, and trying again will not help. Contact the operator of this service.',
   ],
   journal_incomplete: NEEDS_OPERATOR,
   journal_newer: NEEDS_OPERATOR,
@@ -178,7 +180,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   storage_newer: NEEDS_OPERATOR,
   storage_readonly: NEEDS_OPERATOR,
 
-  // Agents below an agent
+  // Sub-agents
   child_cancelled: INTERNAL,
   child_cut: INTERNAL,
   child_depth: INTERNAL,
@@ -189,7 +191,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   child_refused: INTERNAL,
   unknown_child: INTERNAL,
 
-  // Agents of other services
+  // Remote agents
   remote_cancelled: INTERNAL,
   remote_depth: INTERNAL,
   remote_empty: INTERNAL,
@@ -211,15 +213,11 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   mcp_unauthorized: INTERNAL,
   mcp_unreachable: INTERNAL,
 
-  // The service and the command line
+  // Service and command line
   access_withdrawn: ['INTERRUPTED_ERROR', 401, WITHDRAWN],
   cannot_listen: NO_REQUEST,
   identity_missing: NO_REQUEST,
-  identity_unavailable: [
-    'INTERNAL_ERROR',
-    503,
-    'It cannot be checked at the moment who may do this. Try again in a moment.',
-  ],
+  identity_unavailable: ['INTERNAL_ERROR', 503, 'Permissions cannot be checked at the moment. Try again in a moment.'],
   invalid_data_scope: NO_REQUEST,
   invalid_expiry: NO_REQUEST,
   labels_invalid: NO_REQUEST,
@@ -233,24 +231,24 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   ],
 }
 
-/**
- * By the code that a turn or an error carries; of a code that this version does not know, that of an internal error.
- */
+/** The failure for the code of a turn or an error. An unknown code counts as an internal error. */
 export function failureOf(code: string, reference?: string): ShownFailure {
   const answer = isErrorCode(code) ? ANSWERS[code] : undefined
-  // The message of a refusal is only in the error: a code alone tells the caller nothing more than that it failed.
+  // A refusal has its message only in the error, so the code alone gives a generic failure.
   const shown = answer === undefined || 'refused' in answer ? INTERNAL : answer
   const [runError, status, message] = shown
   return { runError, status, code: shown === INTERNAL ? 'internal_error' : shownCode(code), message, reference }
 }
 
-/** What a provider refused was not the caller's request: the code means something else in an answer of this service. */
+/**
+ * The provider's `invalid_request` is not the caller's: in an answer of this service that code means something else.
+ */
 const shownCode = (code: string): string => (code === 'invalid_request' ? 'provider_error' : code)
 
-/** Why the service itself stops a turn. */
+/** The reason of a stop by the service itself. */
 export const CLIENT_LEFT = 'the client left'
 
-/** Of a turn that was stopped. Who comes back must learn that it was their own leaving. */
+/** The failure of a stopped turn. A client that reconnects must learn that its own disconnect stopped the turn. */
 export const failureOfStop = (reason: string): ShownFailure =>
   reason === CLIENT_LEFT
     ? {
@@ -261,7 +259,7 @@ export const failureOfStop = (reason: string): ShownFailure =>
       }
     : failureOf('cancelled')
 
-/** Reasons to finish with which a turn may have nothing to say. */
+/** Finish reasons with which an empty answer is complete. */
 const COMPLETE: ReadonlySet<string> = new Set(['completed', 'stopped'])
 
 const WHY_EMPTY: Readonly<Record<string, string>> = {
@@ -271,7 +269,7 @@ const WHY_EMPTY: Readonly<Record<string, string>> = {
   filtered: 'The provider of the language model filtered the answer to this message.',
 }
 
-/** A turn that finished without an answer is not a success, at no door. */
+/** A turn that finished without an answer is not a success on any surface. */
 export function failureOfResult({
   status,
   reason,
@@ -283,7 +281,7 @@ export function failureOfResult({
   return { runError: 'INTERNAL_ERROR', status: 422, code: reason, message, reference: undefined }
 }
 
-/** Calls that may or may not have taken effect; undefined when there are none. */
+/** The calls with unknown outcome; undefined when there are none. */
 export function unknownCalls({ calls }: Pick<TurnResult, 'calls'>): UnknownCall[] | undefined {
   const unknown = calls.filter((it) => it.status === 'unknown').map(({ callId, tool }) => ({ callId, tool }))
   return unknown.length === 0 ? undefined : unknown
@@ -294,7 +292,7 @@ export interface UnknownCall {
   readonly tool: string
 }
 
-/** By an error that was thrown. `log` is called with a reference when the caller must not see the error itself. */
+/** The failure for a thrown error. `log` is called, and returns a reference, when the caller must not see the error. */
 export function failureOfError(error: unknown, log: (error: unknown) => string): ShownFailure {
   if (!(error instanceof OxbowError)) return failureOf('internal_error', log(error))
   const { code, message } = error
@@ -302,11 +300,11 @@ export function failureOfError(error: unknown, log: (error: unknown) => string):
   if ('refused' in answer)
     return { runError: 'INVALID_INPUT_ERROR', status: answer.refused, code, message, reference: undefined }
   if (code === 'shutting_down') return failureOf(code)
-  // Most failures of a turn have been logged where they happened.
+  // Most failures of a turn are logged where they occurred.
   const known = error.details?.reference
   return failureOf(code, typeof known === 'string' ? known : log(error))
 }
 
-/** With the reference, where there is one. */
+/** The message, with the reference if there is one. */
 export const sentence = ({ message, reference }: ShownFailure): string =>
   reference === undefined ? message : `${message} (Reference: ${reference})`

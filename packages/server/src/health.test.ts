@@ -6,7 +6,7 @@ import { json, rigs, runInput } from './test.fixture.ts'
 
 const start = rigs()
 
-test('/healthz answers while the process does', async () => {
+test('/healthz answers while the process runs', async () => {
   const { get } = await start()
   expect(await json(get('/healthz'))).toEqual({ status: 'ok' })
 })
@@ -26,7 +26,7 @@ describe('/readyz', () => {
     })
   })
 
-  test('Y12: names a dependency that is missing; an optional one does not take the service out of use', async () => {
+  test('Y12: names a missing dependency; a missing optional one leaves the service ready', async () => {
     const missing = { name: 'mcp:tickets', ok: false, detail: 'MCP server tickets: unreachable: connect ECONNREFUSED' }
     for (const [required, status] of [
       [false, 200],
@@ -41,7 +41,7 @@ describe('/readyz', () => {
     }
   })
 
-  test('says what is wrong with the store, and no more than that', async () => {
+  test('reports the error of the store, and no details', async () => {
     const backend = memory()
     const check = () => Promise.reject(new OxbowError('storage_error', 'the disk is full'))
     const { get } = await start({ backend: { ...backend, check } })
@@ -87,7 +87,7 @@ describe('/readyz', () => {
   })
 })
 
-test('/readyz is answered over new connections while running turns come to their end, and messages are refused', async () => {
+test('/readyz answers new connections while running turns finish, and messages are refused', async () => {
   const held = gate()
   const { post, get, service, url } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
   const running = post('/api/chat', { message: 'Hi' })

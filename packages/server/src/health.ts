@@ -1,4 +1,4 @@
-// /healthz: the process answers. /readyz: whether it can serve, and by name what is missing.
+// /healthz: whether the process runs. /readyz: whether it can serve requests, and which capability is missing.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import type { Condition, Dependency } from './dependency.ts'
@@ -9,9 +9,7 @@ export type Phase = 'starting' | 'ready' | 'stopping'
 
 const CHECK_MS = 2_000
 
-/**
- * @param dependencies as they are now; one that is optional is named, and the service is ready without it
- */
+/** @param dependencies their current state; the service is ready without optional ones, but names them */
 export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: () => readonly Dependency[]): Route[] {
   const capability = z.object({ ok: z.boolean(), detail: z.string() })
   const readiness = z.object({
@@ -20,7 +18,9 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
       .object({ store: capability, model: capability, agents: capability })
       .catchall(capability)
       .optional()
-      .describe('Each capability by name, MCP servers as mcp:NAME. Left out for strangers when identity is on.'),
+      .describe(
+        'Each capability by name, MCP servers as mcp:NAME. Omitted for anonymous callers when identity is enabled.',
+      ),
   })
   return [
     route({
@@ -28,8 +28,8 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
       path: '/healthz',
       id: 'health',
       access: 'open',
-      summary: 'The process answers.',
-      answers: { 200: { description: 'It does.', schema: z.object({ status: z.literal('ok') }) } },
+      summary: 'Whether the process runs.',
+      answers: { 200: { description: 'The process runs.', schema: z.object({ status: z.literal('ok') }) } },
       handle: (_request, c) => c.json({ status: 'ok' }),
     }),
     route({
@@ -37,10 +37,13 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
       path: '/readyz',
       id: 'readiness',
       access: 'optional',
-      summary: 'Whether the service can take requests, by capability.',
+      summary: 'Whether the service is ready, by capability.',
       answers: {
-        200: { description: 'It can.', schema: readiness },
-        503: { description: 'It cannot: starting, stopping, or a capability is missing.', schema: readiness },
+        200: { description: 'The service is ready.', schema: readiness },
+        503: {
+          description: 'The service is not ready: it is starting or stopping, or a capability is missing.',
+          schema: readiness,
+        },
       },
       async handle(_request, c) {
         const own = { store: await store(engine), model: models(engine), agents: agents(engine) }
@@ -73,7 +76,7 @@ async function store({ backend }: Engine): Promise<Condition> {
   }
 }
 
-/** Which models are configured. Whether a provider answers is known only by asking it, and that costs. */
+/** The configured models. Only a paid request would show whether a provider answers. */
 function models({ agents }: Engine): Condition {
   const ids = [...new Set([...agents.values()].map((it) => it.model.id))]
   return ids.length === 0 ? { ok: false, detail: 'no model is configured' } : { ok: true, detail: ids.join(', ') }

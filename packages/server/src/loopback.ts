@@ -1,4 +1,4 @@
-// While nobody has to prove who they are, only this machine may ask.
+// Without identity, only this machine may connect.
 import { isIP } from 'node:net'
 import { OxbowError } from '@oxbow/core'
 
@@ -15,13 +15,13 @@ export function assertMayListen(host: string, identity: string): void {
   throw new OxbowError(
     'identity_missing',
     `The service will not listen on ${JSON.stringify(host)}: no identity is configured (identity.mode is "none"), so ` +
-      'everybody who reaches it could read every conversation. Set identity.mode (see docs/deploy/identity.md), or server.host to ' +
+      'anyone who can reach it could read every conversation. Set identity.mode (see docs/deploy/identity.md), or server.host to ' +
       '127.0.0.1, ::1 or localhost.',
   )
 }
 
 /**
- * Whether the Host header names this machine. A web page whose name was pointed at 127.0.0.1 (DNS rebinding) sends its
+ * Whether the Host header names this machine. A page whose host name was pointed at 127.0.0.1 (DNS rebinding) sends its
  * own name.
  */
 export function hostAllowed(header: string | undefined, configured: string): boolean {
@@ -30,7 +30,7 @@ export function hostAllowed(header: string | undefined, configured: string): boo
   return name === 'localhost' || name === '127.0.0.1' || name === '::1' || name === bare(configured)
 }
 
-/** Whether a Host header is one of these names; a name without a port stands for every port. */
+/** Whether a Host header is one of these names. A name without a port matches every port. */
 export function hostListed(header: string | undefined, names: readonly string[]): boolean {
   if (header === undefined) return false
   const full = header.toLowerCase()

@@ -11,7 +11,7 @@ interface Operation {
   responses: Record<string, { description: string; content: Record<string, { schema: object }> }>
 }
 
-test('/openapi.json documents every route that exists, and no other', async () => {
+test('/openapi.json documents exactly the routes that exist', async () => {
   const { get, service } = await start()
   const document = await json(get('/openapi.json'))
   expect(document.openapi).toBe('3.1.0')
@@ -61,7 +61,7 @@ test('/openapi.json has the structure of OpenAPI 3.1', async () => {
   }
 })
 
-test('what is documented for a session id is what is enforced', async () => {
+test('the documented rule for a session id is the enforced one', async () => {
   const { get } = await start()
   const document = await json(get('/openapi.json'))
   const schema = document.paths['/api/sessions/{sessionId}/messages'].get.parameters[0].schema

@@ -1,11 +1,11 @@
-// The OpenAPI 3.1 document, made from the same schemas that validate. Built when it is first asked for.
+// The OpenAPI 3.1 document, generated from the schemas that validate requests. Built on the first request.
 import { z } from 'zod'
 import { type Route, route } from './http/route.ts'
 import { errorAnswer } from './http/schemas.ts'
 
 type SecuritySchemes = Readonly<Record<string, object>>
 
-/** `routes` may still grow until the document is asked for. */
+/** `routes` may grow until the first request for the document. */
 export function openApiRoute(routes: readonly Route[], schemes: SecuritySchemes = {}): Route {
   let document: object | undefined
   return route({
@@ -46,16 +46,16 @@ export function openApi(routes: readonly Route[], schemes: SecuritySchemes): obj
       schemas: { Error: jsonSchema(errorAnswer, 'output') },
       ...(secured && { securitySchemes: schemes }),
     },
-    // Each of them is enough.
+    // Any one of them is sufficient.
     ...(secured && { security: Object.keys(schemes).map((name) => ({ [name]: [] })) }),
   }
 }
 
 const refusals = {
-  401: 'Who is asking is not known.',
-  403: 'They may not do this, or it names somebody else.',
-  429: 'Too many requests, turns or wrong credentials.',
-  503: 'It cannot be checked who is asking, or the service is not ready.',
+  401: 'The credentials are missing or invalid.',
+  403: 'The caller may not do this, or the request names another user.',
+  429: 'Too many requests, turns or invalid credentials.',
+  503: 'The caller cannot be authenticated at the moment, or the service is not ready.',
 }
 
 function operation(

@@ -1,4 +1,4 @@
-// One outcome has one meaning at every door.
+// Each outcome has the same meaning on every surface.
 import { type Middleware, tool } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { protocol } from './agent-protocol/protocol.fixture.ts'
@@ -45,7 +45,7 @@ describe('a turn that reaches its limit of steps without an answer', () => {
     expect(endOf(frames)).toMatchObject({ type: 'RUN_ERROR', message: expect.stringContaining('limit of steps') })
   })
 
-  test('is an error of the tool that MCP shows', async () => {
+  test('is an error of the MCP tool', async () => {
     const { url } = await limited()
     expect(await askMcp(url)).toMatch(/"isError":true/)
   })
@@ -61,7 +61,7 @@ describe('an answer that was cut off', () => {
   })
 })
 
-describe('a call of which nobody knows whether it took effect', () => {
+describe('a call with an unknown outcome', () => {
   const unsure: Middleware = {
     name: 'unsure',
     onActing: async () => ({ status: 'unknown', content: [{ type: 'text', text: 'Who knows.' }] }),
@@ -100,7 +100,7 @@ describe('a call of which nobody knows whether it took effect', () => {
 describe('runs of one id', () => {
   const run = (id: string, text: string) => runInput(text, { messages: [{ id, role: 'user', content: text }] })
 
-  test('Y3: another message begins another turn once the run has ended; the same message is a retry', async () => {
+  test('Y3: a different message starts a new turn once the run has ended; the same message is a retry', async () => {
     const rig = await start({ replies: [{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }] })
     const ask = async (id: string, text: string) => (await rig.post('/api/chat/stream', run(id, text))).text()
     expect(await ask('m-1', 'Hi')).toContain('One.')
@@ -110,7 +110,7 @@ describe('runs of one id', () => {
     expect(rig.model.requests).toHaveLength(3)
   })
 
-  test('Y3: the same message with another text is refused, and the message names the runId', async () => {
+  test('Y3: the same message id with a different text is rejected, and the error names the runId', async () => {
     const rig = await start({ replies: { always: { text: 'One.' } } })
     await (await rig.post('/api/chat/stream', run('m-1', 'Hi'))).text()
     const frames = framesOf(await (await rig.post('/api/chat/stream', run('m-1', 'Other'))).text())
@@ -118,7 +118,7 @@ describe('runs of one id', () => {
   })
 })
 
-test('Y4: no two messages of a session have one id, whatever the ids of the client', async () => {
+test('Y4: message ids are unique in a session, whatever ids the client sends', async () => {
   const replies = Array.from({ length: 5 }, () => [looks, { text: 'Done.' }]).flat()
   const rig = await start({ replies, agent: { tools: [look] } })
   for (const turnId of ['q7', 'q7.2', 'q7.1', 'q7.1.1', 'q7.results'])
@@ -129,7 +129,7 @@ test('Y4: no two messages of a session have one id, whatever the ids of the clie
   expect(ids.length).toBe(20)
 })
 
-test('P7: attributes under names that tools trust are refused at the other door as well', async () => {
+test('P7: reserved attribute names are rejected by the task API as well', async () => {
   const rig = await start({ replies: { always: { text: 'Done.' } } })
   for (const name of ['tenant', 'agentId', 'oxbow.mode', 'agentprotocol.context', 'agui.message']) {
     const answer = await rig.post('/agent/task', { message: 'Go.', attributes: { [name]: 'x' } })

@@ -1,4 +1,4 @@
-// The one place where a request becomes somebody: whose sessions it is about, and who acts.
+// The only place that derives from a request whose sessions it concerns, and who acts.
 import type { Principal } from '@oxbow/core'
 import { DEFAULT_TENANT, mayActFor, mayActIn } from '@oxbow/core/internal'
 import { HttpError } from './http/errors.ts'
@@ -8,21 +8,21 @@ import { given } from './http/schemas.ts'
 export const DEFAULT_USER = 'default'
 
 export interface Caller {
-  /** Whose sessions the request is about: the first two parts of their keys. */
+  /** The owner of the sessions: the first two parts of their keys. */
   readonly owner: { readonly tenant: string; readonly user: string }
-  /** Who acts; with identity on nothing but the proven principal. */
+  /** Who acts; with identity enabled always the authenticated principal. */
   readonly principal: Principal
 }
 
-/** Whom a request names, in its body or query. */
+/** The user and tenant that a body or query names. */
 export interface Named {
   readonly userId?: string | null | undefined
   readonly tenant?: string | null | undefined
 }
 
 /**
- * Without identity who asks is whoever the request names. With identity it is the principal, and naming somebody else
- * is refused, not ignored: it tells a mistake in the client.
+ * Without identity the caller is the user that the request names. With identity it is the authenticated principal;
+ * naming another user is rejected rather than ignored, because it is a mistake of the client.
  *
  * @throws HttpError 403 `user_mismatch`, `tenant_mismatch`
  */
@@ -30,7 +30,7 @@ export function callerOf(c: AppContext, named: Named = {}): Caller {
   const user = given(named.userId)
   const tenant = given(named.tenant)
   const caller = c.get('caller')
-  if (caller === undefined) throw new Error('a route asked who is calling, and nothing had checked')
+  if (caller === undefined) throw new Error('callerOf() was called on a route without a guard')
   if (caller === 'anybody') {
     const owner = { tenant: tenant ?? DEFAULT_TENANT, user: user ?? DEFAULT_USER }
     return { owner, principal: owner }
@@ -51,5 +51,5 @@ export function callerOf(c: AppContext, named: Named = {}): Caller {
   return { owner, principal: caller }
 }
 
-/** Somebody whom nothing is known of, on a route that is open. */
+/** An anonymous caller on an open route. */
 export const isStranger = (c: AppContext): boolean => c.get('caller') === undefined

@@ -1,4 +1,4 @@
-// The HTTP service: routes around an engine, and its life from listen to close.
+// The HTTP service: the routes around an engine, from listen to close.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -55,17 +55,17 @@ export interface ServiceOptions {
   readonly engine: Engine
   readonly config: Pick<Config, 'server' | 'identity' | 'tasks' | 'agentProtocol'>
   readonly log: Logger
-  /** The same that the agents' middleware reports to. Default: one that knows only of HTTP. */
+  /** The metrics that the agents' middleware reports to. Default: HTTP metrics only. */
   readonly metrics?: Metrics
-  /** Where the agents' models come from; their health is shown. */
+  /** The source of the agents' models; their health is shown. */
   readonly models?: Pick<Models, 'list'>
-  /** What agents need outside this process, as it is now: named by /readyz, counted by /metrics. */
+  /** The current state of external dependencies: named by /readyz, counted by /metrics. */
   readonly dependencies?: () => readonly Dependency[]
-  /** From `createIdentity`; must be given, and of the configured mode, unless that is `none`. */
+  /** From `createIdentity`. Required, with the configured mode, unless that is `none`. */
   readonly identity?: Identity
-  /** Who runs the tasks of the Agent Protocol, and with which attributes. */
+  /** Chooses the agent and the attributes of Agent Protocol tasks. */
   readonly agentProtocol?: AgentProtocolHost
-  /** From `createTracing`: turns become part of the trace that a request names in `traceparent`. */
+  /** From `createTracing`: turns join the trace that a request names in `traceparent`. */
   readonly tracing?: Pick<Tracing, 'continued'>
 }
 
@@ -75,31 +75,32 @@ export interface Service {
   /** Binds, starts the engine and resolves when the service is ready. @throws OxbowError `identity_missing` */
   listen(): Promise<{ url: string }>
   /**
-   * Stops accepting, lets running turns come to their end or to their next stored event within the configured grace,
-   * tells open streams that their turns continue later, and closes. The back end stays open: who opened it closes it.
+   * Stops accepting requests. Running turns may finish, or reach their next stored event, within the configured grace.
+   * Open streams learn that their turns continue later. The back end stays open: its owner closes it.
    */
   close(): Promise<void>
 }
 
-/** How long the last bytes may take to reach their readers when the service closes. */
+/** The time limit for the last bytes to reach their readers on close. */
 const FLUSH_MS = 1_000
 
-/** Nothing was begun: there is nothing to promise. */
+/** No turn has begun, so nothing is promised. */
 const STOPPING = 'The service is stopping. Send the request again in a moment.'
 
-/** For requests that do not even become one: a broken request line, no Host header. */
+/** For bytes that never become a request: an invalid request line, or no Host header. */
 const badRequest = new HttpError(
   400,
   'invalid_request',
-  'The request line or the Host header is not valid.',
+  'The request line or the Host header is invalid.',
   plainHeaders,
 )
 
 function cannotListen({ host, port }: Config['server'], error: NodeJS.ErrnoException): OxbowError {
   const advice: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'another program has it. Stop that, or choose another port (--port, server.port; 0 takes a free one).',
-    EACCES: 'this user may not. Choose a port above 1023 (--port, server.port).',
-    EADDRNOTAVAIL: 'this machine has no such address. Choose another host (--host, server.host).',
+    EADDRINUSE:
+      'the port is in use by another program. Stop that program, or choose another port (--port, server.port; 0 chooses a free one).',
+    EACCES: 'permission denied. Choose a port above 1023 (--port, server.port).',
+    EADDRNOTAVAIL: 'the address does not exist on this machine. Choose another host (--host, server.host).',
   }
   const why = advice[error.code ?? ''] ?? `${error.message}.`
   return new OxbowError('cannot_listen', `Cannot listen on ${host}:${port}: ${why}`, { cause: error })
@@ -113,7 +114,7 @@ export function createService(options: ServiceOptions): Service {
   if (identity.mode !== config.identity.mode)
     throw new OxbowError(
       'identity_missing',
-      `identity.mode is "${config.identity.mode}", and the service was given "${identity.mode}". Give it createIdentity(config.identity).`,
+      `identity.mode is "${config.identity.mode}", but the service got "${identity.mode}". Pass the result of createIdentity(config.identity).`,
     )
   const report = reporter(log)
   let phase: Phase = 'starting'
@@ -223,9 +224,9 @@ export function createService(options: ServiceOptions): Service {
       {
         maxHeaderSize: settings.maxHeaderBytes,
         requestTimeout: settings.requestTimeoutMs,
-        // By default Node looks every 30 s only, and a limit below that would be none.
+        // By default Node checks only every 30 s, so a shorter limit would have no effect.
         connectionsCheckingInterval: Math.min(30_000, settings.requestTimeoutMs),
-        // Without it the request is answered like any other that is not valid.
+        // Otherwise Node answers on its own, without the usual error form.
         requireHostHeader: false,
         shouldUpgradeCallback: sockets.wanted,
       },
@@ -254,11 +255,11 @@ export function createService(options: ServiceOptions): Service {
 
   async function close(): Promise<void> {
     phase = 'stopping'
-    // New connections are still let in: probes must learn that the service stops, and callers that they may try again.
+    // New connections are still accepted: probes must learn that the service stops, and callers that they may retry.
     await watchers.close()
     await engine.stop(settings.shutdownGraceMs)
     const closed = new Promise<void>((resolve) => (server === undefined ? resolve() : server.close(() => resolve())))
-    // A connection whose last answer has just gone out is kept alive by Node, also by a server that closes.
+    // Node keeps a connection alive after its last answer, even when the server is closing.
     const sweep = setInterval(() => server?.closeIdleConnections(), FLUSH_MS / 50)
     sockets.close()
     const last = setTimeout(() => {

@@ -1,4 +1,4 @@
-// One service on a free port, an engine on a back end, and a scripted model over HTTP.
+// A service on a free port, an engine on a back end, and a scripted model over HTTP.
 
 import { memory } from '@oxbow/backends/memory'
 import {
@@ -37,7 +37,7 @@ export interface Rig {
   readonly model: ScriptedModel
   readonly config: Config
   readonly identity: Identity
-  /** What was logged, parsed. */
+  /** The parsed log lines. */
   readonly logged: Record<string, unknown>[]
   post(path: string, body: unknown, init?: RequestInit): Promise<Response>
   get(path: string, init?: RequestInit): Promise<Response>
@@ -54,7 +54,7 @@ export interface RigOptions {
   readonly agentProtocol?: AgentProtocolHost
   readonly dependencies?: () => readonly Dependency[]
   readonly model?: ScriptedModel
-  /** Instead of a driver alone. */
+  /** Replaces the plain driver. */
   readonly models?: (url: string, listeners: ModelListeners) => Models
 }
 
@@ -122,7 +122,7 @@ export async function rig(options: RigOptions = {}): Promise<Rig> {
   }
 }
 
-/** Makes rigs that are closed after each test. */
+/** Creates rigs that are closed after each test. */
 export function rigs(): (options?: RigOptions) => Promise<Rig> {
   let open: Rig[] = []
   afterEach(async () => {
@@ -136,7 +136,7 @@ export function rigs(): (options?: RigOptions) => Promise<Rig> {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what came over the wire is judged by the assertions.
+// biome-ignore lint/suspicious/noExplicitAny: the assertions check what came over the wire.
 type Anything = any
 
 export const json = async (answer: Response | Promise<Response>): Promise<Anything> => (await answer).json()
@@ -150,7 +150,7 @@ export const runInput = (text: string, more: Record<string, unknown> = {}) => ({
 
 export type Frame = Record<string, unknown> & { type: string }
 
-/** The frames of a whole event stream. */
+/** The frames of a complete event stream. */
 export const framesOf = (text: string): Frame[] =>
   text
     .split('\n\n')
@@ -159,7 +159,7 @@ export const framesOf = (text: string): Frame[] =>
 
 export const types = (frames: readonly Frame[]): string[] => frames.map((it) => it.type)
 
-/** The text that a client puts together from a stream. */
+/** The text that a client assembles from a stream. */
 export const textOf = (frames: readonly Frame[]): string =>
   frames
     .filter((it) => it.type === 'TEXT_MESSAGE_CONTENT')
@@ -169,7 +169,7 @@ export const textOf = (frames: readonly Frame[]): string =>
 export const custom = (frames: readonly Frame[], name: string): Anything[] =>
   frames.filter((it) => it.type === 'CUSTOM' && it.name === name).map((it) => it.value)
 
-/** Exactly one terminal frame, and it is the last: a stream that was cut has none. */
+/** Returns the only terminal frame, which must be the last; an interrupted stream has none. */
 export function endOf(frames: readonly Frame[]): Frame {
   const ends = frames.filter((it) => it.type === 'RUN_FINISHED' || it.type === 'RUN_ERROR')
   if (ends.length !== 1 || frames.at(-1) !== ends[0]) throw new Error(`not one end, last: ${types(frames).join(' ')}`)

@@ -26,7 +26,7 @@ test('the process dies by SIGKILL when it passes the point for the n-th time', (
   expect(child('b', 1)).toEqual({ signal: 'SIGKILL', passed: ['a', 'b'] })
 })
 
-test('a point that is not passed so often kills nothing', () => {
+test('a point that is passed fewer times does not kill the process', () => {
   expect(child('a', 4)).toEqual({ signal: null, passed: [...passing, 'end'] })
 })
 

@@ -27,7 +27,7 @@ export function killAt(name: string, hit = 1): FaultPoint {
 export function recordPoints(): {
   readonly faultPoint: FaultPoint
   readonly passed: readonly string[]
-  /** How often each point was passed, in the order of the first time. */
+  /** How often each point was passed, in order of first occurrence. */
   readonly hits: ReadonlyMap<string, number>
 } {
   const passed: string[] = []

@@ -1,10 +1,10 @@
-/** A barrier that a test opens when it wants the other side to go on. */
+/** A barrier that a test opens to let the other side continue. */
 export interface Gate {
   /** Resolves when somebody waits at the gate. */
   readonly reached: Promise<void>
   /** Lets everybody through, now and later. */
   open(): void
-  /** Used by the side that is held. */
+  /** Awaited by the side that is held. */
   pass(): Promise<void>
 }
 

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
 const samples = [...readme.matchAll(/```ts\n([\s\S]*?)```/g)].map((match) => match[1]!)
 
-test.each(samples)('the example of the README runs', (sample) => {
+test.each(samples)('the README example runs', (sample) => {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     ['--conditions=oxbow-source', '--input-type=module-typescript', '--eval', sample],
@@ -16,6 +16,6 @@ test.each(samples)('the example of the README runs', (sample) => {
   expect(status).toBe(0)
 })
 
-test('there is an example', () => {
+test('the README has an example', () => {
   expect(samples).toHaveLength(1)
 })

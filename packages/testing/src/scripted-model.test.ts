@@ -28,7 +28,7 @@ const dataOf = (body: string): string[] => [...body.matchAll(/^data: (.*)$/gm)].
 const chunksOf = (body: string): any[] => dataOf(body).flatMap((data) => (data === '[DONE]' ? [] : [JSON.parse(data)]))
 const streamed = async (body: object = {}): Promise<string> => (await post(body)).text()
 
-/** Reads until the connection ends, well or not; gives what came. */
+/** Reads until the connection ends, cleanly or not, and returns what arrived. */
 async function readAll(response: Response): Promise<{ body: string; broken: boolean }> {
   const decoder = new TextDecoder()
   let body = ''
@@ -56,7 +56,7 @@ describe('the wire', () => {
     expect(body.endsWith('data: [DONE]\n\n')).toBe(true)
   })
 
-  test('text is never changed by its cutting', async () => {
+  test('splitting never changes the text', async () => {
     const texts = ['  two  spaces \n\n end ', '天气 🌤 ok', ' ', 'word']
     for (const options of [{}, { chunkChars: 1 }, { chunkChars: 3 }]) {
       server?.close()
@@ -69,7 +69,7 @@ describe('the wire', () => {
     }
   })
 
-  test('`chunks` says in how many fragments the text comes', async () => {
+  test('`chunks` sets the number of text fragments', async () => {
     await serve({ text: 'abcdefgh', chunks: 4 })
     expect(
       chunksOf(await streamed())
@@ -78,7 +78,7 @@ describe('the wire', () => {
     ).toEqual(['ab', 'cd', 'ef', 'gh'])
   })
 
-  test('thinking and calls', async () => {
+  test('thinking and calls are streamed', async () => {
     await serve({
       thinking: 'hm',
       calls: [
@@ -97,7 +97,7 @@ describe('the wire', () => {
     ])
   })
 
-  test('usage comes when it is asked for, as a frame of its own', async () => {
+  test('usage comes in its own frame when requested', async () => {
     const usage = { prompt_tokens: 7, completion_tokens: 3 }
     await serve({ text: 'a b', usage }, { text: 'a b' }, { text: 'a', usage: null }, { text: 'a' })
     const ask = { stream_options: { include_usage: true } }
@@ -111,7 +111,7 @@ describe('the wire', () => {
     expect(chunksOf(await streamed()).at(-1)).not.toHaveProperty('usage')
   })
 
-  test('the reason and `[DONE]` can be left out or changed', async () => {
+  test('the reason and `[DONE]` can be omitted or changed', async () => {
     await serve({ text: 'a', finishReason: null, done: false }, { text: 'a', finishReason: 'length' })
     expect(chunksOf(await streamed())).toHaveLength(1)
     expect(chunksOf(await streamed()).at(-1).choices[0].finish_reason).toBe('length')
@@ -138,7 +138,7 @@ describe('the wire', () => {
     })
   })
 
-  test('a raw body is sent as it is', async () => {
+  test('a raw body is sent unchanged', async () => {
     await serve({ raw: 'data: 1\n\ndata: 2\r\n\r\n: tail' }, { raw: [Uint8Array.of(0xff), Uint8Array.of(0xfe)] })
     expect(await streamed()).toBe('data: 1\n\ndata: 2\r\n\r\n: tail')
     expect([...(await (await post()).bytes())]).toEqual([0xff, 0xfe])
@@ -168,7 +168,7 @@ describe('scripts', () => {
     server.assertDrained()
   })
 
-  test('a key can be taken from anything in the request', async () => {
+  test('the key can be any part of the request', async () => {
     await start({
       key: ({ headers }) => String(headers['x-agent']),
       scripts: { one: [{ text: '1' }], two: [{ text: '2' }] },
@@ -199,8 +199,8 @@ describe('scripts', () => {
 
   test.each<[string, ScriptedModelOptions, RegExp]>([
     ['no script', { scripts: { other: [] } }, /no script for "any"; there are scripts for: other/],
-    ['no reply left', { scripts: { any: [] } }, /used up/],
-    ['a function without an answer', { scripts: { any: () => undefined } }, /no reply to this request/],
+    ['no replies left', { scripts: { any: [] } }, /used up/],
+    ['a function that returns nothing', { scripts: { any: () => undefined } }, /no reply to this request/],
     [
       'a function that throws',
       {
@@ -212,7 +212,7 @@ describe('scripts', () => {
       },
       /bad script/,
     ],
-  ])('%s is a 500 that says so, and `assertDrained` tells', async (_, options, message) => {
+  ])('%s is a 500 that names the cause, and `assertDrained` reports it', async (_, options, message) => {
     await start(options)
     const response = await post()
     expect(response.status).toBe(500)
@@ -220,18 +220,18 @@ describe('scripts', () => {
     expect(() => server.assertDrained()).toThrow(message)
   })
 
-  test('`assertDrained` tells of replies that nobody took', async () => {
+  test('`assertDrained` reports unused replies', async () => {
     await start({ scripts: { a: [{ text: '1' }, { text: '2' }], b: [] } })
     expect(() => server.assertDrained()).toThrow(/2 unused for "a"/)
   })
 
-  test('another path is a 404 and unexpected', async () => {
+  test('another path is a 404 and counts as unexpected', async () => {
     await serve()
     expect((await fetch(`${server.url}/models`)).status).toBe(404)
     expect(() => server.assertDrained()).toThrow('GET /v1/models')
   })
 
-  test('a body that is no JSON is a 500 and unexpected', async () => {
+  test('a body that is not JSON is a 500 and counts as unexpected', async () => {
     await serve({ text: 'a' })
     expect((await post({}, { body: '{' })).status).toBe(500)
     expect(() => server.assertDrained()).toThrow(/JSON/)
@@ -239,7 +239,7 @@ describe('scripts', () => {
 })
 
 describe('requests', () => {
-  test('they are recorded with headers and parsed body', async () => {
+  test('requests are recorded with headers and parsed body', async () => {
     await serve({ text: 'a' })
     await (await post({ temperature: 0 }, { headers: { authorization: 'Bearer k' } })).text()
     expect(server.requests).toMatchObject([
@@ -253,7 +253,7 @@ describe('requests', () => {
     ])
   })
 
-  test('nextRequest gives each request once, waiting for those that have not come', async () => {
+  test('nextRequest returns each request once and waits for the next', async () => {
     await serve({ text: 'a' }, { text: 'b' }, { text: 'c' })
     await streamed()
     expect((await server.nextRequest()).number).toBe(0)
@@ -275,7 +275,7 @@ describe('requests', () => {
     expect((await readAll(response)).broken).toBe(true)
   })
 
-  test('a complete answer is no abort', async () => {
+  test('a complete answer is not an abort', async () => {
     await serve({ text: 'a' })
     await streamed()
     const request = await server.nextRequest()
@@ -283,7 +283,7 @@ describe('requests', () => {
     expect(request.aborted).toBe(false)
   })
 
-  test('a connection that the script cuts is no abort', async () => {
+  test('a connection that the script cuts is not an abort', async () => {
     await serve({ text: 'a b', cutAfterChunks: 1 })
     await readAll(await post())
     const request = await server.nextRequest()
@@ -323,7 +323,7 @@ describe('faults', () => {
     await reader.cancel()
   })
 
-  test('`release` ends a silence', async () => {
+  test('`release` ends a silent stream', async () => {
     await serve({ text: 'one two', silentAfterChunks: 1 })
     const response = await post()
     const reader = response.body!.getReader()
@@ -333,7 +333,7 @@ describe('faults', () => {
     await reader.cancel()
   })
 
-  test('a cut after chunks or bytes breaks the connection there', async () => {
+  test('a cut breaks the connection after the given chunks or bytes', async () => {
     const held = gate()
     await serve(
       { text: 'one two three', hold: { atChunk: 2, gate: held }, cutAfterChunks: 2 },
@@ -351,7 +351,7 @@ describe('faults', () => {
     expect('data: 1234'.startsWith(bytes.body)).toBe(true)
   })
 
-  test('garbage, duplicates, keep-alives and an error in the stream', async () => {
+  test('a stream can hold garbage, duplicates, keep-alives and an error', async () => {
     await serve(
       { text: 'a b', garbageAt: 1 },
       { text: 'a b', duplicateAt: 0 },
@@ -369,7 +369,7 @@ describe('faults', () => {
     expect(chunksOf(await streamed()).at(-1)).toEqual({ error: { message: 'no' } })
   })
 
-  test('milliseconds between chunks', async () => {
+  test('chunks can be sent some milliseconds apart', async () => {
     await serve({ text: 'a b c', betweenChunks: 5 })
     const start = performance.now()
     await streamed()
@@ -377,7 +377,7 @@ describe('faults', () => {
   })
 })
 
-test('`writeBytes` cuts frames and characters anywhere; the body stays the same', async () => {
+test('`writeBytes` splits frames and characters anywhere and leaves the body the same', async () => {
   await start({ scripts: { '*': [{ text: '天气 🌤' }] }, writeBytes: 3, oneWritePerTurn: true })
   const response = await post()
   let reads = 0
@@ -394,7 +394,7 @@ test('`writeBytes` cuts frames and characters anywhere; the body stays the same'
   ])
 })
 
-test('it can run in a process of its own', async () => {
+test('it can run in its own process', async () => {
   server = { close: () => Promise.resolve() } as ScriptedModel
   const spawned = await spawnScriptedModel({
     scripts: { '*': { always: { text: 'hello', raw: [Buffer.from('data: 1\n\n')] } } },

@@ -1,4 +1,4 @@
-// A model server over real HTTP that answers what the test wrote down.
+// A model server over real HTTP that sends scripted replies.
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Hold, Reply, Script } from './reply.ts'
@@ -8,19 +8,19 @@ import { openaiResponsesWire } from './wires/openai-responses.ts'
 import type { ModelWire, WireMessage, WireOptions, WireTool } from './wires/wire.ts'
 
 export interface ScriptedModelOptions {
-  /** By key; `*` answers for every key that has no script of its own. */
+  /** By key; `*` answers for every key without a script. */
   readonly scripts?: Readonly<Record<string, Script<ScriptedRequest>>>
   /** The key of a request. Default: its `model`. */
   readonly key?: (request: ScriptedRequest) => string
-  /** Characters per fragment. Default: words of the text, arguments whole words too. */
+  /** Characters per fragment. Default: whole words of the text and of the arguments. */
   readonly chunkChars?: number
-  /** Bytes per write to the socket, wherever that cuts a frame. Default: whole frames. */
+  /** Bytes per write to the socket, even where that splits a frame. Default: whole frames. */
   readonly writeBytes?: number
-  /** One write per turn of the event loop, so that the client gets them one by one. Default: as fast as it goes. */
+  /** One write per turn of the event loop, so that the client receives them one by one. Default: at full speed. */
   readonly oneWritePerTurn?: boolean
 }
 
-/** One request as it came in. */
+/** One request as received. */
 export interface ScriptedRequest {
   /** 0 for the first request of the server. */
   readonly number: number
@@ -29,14 +29,14 @@ export interface ScriptedRequest {
   /** The parsed body. */
   readonly body: Record<string, unknown>
   readonly model: string
-  /** In the words of chat completions, whatever the format was; `body` has them as they came. */
+  /** Converted to chat completions from any format; `body` has the original. */
   readonly messages: readonly WireMessage[]
   readonly tools: readonly WireTool[]
   /** The client left before the answer was complete. */
   readonly aborted: boolean
-  /** Resolves when the client leaves before the answer was complete; rejects when the answer was completed. */
+  /** Resolves when the client leaves before the answer was complete; rejects when the answer completed. */
   waitForAbort(): Promise<void>
-  /** Resolves when the connection is done with this request, either way. */
+  /** Resolves when the connection has finished with this request, either way. */
   readonly closed: Promise<void>
 }
 
@@ -48,16 +48,16 @@ export interface ScriptedModel {
   nextRequest(): Promise<ScriptedRequest>
   /** Sets the script of a key, or adds replies to a list. */
   script(key: string, script: Script<ScriptedRequest>): void
-  /** Ends every silence. */
+  /** Ends every silent stream. */
   release(): void
-  /** Throws when replies are left over or a request came for which there was none. */
+  /** Throws when replies are left over, or when a request had no reply. */
   assertDrained(): void
   close(): Promise<void>
 }
 
 /**
  * Starts a scripted model on 127.0.0.1. It speaks OpenAI's `POST /v1/chat/completions` and `POST /v1/responses` and
- * Anthropic's `POST /v1/messages`, streamed and not. A request without a reply gets a 500 that says so.
+ * Anthropic's `POST /v1/messages`, streamed or not. A request without a reply gets a 500 that names the cause.
  *
  * @example
  * const server = await scriptedModel({ scripts: { '*': [{ text: 'hello' }] } })
@@ -82,7 +82,7 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
   }
   for (const [key, script] of Object.entries(options.scripts ?? {})) setScript(key, script)
 
-  /** The reply, or why there is none. */
+  /** The reply, or the reason that there is none. */
   const nextReply = async (request: ScriptedRequest): Promise<Reply | string> => {
     const key = options.key?.(request) ?? request.model
     const script = scripts.get(key) ?? scripts.get('*')
@@ -103,7 +103,7 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
     if (!wire) {
       unexpected.push(`${incoming.method} ${incoming.url}`)
       const known = wires.map((it) => `POST /v1${it.path}`).join(', ')
-      return sendJson(response, 404, `{"error":{"message":"the scripted model knows ${known} only"}}`)
+      return sendJson(response, 404, `{"error":{"message":"the scripted model only knows ${known}"}}`)
     }
     const request = recordRequest(incoming, response, wire, JSON.parse(text), requests.length)
     requests.push(request)
@@ -127,7 +127,7 @@ export async function scriptedModel(options: ScriptedModelOptions = {}): Promise
     })
   })
   server.on('connection', (socket) => socket.setNoDelay(true))
-  // Longer than any client keeps an idle connection, so that no request meets one that is just being closed.
+  // Longer than any client keeps an idle connection, so that no request meets a connection that is being closed.
   server.keepAliveTimeout = 120_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
@@ -197,9 +197,9 @@ function recordRequest(
   }
 }
 
-/** The server's own side of a request. */
+/** The server side of a request. */
 interface RecordedRequest extends ScriptedRequest {
-  /** Destroys the connection after what was written has gone out. */
+  /** Destroys the connection after everything written has been sent. */
   cut(): void
 }
 

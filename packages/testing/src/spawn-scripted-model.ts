@@ -9,11 +9,11 @@ export interface SpawnOptions extends Pick<ScriptedModelOptions, 'chunkChars' | 
   readonly scripts: Readonly<Record<string, readonly Reply[] | { readonly always: Reply }>>
 }
 
-/** This file is also what the other process runs. */
+/** The other process runs this same file. */
 const self = fileURLToPath(import.meta.url)
 
 /**
- * A scripted model in a process of its own, so that its CPU time does not count as the client's. It ends with
+ * A scripted model in its own process, so that its CPU time does not count as the client's. It ends with
  * `close()`, or when this process ends.
  *
  * @example

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { until } from './until.ts'
 
-test('it gives what the condition gave first that is true', async () => {
+test('it returns the first truthy value of the condition', async () => {
   const values = [undefined, 0, '', 'found', 'later']
   expect(await until(() => values.shift())).toBe('found')
 })
@@ -15,7 +15,7 @@ test('a condition that throws or rejects counts as not yet', async () => {
   expect(value).toBe(3)
 })
 
-test('after the deadline it tells the condition and its last error', async () => {
+test('after the deadline it reports the condition and its last error', async () => {
   const cause = new Error('still closed')
   const waiting = until(
     () => {

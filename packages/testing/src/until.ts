@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Waits until a condition gives something true, and returns that. It is asked again every few milliseconds; a condition
- * that throws counts as not yet. For what can be awaited, await that instead.
+ * Waits until a condition returns something truthy, and returns that. The condition is polled every few milliseconds;
+ * one that throws counts as not yet. Where there is a promise, await that instead.
  *
  * Rejects after `deadlineMs` (default 5000), with the condition's last error as cause.
  *

@@ -39,7 +39,7 @@ async function openPage(threadId: string): Promise<Page> {
   })
   core.connect()
   await connected
-  // Pages offer tools and context of their own; the service keeps to those of its agent.
+  // Pages offer their own tools and context; the service only uses those of its agent.
   core.addTool({ name: 'paint', description: 'Paints the page.', handler: async () => 'painted' })
   core.addContext({ description: 'The colour of the page', value: 'green' })
 

@@ -1,4 +1,4 @@
-// What the test tells the program and gets back, between processes.
+// Messages between the test and the program's process.
 
 export interface Setup {
   /** The service's AG-UI endpoint. */
@@ -28,6 +28,6 @@ export interface Outcome {
   readonly events: readonly ({ readonly type: string } & Readonly<Record<string, unknown>>)[]
   /** The conversation that the page shows. */
   readonly messages: readonly Message[]
-  /** What the page is told went wrong. */
+  /** The error that the page receives. */
   readonly errors: readonly { readonly code: string; readonly message: string }[]
 }

@@ -1,4 +1,5 @@
-// A process of the suite: opens the back end, says "ready", and then does what it is told, one line of output per deed.
+// A process of the suite: opens the back end, prints "ready", and then follows its command, one line of output per
+// action.
 //   child <module> <directory> append                  appends to several sessions until it is killed; tells "session
 // head"
 //   child <module> <directory> race <session> <wins>   appends single events until it won so often, and tells each win

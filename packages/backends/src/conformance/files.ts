@@ -62,7 +62,7 @@ export function fileConformance(check: ConformanceCheck): void {
     assert.equal(Buffer.from((await files.get(someKey, 'a'))!.data).toString(), `${winner}`)
   })
 
-  check('a deleted file is gone, and made again it repeats no version', async ({ files }) => {
+  check('a deleted file is gone, and never repeats a version when created again', async ({ files }) => {
     const old = (await files.put(someKey, 'a', bytes('1'), 0))!
     await files.delete(someKey, 'a')
     await files.delete(someKey, 'a')
@@ -75,7 +75,7 @@ export function fileConformance(check: ConformanceCheck): void {
     assert.equal(await files.put(someKey, 'a', bytes('x'), old), undefined)
   })
 
-  check('a list has the paths that begin with the prefix, in byte order, and knows no wildcards', async ({ files }) => {
+  check('a list has the paths that begin with the prefix, in byte order, without wildcards', async ({ files }) => {
     const paths = [
       'a',
       'a/1',

@@ -3,7 +3,7 @@ import type { Event } from '@oxbow/core'
 import { type ConformanceCheck, conformanceEvent, eventsAfter, readAll, someKey, summary } from './support.ts'
 
 export function journalConformance(check: ConformanceCheck): void {
-  check('a session that nobody wrote has head 0 and no events', async ({ journal }) => {
+  check('an unwritten session has head 0 and no events', async ({ journal }) => {
     assert.equal(await journal.head(someKey), 0)
     assert.deepEqual(await journal.read(someKey, 0), [])
     assert.deepEqual(await journal.list({}), [])
@@ -16,7 +16,7 @@ export function journalConformance(check: ConformanceCheck): void {
     assert.deepEqual(await journal.read(someKey, 0), eventsAfter(0, 4))
   })
 
-  check('an append at an older head is a conflict that tells the head and stores nothing', async ({ journal }) => {
+  check('an append at an older head is a conflict that reports the head and stores nothing', async ({ journal }) => {
     await journal.append(someKey, 0, eventsAfter(0, 3), summary)
     const stale = await journal.append(someKey, 1, eventsAfter(1, 2, 'stale'), { ...summary, title: 'stale' })
     assert.deepEqual(stale, { ok: false, head: 3 })
@@ -25,7 +25,7 @@ export function journalConformance(check: ConformanceCheck): void {
     assert.equal((await journal.list({}))[0]?.title, 'Hello')
   })
 
-  check('an append beyond the head is a conflict that tells the head and stores nothing', async ({ journal }) => {
+  check('an append beyond the head is a conflict that reports the head and stores nothing', async ({ journal }) => {
     assert.deepEqual(await journal.append(someKey, 7, eventsAfter(7, 1), summary), { ok: false, head: 0 })
     assert.equal(await journal.head(someKey), 0)
     await journal.append(someKey, 0, eventsAfter(0, 3), summary)
@@ -36,8 +36,8 @@ export function journalConformance(check: ConformanceCheck): void {
   const malformed: Record<string, [number, Event[]]> = {
     'with a gap': [0, [conformanceEvent(1), conformanceEvent(3)]],
     'with a repeated number': [0, [conformanceEvent(1), conformanceEvent(1)]],
-    'that begins too late': [0, [conformanceEvent(2)]],
-    'that begins too early': [2, [conformanceEvent(2)]],
+    'that starts too late': [0, [conformanceEvent(2)]],
+    'that starts too early': [2, [conformanceEvent(2)]],
     'without events': [0, []],
     'after a negative number': [-1, [conformanceEvent(0)]],
     'after a fraction': [0.5, [conformanceEvent(1.5)]],
@@ -49,7 +49,7 @@ export function journalConformance(check: ConformanceCheck): void {
     })
   }
 
-  check('a batch is stored whole or not at all, whatever else is appended beside it', async ({ journal }) => {
+  check('a batch is stored whole or not at all, regardless of concurrent appends', async ({ journal }) => {
     const batch = (writer: number) => eventsAfter(0, 100, `writer ${writer}`)
     const answers = await Promise.all([0, 1, 2].map((writer) => journal.append(someKey, 0, batch(writer), summary)))
     const winner = answers.findIndex((answer) => answer.ok)
@@ -87,7 +87,7 @@ export function journalConformance(check: ConformanceCheck): void {
     for (const stored of events) assert.deepEqual(stored, conformanceEvent(stored.seq, `appender ${won[stored.seq]}`))
   })
 
-  check('sessions that are written in parallel do not touch each other', async ({ journal }) => {
+  check('sessions written in parallel do not affect each other', async ({ journal }) => {
     const keys = Array.from({ length: 50 }, (_, number) => ({ ...someKey, session: `session-${number}` }))
     await Promise.all(
       keys.map(async (key) => {
@@ -113,7 +113,7 @@ export function journalConformance(check: ConformanceCheck): void {
     assert.equal(malformedOne?.status, 'rejected')
   })
 
-  check('reading gives pages: after a number, at most a limit, 500 without one', async ({ journal }) => {
+  check('reading returns pages: after a number, at most a limit, 500 without one', async ({ journal }) => {
     await journal.append(someKey, 0, eventsAfter(0, 600), summary)
     assert.deepEqual(await journal.read(someKey, 0), eventsAfter(0, 500))
     assert.deepEqual(await journal.read(someKey, 500), eventsAfter(500, 100))
@@ -168,7 +168,7 @@ export function journalConformance(check: ConformanceCheck): void {
     assert.deepEqual(await journal.read(someKey, 0), [failed])
   })
 
-  check('what the caller does to its array after an append changes nothing', async ({ journal }) => {
+  check('changes to the caller’s array after an append have no effect', async ({ journal }) => {
     const events = eventsAfter(0, 2)
     const appending = journal.append(someKey, 0, events, summary)
     events.push(conformanceEvent(3))

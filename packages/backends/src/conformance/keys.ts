@@ -99,7 +99,7 @@ export function keyConformance(check: ConformanceCheck): void {
 
   for (const [what, bad] of Object.entries({ 'a NUL': 'a\0b', 'a lone surrogate': 'a\ud800' })) {
     check(
-      `a name with ${what} is refused, for storage could not keep it apart`,
+      `a name with ${what} is refused, because storage could not distinguish it`,
       async ({ journal, files, workers }) => {
         for (const key of [
           { ...someKey, tenant: bad },

@@ -7,7 +7,7 @@ const names = (rows: SessionSummary[]) => rows.map((row) => row.key.session)
 
 export function listConformance(check: ConformanceCheck): void {
   check(
-    'a row tells head, status, agent and title of the last append, and the times of first and last event',
+    'a row has head, status, agent and title of the last append, and the times of first and last event',
     async ({ journal }) => {
       await journal.append(someKey, 0, [conformanceEvent(1, 'a', 1_000), conformanceEvent(2, 'b', 2_000)], summary)
       const last = { status: 'waiting' as const, agent: 'assistant v2', title: 'Hällo' }
@@ -68,7 +68,7 @@ export function listConformance(check: ConformanceCheck): void {
   })
 
   // A page is longer than its limit rather than lose rows that `before` could not reach.
-  check('paging by `before` shows every row once, also when many share a millisecond', async ({ journal }) => {
+  check('paging by `before` shows every row once, even when many share a millisecond', async ({ journal }) => {
     const total = 57
     for (let number = 0; number < total; number += 1) {
       const at = number < 20 ? number : 20 + Math.floor(number / 7)

@@ -36,7 +36,7 @@ export function notesConformance(check: ConformanceCheck): void {
     assert.deepEqual(await due(5_000), ['second'])
   })
 
-  check('audit records are kept in order, whole, and found by what they say', async ({ journal }) => {
+  check('audit records are kept in order, whole, and found by their content', async ({ journal }) => {
     const other: SessionKey = { ...someKey, session: 'second' }
     await journal.append(someKey, 0, [conformanceEvent(1), conformanceEvent(2)], {
       ...summary,

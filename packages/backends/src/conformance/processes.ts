@@ -22,7 +22,7 @@ const childFile = import.meta.url.endsWith('.ts')
 
 interface Child {
   readonly pid: number
-  /** What it has printed, the first line being "ready". */
+  /** Its output lines, the first being "ready". */
   readonly lines: readonly string[]
   /** Resolves when it is gone and `lines` is complete. */
   readonly closed: Promise<void>
@@ -30,11 +30,11 @@ interface Child {
   tell(line: string): void
 }
 
-/** What holds for back ends that outlive a process and can be shared by several. */
+/** The suite for back ends that outlive a process and can be shared by several. */
 export function processConformance(subject: Subject, module: URL): void {
   const check = checkOf(subject)
 
-  /** Runs with a child process (see child.ts) that is ready, and kills it afterwards if it is still there. */
+  /** Runs with a ready child process (see child.ts), and kills it afterwards if it still runs. */
   async function withChild(directory: string, task: string[], run: (child: Child) => Promise<void>): Promise<void> {
     const args = [...process.execArgv, fileURLToPath(childFile), module.href, directory, ...task]
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -67,7 +67,7 @@ export function processConformance(subject: Subject, module: URL): void {
     }
   }
 
-  check('what was acknowledged is there after closing and opening again', async (backend, directory) => {
+  check('acknowledged events are present after closing and reopening', async (backend, directory) => {
     await backend.journal.append(someKey, 0, eventsAfter(0, 3), summary)
     await backend.files.put(someKey, 'a', Buffer.from('1'), 0)
     const rows = await backend.journal.list({})
@@ -80,7 +80,7 @@ export function processConformance(subject: Subject, module: URL): void {
     })
   })
 
-  /** Kills a writer at a random moment; gives the last head that it acknowledged for each session. */
+  /** Kills a writer at a random moment; returns the last head that it acknowledged for each session. */
   async function killWriter(directory: string): Promise<Map<string, number>> {
     const acknowledged = new Map<string, number>()
     await withChild(directory, ['append'], async ({ lines, closed, kill }) => {
@@ -96,7 +96,7 @@ export function processConformance(subject: Subject, module: URL): void {
     return acknowledged
   }
 
-  const title = 'every acknowledged append survives kill -9 of its writer, time and again, and nothing is torn'
+  const title = 'every acknowledged append survives kill -9 of its writer, repeatedly, and nothing is torn'
   subject.test(`${subject.name}: ${title}`, () =>
     withDirectory(subject, async (directory) => {
       for (let kills = 0; kills < 5; kills += 1) {
@@ -133,7 +133,7 @@ export function processConformance(subject: Subject, module: URL): void {
       assert.deepEqual(stored, conformanceEvent(stored.seq, `process ${winners.get(stored.seq)}`))
   })
 
-  check('an append of another process wakes those who watch its session, and only those', async (here, directory) => {
+  check('an append of another process wakes only the watchers of its session', async (here, directory) => {
     const { journal } = here
     await withChild(directory, ['hold', 'other'], async ({ lines, tell }) => {
       const woken: string[] = []

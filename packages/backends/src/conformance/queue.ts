@@ -47,9 +47,12 @@ export function queueConformance(check: ConformanceCheck): void {
     for (let n = 0; n < 6; n += 1) await backend.queue.enqueue(job(`s${n}`))
     let running = 0
     let most = 0
+    const two = Promise.withResolvers<void>()
     const { handed, stop } = collector(backend, 2, async () => {
       running += 1
       most = Math.max(most, running)
+      if (running === 2) two.resolve()
+      await two.promise
       await new Promise((resolve) => setTimeout(resolve, 5))
       running -= 1
     })

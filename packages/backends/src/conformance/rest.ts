@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type ConformanceCheck, eventsAfter, someKey, summary } from './support.ts'
 
 export function snapshotConformance(check: ConformanceCheck): void {
-  check('a snapshot that is still there is the one that was put', async ({ journal }) => {
+  check('a present snapshot is the one that was put', async ({ journal }) => {
     await journal.append(someKey, 0, eventsAfter(0, 3), summary)
     assert.equal(await journal.getSnapshot(someKey), undefined)
     for (const snapshot of [
@@ -48,7 +48,7 @@ export function lifeConformance(check: ConformanceCheck): void {
     await backend.check()
   })
 
-  check('a closed back end refuses every call and says so', async (backend) => {
+  check('a closed back end refuses every call with backend_closed', async (backend) => {
     const { journal, files, workers } = backend
     const announced = await workers.announce('worker-1')
     await backend.close()

@@ -1,4 +1,4 @@
-// Everything in this process and gone with it: for tests, examples and throw-away sessions.
+// Everything in this process's memory and gone with it: for tests, examples and throw-away sessions.
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type {
@@ -57,7 +57,7 @@ export function memory(): Backend {
     async verify() {
       assertOpen()
       const events = [...sessions.values()].reduce((sum, it) => sum + it.events.length, 0)
-      // What this process holds in its memory has no checksums and needs none.
+      // Memory needs no checksums.
       return { sessions: sessions.size, events, files: 0, unchecked: 0, marked: true, problems: [] }
     },
     async close() {
@@ -138,7 +138,7 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>): 
       snapshots.set(mapKey(key), { seq: snapshot.seq, version: snapshot.version, data: snapshot.data })
     },
     watch() {
-      // Nobody else can write to this memory.
+      // No other process can write to this memory.
       return () => {}
     },
   }
@@ -160,7 +160,7 @@ const asked = (query: AuditQuery) => (record: AuditRecord) =>
   (query.from === undefined || record.at >= query.from) &&
   (query.to === undefined || record.at < query.to)
 
-/** The newest `limit` rows, and those that share the last one's millisecond: `before` could not name them. */
+/** The newest `limit` rows, and those of the same millisecond as the last: `before` could not reach them. */
 function page(rows: SessionSummary[], limit: number): SessionSummary[] {
   rows.sort((a, b) => b.updatedAt - a.updatedAt)
   const last = rows[limit - 1]
@@ -169,7 +169,7 @@ function page(rows: SessionSummary[], limit: number): SessionSummary[] {
 
 function memoryFiles(assertOpen: () => void): Files {
   const owners = new Map<string, Map<string, StoredFile>>()
-  // Counts over all files, so that a file that was deleted and made again never repeats a version.
+  // Counts across all files, so that a deleted and recreated file never repeats a version.
   let lastVersion = 0
   return {
     async get(owner, path) {

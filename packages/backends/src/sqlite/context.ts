@@ -7,6 +7,6 @@ export interface Context {
   readonly db: DatabaseSync
   readonly writer: Writer
   readonly path: string
-  /** Runs something unless the back end is closed; what SQLite throws becomes an OxbowError. */
+  /** Runs a function unless the back end is closed; SQLite errors become OxbowErrors. */
   guard<T>(run: () => T): T
 }

@@ -1,4 +1,4 @@
-// What went wrong with the file, in words for the person who has to repair it.
+// Errors of the file, in words for the person who has to repair it.
 import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { type ErrorCode, OxbowError } from '@oxbow/core'
@@ -14,7 +14,7 @@ const SQLITE_FULL = 13
 const SQLITE_CANTOPEN = 14
 const SQLITE_NOTADB = 26
 
-/** The journal cannot be trusted: `what` says where. */
+/** The journal cannot be trusted: `what` names the place. */
 export const corrupt = (path: string, what: string, cause?: unknown): OxbowError =>
   new OxbowError(
     'journal_corrupt',
@@ -22,7 +22,7 @@ export const corrupt = (path: string, what: string, cause?: unknown): OxbowError
     { details: { path, what }, cause },
   )
 
-/** Events that were acknowledged are missing: `count` of them, or all that there were. */
+/** Acknowledged events are missing: `count` of them, or all. */
 export const incomplete = (path: string, count: number | undefined): OxbowError =>
   new OxbowError(
     'journal_incomplete',
@@ -32,16 +32,16 @@ export const incomplete = (path: string, count: number | undefined): OxbowError 
     { details: { path, missing: count } },
   )
 
-/** The files that are open are not those at the path any more. */
+/** The open files are no longer those at the path. */
 export const displacedError = (path: string): OxbowError =>
   new OxbowError(
     'storage_displaced',
-    `${path} or its log beside it (-wal, -shm) was deleted or replaced while in use; nothing is stored any more. ` +
+    `${path} or its log beside it (-wal, -shm) was deleted or replaced while in use; nothing more is stored. ` +
       'Stop every Oxbow that uses it, restore the files or a backup, and start again.',
     { details: { path } },
   )
 
-/** Makes an OxbowError of what SQLite or the file system threw. */
+/** Converts an error of SQLite or the file system to an OxbowError. */
 export function storageError(path: string, error: unknown): OxbowError {
   if (error instanceof OxbowError) return error
   const { message, errcode, displaced } = error as Error & Partial<WriteFailure>
@@ -65,7 +65,7 @@ export function storageError(path: string, error: unknown): OxbowError {
     case SQLITE_READONLY:
       return readonly()
     case SQLITE_CANTOPEN:
-      // SQLite says no more than this also where it could not create its log.
+      // SQLite also reports only this when it could not create its log.
       if (!isWritable(path)) return readonly()
       return failure(
         'storage_error',
@@ -95,7 +95,7 @@ function isWritable(path: string): boolean {
     for (const it of [path, dirname(path)]) accessSync(it, constants.W_OK)
     return true
   } catch (error) {
-    // What is missing is not read-only.
+    // A missing file is not read-only.
     return (error as NodeJS.ErrnoException).code === 'ENOENT'
   }
 }

@@ -1,4 +1,4 @@
-// What the tests of this folder share.
+// Helpers shared by the tests of this folder.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -32,7 +32,7 @@ export function open(path: string, options?: Omit<SqliteOptions, 'path'>): Backe
   return backend
 }
 
-/** Runs SQL on the file, past Oxbow. */
+/** Runs SQL on the file directly. */
 export function tamper(path: string, sql: string): void {
   const db = new DatabaseSync(path, { enableForeignKeyConstraints: false })
   try {

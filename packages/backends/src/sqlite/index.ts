@@ -20,8 +20,8 @@ export interface SqliteOptions {
   /** The database file. It and its directory are created if missing, readable by their owner only. */
   readonly path: string
   /**
-   * How long a worker that gives no sign of life keeps its turns, in milliseconds; another process on the same store
-   * takes them over after it. Default 5,000, at least 1,000. Longer than anything that blocks the event loop.
+   * How long a worker without heartbeats keeps its turns, in milliseconds; then another process on the same store
+   * claims them. Default 5,000, at least 1,000. Must be longer than anything that blocks the event loop.
    */
   readonly leaseMs?: number
 }
@@ -29,11 +29,11 @@ export interface SqliteOptions {
 /**
  * A back end in one SQLite file. Several processes of one machine may share it.
  *
- * Throws an OxbowError when the options are wrong (`invalid_option`) or the file cannot be trusted or used:
+ * Throws an OxbowError when the options are invalid (`invalid_option`) or the file cannot be trusted or used:
  * `journal_corrupt`, `storage_newer` (written by a newer Oxbow), `storage_foreign` (another program's database),
- * `storage_readonly`, `storage_error`. Damage of single sessions, and events that were acknowledged and are missing, do
- * not keep it from opening: `check()` rejects with `journal_corrupt` or `journal_incomplete`. Writes reject with
- * `storage_displaced` once the file or its log was deleted or replaced.
+ * `storage_readonly`, `storage_error`. Damage of single sessions and missing acknowledged events do not prevent
+ * opening: `check()` rejects with `journal_corrupt` or `journal_incomplete`. Writes reject with `storage_displaced`
+ * once the file or its log was deleted or replaced.
  *
  * @example const backend = sqlite({ path: '.oxbow/oxbow.db' })
  */
@@ -41,14 +41,14 @@ export function sqlite(options: SqliteOptions): Backend {
   const { leaseMs } = checked(options)
   const path = resolve(options.path)
   const name = `sqlite ${options.path}`
-  // Before the database: what others commit in between must not look lost.
+  // Before the database: concurrent commits of other processes must not look lost.
   const mark = readMark(path)
   const db = openFile(path, mark !== undefined)
   const place = placeOf(path)
   const problem = checkStart(db, path, mark)
   const writer = startWriter(path, place)
   let closing: Promise<void> | undefined
-  /** Runs a read; what SQLite throws becomes an OxbowError. */
+  /** Runs a read; SQLite errors become OxbowErrors. */
   const guard = <T>(read: () => T): T => {
     if (closing !== undefined) throw closedError(name)
     try {
@@ -87,7 +87,8 @@ export function sqlite(options: SqliteOptions): Backend {
       closing ??= (async () => {
         queue.close()
         await workers.close()
-        // The writer's connection must be the last and empty the log into the file, so it must have begun to use it.
+        // The writer's connection must be the last one, which empties the log into the file, so it must already be in
+        // use.
         await writer.write(['probe']).catch(() => {})
         db.close()
         await writer.close()

@@ -1,4 +1,4 @@
-// The fields of an agent and of what it is put together from, with what may stand in them.
+// The fields of an agent and its parts, with their allowed values.
 
 import {
   anyText,
@@ -64,7 +64,7 @@ const HOOKS: Fields<Omit<Middleware, 'name'>> = {
   onSystemPrompt: callable,
 }
 
-/** It may be an instance of a class with fields of its own; but whatever looks like a hook must be one. */
+/** It may be a class instance with other fields, but a field named like a hook must be one. */
 const middleware: FieldCheck = (value, path) => {
   if (!isObject(value)) return `${path} must be a middleware: an object with a name and hooks`
   const problem = text(value.name, `${path}.name`)
@@ -105,7 +105,7 @@ const CAPABILITY: Fields<Capability> = {
   agents: listOf(anything),
 }
 
-/** It may have methods of its own, for whoever made it: `close()` of a capability with connections. */
+/** It may have methods for its creator, such as `close()` of a capability with connections. */
 const capability: FieldCheck = (value, path) => {
   if (!isObject(value)) return `${path} must be a capability: an object with a name`
   const given = Object.entries(value).filter(

@@ -29,7 +29,7 @@ export interface AgentDefinition {
   readonly model: Model | string
   /** Other models that a turn may choose with its option `model`. */
   readonly models?: readonly (Model | string)[]
-  /** A text, or a function of the session and its principal that gives one for each step. */
+  /** A text, or a function of the session and its principal that returns one for each step. */
   readonly instructions: string | ((context: PromptContext) => string | Promise<string>)
   /**
    * Ends the turn after a step with tool calls, with the reason `stopped`. Pure.

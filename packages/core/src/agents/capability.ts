@@ -15,10 +15,10 @@ export interface Capability {
   readonly prompt?: readonly PromptSection[]
   /** Makes long conversations shorter; an agent has at most one. */
   readonly compaction?: CompactorFor
-  /** Calls of its own tools that run without asking, as rules. The agent's own `ask` and `deny` are stronger. */
+  /** Calls of its own tools that run without asking, as rules. The agent's own `ask` and `deny` take precedence. */
   readonly allow?: readonly string[]
-  /** Looks at the last answer of a turn; the model may mend once what it finds. */
+  /** Reviews the last answer of a turn; the model may correct it once. */
   readonly review?: Reviewer
-  /** Agents that its tools start; every engine that has the agent has these, too. */
+  /** Agents that its tools start; every engine with the agent has them too. */
   readonly agents?: readonly Agent[]
 }

@@ -39,12 +39,12 @@ export interface Compactor {
 export interface CompactionRequest {
   readonly conversation: Conversation
   readonly reason: CompactionReason
-  /** What stands before the conversation in each request. */
+  /** The part of each request before the conversation. */
   readonly system: string
   readonly tools: readonly ToolSpec[]
-  /** The id of a message that stands for others. */
+  /** The id of a message that replaces others. */
   readonly id: string
-  /** For the model that summarises. Without it, none is called: the result tells what would go. */
+  /** For the summarising model. Without it no model is called, and the result is a preview. */
   readonly call: ModelCallOptions | undefined
   /** Asks that model through the agent's middleware, which sees each request to a model. With `call`. */
   readonly generate?: ((model: Model, request: ModelRequest) => Promise<ModelReply>) | undefined
@@ -52,7 +52,7 @@ export interface CompactionRequest {
 
 export interface Compaction
   extends Pick<Event<'context.compacted'>, 'tier' | 'tokensBefore' | 'tokensAfter' | 'parts' | 'usage' | 'failure'> {
-  /** The conversation from now on; undefined: as it was. */
+  /** The new conversation; undefined when unchanged. */
   readonly messages?: Message[]
   readonly memory?: unknown
   /** Why no request can be made of what is left: the turn fails with it. */
@@ -61,7 +61,7 @@ export interface Compaction
 
 export type CompactedBody = Extract<EventBody, { type: 'context.compacted' }>
 
-/** The event that tells of a compaction. */
+/** The event of a compaction. */
 export function compactedEvent(
   of: Pick<Event<'context.compacted'>, 'turnId' | 'step' | 'reason'>,
   before: readonly Message[],

@@ -8,13 +8,13 @@ import type { StateLimits } from '../journal/deadlines.ts'
 export interface Budget {
   /** Input and output of all model calls. */
   readonly tokens?: number
-  /** Calls of tools that the model asks for, refused ones too. */
+  /** Tool calls by the model, including refused ones. */
   readonly toolCalls?: number
   /** Other agents that are started: calls of tools with the effect `delegate`. */
   readonly children?: number
   /** US dollars. Where the price of an answer is not known, none of its calls runs. */
   readonly money?: number
-  /** US dollars per million tokens. Default: the price that the model tells; needed for `money` where it tells none. */
+  /** US dollars per million tokens. Default: the model's price; required for `money` where that is unknown. */
   readonly price?: { readonly input: number; readonly output: number }
 }
 
@@ -25,7 +25,7 @@ export interface TurnLimits {
   readonly outputAttempts: number
   /** Claims of one turn without any progress between them, after which it is parked. */
   readonly maxRecoveries: number
-  /** When every call of a step was refused by a person: `tell` the model, or `stop` the turn. */
+  /** When a person has denied every call of a step: `tell` the model, or `stop` the turn. */
   readonly whenDenied: 'tell' | 'stop'
   readonly budget: Budget
 }

@@ -72,7 +72,7 @@ test('H3: onActing wraps each call: run, denied, unknown, broken and external', 
   ])
 })
 
-test('a middleware can answer a call itself, or change what the model is asked', async () => {
+test('a middleware can answer a call itself, or change the model request', async () => {
   let ran = 0
   const count = tool({ name: 'count', description: 'c', effects: ['read'], input: {}, run: () => ++ran })
   const { session, server } = await bench([call('count', {}), { text: 'ok' }], {

@@ -18,7 +18,7 @@ export interface TurnContext {
 
 export interface ModelCallContext extends TurnContext {
   readonly step: number
-  /** The id of the model that is asked: `provider:name`. */
+  /** The id of the requested model: `provider:name`. */
   readonly model: string
   /**
    * Set when the request is for a summary of the conversation and no answer: the id of the model that is asked for it.

@@ -20,7 +20,7 @@ describe('the last answer of a turn is reviewed', () => {
     expect((await eventsOf(session)).map((it) => it.type)).not.toContain('reply.reviewed')
   })
 
-  test('what is wrong goes to the model once; what stays wrong is kept and told', async () => {
+  test('a fault is reported to the model once; a remaining fault is stored and reported', async () => {
     const { session, server } = await bench([{ text: 'wrong' }, { text: 'wrong again' }], { capabilities })
     const { text, status } = await session.run('Go.')
     expect([text, status]).toEqual(['wrong again', 'finished'])
@@ -34,7 +34,7 @@ describe('the last answer of a turn is reviewed', () => {
     assertWhole(events)
   })
 
-  test('the next turn may mend again', async () => {
+  test('the next turn may correct again', async () => {
     const { session } = await bench([{ text: 'wrong' }, { text: 'right' }, { text: 'wrong' }, { text: 'right' }], {
       capabilities,
     })
@@ -43,7 +43,7 @@ describe('the last answer of a turn is reviewed', () => {
     expect(ofType(await eventsOf(session), 'reply.reviewed')).toHaveLength(2)
   })
 
-  test('words before a call are not the last ones', async () => {
+  test('text before a call is not the last answer', async () => {
     const { session } = await bench([{ ...call('echo', { text: 'a' }), text: 'wrong' }, { text: 'right' }], {
       capabilities,
       tools: [echo],
@@ -63,7 +63,7 @@ describe('the last answer of a turn is reviewed', () => {
     }
   })
 
-  test('an answer of a given form is refused, and asked for again', async () => {
+  test('a structured answer is refused and requested again', async () => {
     const { session, server } = await bench([{ text: '{"is":"wrong"}' }, { text: '{"is":"right"}' }], { capabilities })
     const { output } = await session.run('Go.', { output: z.object({ is: z.string() }) })
     expect(output).toEqual({ is: 'right' })

@@ -21,13 +21,13 @@ export interface Finding {
   readonly code: string
   /** For people; safe to show. */
   readonly message: string
-  /** The places in question, as they stand in the answer. */
+  /** The faulty places, as written in the answer. */
   readonly items: readonly string[]
-  /** For the model, which may answer once more: what is wrong, and how to mend it. */
+  /** For the model, which may answer once more: the fault and how to correct it. */
   readonly correction: string
 }
 
-/** Undefined: nothing is wrong. Pure, and asked once for each answer. */
+/** Undefined when there is no fault. Pure, and called once for each answer. */
 export type Reviewer = (answer: Reviewed) => Finding | undefined
 
 export const reviewInput = (text: string, { slots, below, messages }: SessionState): Reviewed => ({

@@ -47,7 +47,7 @@ describe('H2: a call that nothing allows', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('never runs when it is refused, and the model is told why', async () => {
+  test('never runs when denied, and the model receives the reason', async () => {
     const done: unknown[] = []
     const { session, server } = await bench(replies, { tools: [submitTool(done)] })
     const { approvals } = await session.run('Go.', { turnId: 't1' })
@@ -66,7 +66,7 @@ describe('H2: a call that nothing allows', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('is decided exactly once, also by two processes at the same moment', async () => {
+  test('is decided exactly once, even by two processes at the same moment', async () => {
     const done: unknown[] = []
     const { session, another } = await bench(replies, { tools: [submitTool(done)] })
     const { approvals } = await session.run('Go.', { turnId: 't1' })
@@ -87,7 +87,7 @@ describe('H2: a call that nothing allows', () => {
     expect(done).toHaveLength(resolved!.verdict === 'approved' ? 1 : 0)
   })
 
-  test('waits in the store: another process decides and goes on', async () => {
+  test('waits in the store: another process decides and continues', async () => {
     const done: unknown[] = []
     const { session, engine, another } = await bench(replies, { tools: [submitTool(done)] })
     const { approvals } = await session.run('Go.', { turnId: 't1' })
@@ -165,7 +165,7 @@ describe('H2: a call that nothing allows', () => {
   })
 })
 
-describe('H2: what nobody can understand decides nothing:', () => {
+describe('H2: an invalid decision has no effect:', () => {
   const wrong: [object, string, string][] = [
     [{ verdict: 'deny' }, 'decision_invalid', 'got "deny"'],
     [{ verdict: 'rejected' }, 'decision_invalid', 'verdict must be "approved" or "denied"'],
@@ -202,7 +202,7 @@ describe('H2: what nobody can understand decides nothing:', () => {
 })
 
 describe('H2: what an approver changed', () => {
-  test('is told to the model before the result, with who and why, and stays with the conversation; not what is secret', async () => {
+  test('is reported to the model before the result, with approver and reason, without secrets, and stays in the conversation', async () => {
     const { session, server } = await bench(replies, { tools: [submitTool([], { secrets: ['system'] })] })
     const { approvals } = await session.run('Go.', { turnId: 't1' })
     const edited = { system: 'hr-9', days: 7 }
@@ -218,7 +218,7 @@ describe('H2: what an approver changed', () => {
     expect(results).toMatchObject([{ approval: { by: 'ann', reason: 'a week is enough', arguments: edited } }])
   })
 
-  test('is told of a call that then failed, too, and nothing is told of a plain yes', async () => {
+  test('is also reported for a call that then failed; a plain yes is not reported', async () => {
     let runs = 0
     const run = () => {
       runs += 1
@@ -254,7 +254,7 @@ describe('H2: who decides', () => {
     expect((await session.wait('t1')).status).toBe('finished')
   })
 
-  test('nobody else decides on what a user asked for themselves', async () => {
+  test('only the user decides on their own approvals', async () => {
     const { session } = await bench(replies, { tools: [submitTool([])] })
     const { approvals } = await session.run('Go.')
     await expect(
@@ -279,7 +279,7 @@ describe('H2: an accepted rule', () => {
     expect(done).toHaveLength(2)
   })
 
-  test('for a user holds in their other sessions and in nobody else’s; an expired one does not hold', async () => {
+  test('for a user applies in their other sessions and in no other user’s; an expired one does not apply', async () => {
     const done: unknown[] = []
     const { session, engine } = await bench((request) => replies[request.messages.at(-1)?.role === 'tool' ? 1 : 0], {
       tools: [submitTool(done)],
@@ -370,7 +370,7 @@ describe('H2: a rule that could do nothing', () => {
 })
 
 describe('H2: the mode explore', () => {
-  test('denies what does more than read, also where a rule or the tool would ask', async () => {
+  test('denies anything but reading, even where a rule or the tool would ask', async () => {
     const done: unknown[] = []
     const { session } = await bench(replies, { tools: [submitTool(done, { approval: 'always' })], ask: ['submit'] })
     expect((await session.run('Go.', { mode: 'explore' })).status).toBe('finished')
@@ -414,12 +414,15 @@ describe('H2: the moment of use', () => {
       return ofType(await eventsOf(session), 'call.finished').at(-1)?.error?.message
     }
     expect(await run('t1')).toContain('lacks the permission tickets:submit')
-    await expect(run('t2')).rejects.toMatchObject({ code: 'principal_revoked', message: 'ann may not act any more.' })
+    await expect(run('t2')).rejects.toMatchObject({
+      code: 'principal_revoked',
+      message: 'ann is no longer authorised.',
+    })
     expect(done).toEqual([])
     assertWhole(await eventsOf(session))
   })
 
-  test('what follows in the turn runs with the rights of now, too', async () => {
+  test('the rest of the turn runs with the current rights too', async () => {
     const seen: (readonly string[] | undefined)[] = []
     const look = tool({
       name: 'look',
@@ -447,7 +450,7 @@ describe('H2: the moment of use', () => {
     expect(seen).toEqual([['rows:*']])
   })
 
-  test('a right that was taken away holds from the next call on, in a turn that has not waited', async () => {
+  test('a revoked right takes effect at the next call, in a turn that has not waited', async () => {
     const asked: string[] = []
     let permissions = ['rows:*']
     const look = tool({
@@ -472,7 +475,7 @@ describe('H2: the moment of use', () => {
     expect(resultsSent(server.requests[2]!).at(-1)).toContain('lacks the permission rows:read')
   })
 
-  test('a turn fails at its next call when its user may not act any more', async () => {
+  test('a turn fails at its next call when its user is no longer authorised', async () => {
     const done: unknown[] = []
     const { session } = await bench(
       replies,
@@ -494,7 +497,7 @@ describe('H2: the moment of use', () => {
     await session.decide(approvals[0]!.approvalId, { verdict: 'approved' }, { principal: manager })
     await session.wait('t1')
     expect(done).toEqual([])
-    expect(resultsSent(server.requests[1]!)).toEqual(['mia, who approved it, may not do so any more.'])
+    expect(resultsSent(server.requests[1]!)).toEqual(['mia, who approved it, is no longer allowed to approve it.'])
   })
 
   test('a rule that was accepted holds although storing it failed after the decision', async () => {
@@ -529,8 +532,8 @@ describe('H2: the moment of use', () => {
   })
 })
 
-describe('X5: an approval that nobody decides on', () => {
-  test('expires, in any process, and the model is told', async () => {
+describe('X5: an approval without a decision', () => {
+  test('expires, in any process, and the model receives that', async () => {
     const done: unknown[] = []
     const { session, engine, another, server } = await bench(replies, {
       tools: [submitTool(done)],
@@ -544,7 +547,7 @@ describe('X5: an approval that nobody decides on', () => {
     const there = other.session({ user: 'ann', session: 's1' })
     expect((await there.wait('t1')).text).toBe('Done.')
     expect(done).toEqual([])
-    expect(resultsSent(server.requests[1]!)).toEqual(['Nobody decided in time.'])
+    expect(resultsSent(server.requests[1]!)).toEqual(['The approval expired without a decision.'])
     await expect(there.decide(approvals[0]!.approvalId, { verdict: 'approved' })).rejects.toMatchObject({
       code: 'unknown_approval',
     })
@@ -552,7 +555,7 @@ describe('X5: an approval that nobody decides on', () => {
   })
 })
 
-test('X5: an approval whose time is over is not decided any more, also before anybody has swept it up', async () => {
+test('X5: an expired approval cannot be decided, even before the sweep', async () => {
   const done: unknown[] = []
   const { session } = await bench(replies, { tools: [submitTool(done)], limits: { approvalTimeoutMs: 1 } })
   const { approvals } = await session.run('Go.', { turnId: 't1' })
@@ -566,7 +569,7 @@ test('X5: an approval whose time is over is not decided any more, also before an
 })
 
 describe('B4: the audit log', () => {
-  test('tells of every call who, what, which rule, who approved, and how it ended, without what is secret', async () => {
+  test('records caller, call, rule, approver and outcome of every call, without secrets', async () => {
     const { session, backend } = await bench(
       [call('submit', { system: 'crm', days: 3 }, 'echo', { text: 'x' }), { text: 'Done.' }],
       { tools: [submitTool([], { approver: 'tickets:approve', secrets: ['system'] }), echo] },
@@ -591,7 +594,7 @@ describe('B4: the audit log', () => {
   })
 })
 
-describe('a turn that somebody pauses', () => {
+describe('a turn that is paused manually', () => {
   test('B7: waits at its next step until it is released', async () => {
     const { session, server } = await bench(
       async (request) => {

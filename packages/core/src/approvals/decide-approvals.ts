@@ -17,7 +17,7 @@ import {
   resolveApproval,
 } from './decision.ts'
 
-/** Which approval is meant, and what somebody decides. */
+/** An approval and the decision on it. */
 export interface NamedDecision {
   readonly approvalId: string
   readonly decision: ApprovalDecision
@@ -101,7 +101,7 @@ export function approvalDecisions(
               ...(edited !== undefined && { arguments: { ...edited } }),
             }
       await answerAbove(engine, key, turn?.delegation, { session: key.session, approvalId }, answer)
-      // It has been decided: should this fail, whoever runs the call does it again before that.
+      // The decision is stored: if this fails, the worker of the call repeats it first.
       if (submitted !== undefined)
         await storeRememberedRule(engine.files, key.tenant, turn!.principal, { ...decision, principal }).catch(() => {})
     }
@@ -134,10 +134,10 @@ export function approvalDecisions(
       if (ids.length === 0 || twice !== undefined)
         throw new OxbowError(
           'decision_invalid',
-          `${twice === undefined ? 'There is no decision' : `Two decisions are about ${twice}`}. Nothing has been decided.`,
+          `${twice === undefined ? 'There is no decision' : `Two decisions are about ${twice}`}. Nothing was decided.`,
         )
       const rising = await current(({ state }) => ids.filter((it) => originOf(state, it) !== undefined))
-      // Where it arose it is checked, too, and if it is decided there already, the answer comes here.
+      // It is also checked where it arose; if it is already decided there, the decision is copied here.
       if (read.length === 1 && rising.length === 1) return hand(read[0]!, principal)
       const fit = []
       for (const it of read) fit.push(await checked(it, principal))

@@ -19,7 +19,7 @@ export interface ApprovalDecision {
   /** Accept a rule (one of the suggestions, or a narrower one) for calls like this one from now on. */
   readonly remember?: {
     readonly rule: string
-    /** `project`: for everybody of the tenant. A principal with permissions needs `oxbow:admin` among them. */
+    /** `project`: for the whole tenant. A principal with permissions needs `oxbow:admin` among them. */
     readonly scope: 'session' | 'user' | 'project'
     /** Milliseconds since 1970, or a time as ISO 8601 writes it; in the future. Default: for good. */
     readonly expiresAt?: number | string
@@ -37,7 +37,7 @@ export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
   readonly remember?: Remember
 }
 
-/** The verdict, the rule and its expiry are read below, where each has a message of its own. */
+/** The verdict, the rule and its expiry are validated below, each with its own message. */
 const FIELDS: Fields<ApprovalDecision> = {
   verdict: anything,
   reason: anyText,
@@ -46,7 +46,7 @@ const FIELDS: Fields<ApprovalDecision> = {
 }
 
 /**
- * What somebody has decided. Whatever cannot be understood decides nothing: it must never count as a yes.
+ * A parsed decision. Invalid input decides nothing: it must never count as a yes.
  *
  * @throws OxbowError `decision_invalid`, `rule_invalid`
  */
@@ -66,7 +66,7 @@ export function readDecision(given: ApprovalDecision): ReadDecision {
   }
 }
 
-const unclear = (what: string) => new OxbowError('decision_invalid', `${what}. Nothing has been decided.`)
+const unclear = (what: string) => new OxbowError('decision_invalid', `${what}. Nothing was decided.`)
 
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/
 
@@ -77,7 +77,7 @@ function readRule({ rule, scope, expiresAt }: NonNullable<ApprovalDecision['reme
   if (typeof at !== 'number' || !Number.isSafeInteger(at) || at <= Date.now())
     throw new OxbowError(
       'rule_invalid',
-      `remember.expiresAt must be a time to come, in milliseconds since 1970 or as ISO 8601 (2030-01-31T12:00:00Z); got ${JSON.stringify(expiresAt)}. Nothing has been decided.`,
+      `remember.expiresAt must be a time to come, in milliseconds since 1970 or as ISO 8601 (2030-01-31T12:00:00Z); got ${JSON.stringify(expiresAt)}. Nothing was decided.`,
     )
   return { rule, scope, expiresAt: at }
 }
@@ -90,7 +90,7 @@ export interface DecisionAttempt {
   agent(): Agent
 }
 
-/** The approval, if this person may decide so on it. `late`: its time is over, which nobody may have stored yet. */
+/** The approval, if this person may decide so on it. `late`: it has expired, although that may not be stored yet. */
 function openApproval(
   state: SessionState,
   { approvalId, decision, principal }: DecisionAttempt,
@@ -109,7 +109,7 @@ function openApproval(
     throw new OxbowError(
       'approval_forbidden',
       requested.approver === undefined
-        ? `Only ${turn.principal.user}, who asked for it, may decide on this.`
+        ? `Only ${turn.principal.user}, who started the turn, may decide on this.`
         : `Deciding on this needs the permission ${requested.approver}.`,
     )
   if (requested.expiresAt <= Date.now()) return { turn, requested, late: true }
@@ -126,7 +126,7 @@ function openApproval(
 
 /**
  * What would be stored: the decision, with edited arguments coerced, validated and judged. They are judged again when
- * they are used; here whoever edits learns of a mistake, and the approval stays open.
+ * they are used; here the editor learns of a mistake, and the approval stays open.
  *
  * @throws OxbowError as `Session.decide`
  */
@@ -141,14 +141,14 @@ export async function checkDecision(
   const agent = deciding.agent()
   const tool = agent.tools.get(requested.tool)
   if (tool === undefined)
-    throw new OxbowError('decision_invalid', `${requested.tool} does not exist any more: the call can only be refused.`)
+    throw new OxbowError('decision_invalid', `${requested.tool} no longer exists: the call can only be denied.`)
   const parsed = edited === undefined ? requested : await checkEdited(edited, tool)
   const call = { tool, arguments: parsed.arguments, principal: turn.principal, policy: policyOf(agent.policy, turn) }
   const denied = edited === undefined ? undefined : await denialOf(call)
   if (denied !== undefined)
     throw new OxbowError(
       'arguments_denied',
-      `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing has been decided.`,
+      `${tool.name} may not run with the edited arguments (${denied.rule}): ${denied.reason} Nothing was decided.`,
     )
   if (rule !== undefined) await checkRemembered(rule, call)
   const { origin } = tool
@@ -167,7 +167,7 @@ async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool
   if (parsed.ok) return parsed
   throw new OxbowError(
     'arguments_invalid',
-    `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing has been decided.`,
+    `The edited arguments do not fit ${tool.name}: ${parsed.problem}. Nothing was decided.`,
   )
 }
 
@@ -175,7 +175,7 @@ async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool
  * Stores a decision that `checkDecision` gave. Returns its turn, or undefined when its time was over, which is stored
  * instead.
  *
- * @throws OxbowError when somebody was quicker
+ * @throws OxbowError when another decision was stored first
  */
 export function resolveApproval(draft: Draft, deciding: DecisionAttempt): string | undefined {
   const { turn, late } = openApproval(draft.state, deciding)
@@ -207,7 +207,7 @@ export const approvalExpired = (): OxbowError =>
  */
 async function checkRemembered({ rule: text, scope }: Remember, call: GateRequest): Promise<void> {
   const invalid = (what: string) =>
-    new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}. Nothing has been decided.`)
+    new OxbowError('rule_invalid', `permission rule ${JSON.stringify(text)}: ${what}. Nothing was decided.`)
   const { tool, policy } = call
   const rule = parseRule(text)
   const covers = await matchesCall(rule, 'allow', tool, call.arguments, { mode: policy.mode })

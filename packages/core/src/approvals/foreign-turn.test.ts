@@ -1,4 +1,4 @@
-// Turns that somebody else begins in a session: they run with the rights of who began them.
+// Turns that another user starts in a session: they run with that user's rights.
 import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { bench, call, eventsOf, ofType } from '../core.fixture.ts'
@@ -21,7 +21,7 @@ function deleting(ran: unknown[]): Tool {
   })
 }
 
-describe('a turn of somebody else in my session', () => {
+describe('another user’s turn in a session', () => {
   test('is for them to decide on, and not for me', async () => {
     const ran: unknown[] = []
     const { session } = await bench([call('delete', { id: 'one' }), { text: 'ok' }], { tools: [deleting(ran)] })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { inexactInteger, parseExact, writtenAs } from './exact-json.ts'
 
 describe('parseExact', () => {
-  test('gives what JSON.parse gives, for every value', () => {
+  test('returns the result of JSON.parse for every value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value)

@@ -3,7 +3,7 @@
 /** The source text of numbers whose shortest form is another, by the object or list that holds them. */
 const sources = new WeakMap<object, Map<string, string>>()
 
-/** A text without these has only numbers that a double writes back as they were. */
+/** A text without these only has numbers that survive a round trip through a double. */
 const MAY_DIFFER = /\d{16}|\d\.\d|\d[eE]|-0/
 
 /**

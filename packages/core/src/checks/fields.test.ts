@@ -105,7 +105,7 @@ describe('a definition with a field that does not exist, or a value that does no
     )
   })
 
-  test('a capability may have methods of its own', () => {
+  test('a capability may have other methods', () => {
     const connected = { name: 'c', tools: [], close: () => {} }
     expect(agent({ ...helper, capabilities: [connected] } as never).name).toBe('helper')
   })

@@ -4,11 +4,11 @@ import { nearest } from './nearest.ts'
 
 /** What is wrong with the value of the field `path`, as a sentence; undefined when nothing is. */
 export type FieldCheck = (value: unknown, path: string) => string | undefined
-/** All fields that there are. Each may be left out here: what must be there is said where it is used. */
+/** All known fields. All are optional here: required fields are checked where they are used. */
 export type Fields<T> = { readonly [Name in keyof Required<T>]: FieldCheck }
 
 /**
- * Refuses what is no object, fields that do not exist, and values that do not fit.
+ * Refuses values that are not objects, unknown fields, and invalid values.
  *
  * @throws what `invalid` makes of the problem
  * @example

@@ -5,7 +5,7 @@ import { OxbowError } from '../errors.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** A schema library's object (zod, valibot, arktype …) that can also tell its JSON Schema, or JSON Schema itself. */
+/** A schema library's object (zod, valibot, arktype …) that can also export its JSON Schema, or JSON Schema itself. */
 export type Schema<Output = unknown> = StandardSchemaV1<unknown, Output> | JsonSchema
 
 /** What a caller writes: before the defaults and conversions of a schema. */
@@ -20,14 +20,14 @@ export type SchemaOutput<S> = S extends StandardSchemaV1<unknown, infer Output> 
 
 export const isStandardSchema = (schema: Schema): schema is StandardSchemaV1 => '~standard' in schema
 
-/** @throws OxbowError `schema_unsupported` when a schema library's object cannot tell its JSON Schema */
+/** @throws OxbowError `schema_unsupported` when a schema library's object cannot export its JSON Schema */
 export function toJsonSchema(schema: Schema, where: string): JsonSchema {
   if (!isStandardSchema(schema)) return schema
   const standard = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
   if (standard.jsonSchema === undefined)
     throw new OxbowError(
       'schema_unsupported',
-      `${where}: this ${standard.vendor} schema cannot tell its JSON Schema. ` +
+      `${where}: this ${standard.vendor} schema cannot export its JSON Schema. ` +
         `Wrap it with the library's Standard JSON Schema adapter (valibot: toStandardJsonSchema from @valibot/to-json-schema), or give JSON Schema.`,
     )
   const { $schema: _, ...json } = standard.jsonSchema.input({ target: 'draft-2020-12' })
@@ -78,7 +78,7 @@ export async function validatorFor(schema: JsonSchema, where: string): Promise<V
 
 async function loadAjv(): Promise<Compile> {
   const [{ Ajv2020 }, formats] = await Promise.all([import('ajv/dist/2020.js'), import('ajv-formats')])
-  // Schemas of others may name formats that nobody knows: not checked, and nothing to print.
+  // Third-party schemas may name unknown formats: those are not checked, and not reported.
   const options = { strict: false, allErrors: true, validateSchema: true, logger: false } as const
   const ajv = new Ajv2020(options)
   // ajv-formats is CommonJS: its function is the default export of the default export.

@@ -1,4 +1,4 @@
-// `*` in patterns that come from outside. A regular expression made of them could be told to take for ever.
+// `*` in patterns that come from outside. A regular expression built from them could be made to run forever.
 
 /**
  * Whether `text` matches `pattern`, in which `*` is any run of characters. In linear time.

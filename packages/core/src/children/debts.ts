@@ -23,7 +23,7 @@ import { answerLate } from './rise.ts'
 export async function settleDebts(engine: EngineInternals, log: SessionLog): Promise<void> {
   await answerLate(engine, log)
   for (const it of log.state.children) if (mustStop(it)) await stopChild(engine, log, it)
-  // A child ends after all below it, so that its end tells all and nothing comes after it.
+  // A child ends after all agents below it, so that its end is complete and nothing follows it.
   for (const it of log.state.undelivered)
     if (!log.state.children.some((child) => child.turnId === it.turnId && child.closed === undefined))
       await deliver(engine, log, it)
@@ -119,7 +119,7 @@ const closeUnborn = (log: SessionLog, { childTurnId }: ChildRecord): Promise<voi
     draft.add({ type: 'child.closed', ...facts, status: 'cancelled', spent: nothingSpent })
   })
 
-/** Answers questions of those above that came just when what they ask for was answered. */
+/** Answers approvals above that were requested just when the original was decided. */
 export async function settleAbove(engine: EngineInternals, key: SessionKey, turn: TurnState): Promise<void> {
   for (const { session } of (turn.delegation?.ancestors ?? []).toReversed())
     await engine.withCurrentLog({ ...key, session }, async (log) => {
@@ -137,7 +137,7 @@ export async function isWanted(engine: EngineInternals, key: SessionKey, turn: T
   })
 }
 
-/** The events of a child's turn. Children of its own may end after it. */
+/** The events of a child's turn. The child's own children may end after it. */
 export const eventsOfChild = (log: SessionLog, turnId: string): Promise<Event[]> =>
   Array.fromAsync(turnEvents((after) => log.read(after), log.state, turnId, log.state.seq))
 

@@ -1,4 +1,4 @@
-// What a child hands over: the form in which it is asked to answer, and how every end of it reads to the parent.
+// The hand-off of a child: the requested form of its answer, and how each of its ends reads to the parent.
 
 import { bounded } from '../agents/prompt.ts'
 import type { JsonSchema } from '../checks/json-schema.ts'
@@ -17,7 +17,7 @@ export const handOffSchema: JsonSchema = {
   type: 'object',
   properties: {
     status: { enum: ['done', 'partial', 'blocked'], description: 'Whether the task is done, in part, or cannot be.' },
-    conclusion: { type: 'string', description: 'The answer, for somebody who has not seen your work.' },
+    conclusion: { type: 'string', description: 'The answer, for a reader who has not seen your work.' },
     facts: {
       type: 'array',
       description: 'What you found, each with the place where it can be checked.',
@@ -39,7 +39,7 @@ export const MAX_HAND_OFF = 16_000
 /** Of the body of an error, whose text is short. */
 const MAX_IN_ERROR = 1_200
 
-/** @returns the end of a child's turn, from that turn's events; `whole` is its text with nothing left out */
+/** @returns the end of a child's turn, from that turn's events; `whole` is its text in full */
 export function endOf(
   agent: string,
   session: string,
@@ -47,7 +47,7 @@ export function endOf(
   events: readonly Event[],
 ): ChildEnd & { readonly whole: string } {
   const { status, why, body } = read(turnId, events)
-  // What ended below after its own end, it could not read: whoever reads this is told.
+  // It could not read results that arrived below after its own end, so the reader is informed.
   const end = events.find(isEnd)?.seq ?? Number.POSITIVE_INFINITY
   const late = events.filter((it): it is Event<'child.closed'> => it.type === 'child.closed' && it.seq > end)
   const stopped = late.filter((it) => it.status === 'cancelled').map((it) => it.agent)
@@ -59,14 +59,14 @@ export function endOf(
   const whole = textWith(body)
   // An error is short; what the agent hands over is not cut here.
   if (why === '' || body.length <= MAX_IN_ERROR) return { status, text: whole, whole }
-  const left = `[${body.length - MAX_IN_ERROR} of ${body.length} characters left out. Use task_output to read them.]`
+  const left = `[${body.length - MAX_IN_ERROR} of ${body.length} characters omitted. Use task_output to read them.]`
   return { status, text: `${textWith(body.slice(0, MAX_IN_ERROR))}\n${left}`, whole }
 }
 
 /** What a child that still works has written and called. */
 export const soFarText = (agent: string, text: string): string => (text === '' ? '' : bounded(`from ${agent}`, text))
 
-const NOT_DONE = 'Do not take the task for done.'
+const NOT_DONE = 'Do not treat the task as done.'
 
 function read(turnId: string, events: readonly Event[]): { status: ChildStatus; why: string; body: string } {
   const result = turnResult(turnId, events)
@@ -79,19 +79,19 @@ function read(turnId: string, events: readonly Event[]): { status: ChildStatus; 
     | undefined
   if (result.status === 'cancelled') return { status: 'cancelled', why: `${result.reason}. ${NOT_DONE}`, body }
   if (result.reason === 'refusal' || result.reason === 'filtered')
-    return { status: 'refused', why: `Its model would not go on. ${NOT_DONE}`, body }
+    return { status: 'refused', why: `Its model refused to continue. ${NOT_DONE}`, body }
   if (last?.finishReason === 'length') return { status: 'cut', why: `Its answer was cut off. ${NOT_DONE}`, body }
   if (result.error?.code === 'empty_reply')
     return { status: 'empty', why: `It gave no answer. Do not assume that it did anything.`, body: '' }
   if (result.error !== undefined)
-    // What a provider or another service says of an error is no word of ours.
+    // The message of a provider or another service is not the engine's own text.
     return { status: 'failed', why: NOT_DONE, body: [`error: ${result.error.message}`, body].join('\n').trim() }
   const handOff = result.output as HandOff
   const told = inWords(handOff)
   if (step?.toolsOffered === false)
-    return { status: 'max_steps', why: `It had no more steps and told what it had. ${NOT_DONE}`, body: told }
+    return { status: 'max_steps', why: `It ran out of steps and handed over what it had. ${NOT_DONE}`, body: told }
   if (handOff.conclusion.trim() === '' && handOff.facts.length === 0)
-    return { status: 'empty', why: 'It handed nothing over. Do not assume that it did anything.', body: told }
+    return { status: 'empty', why: 'It did not hand anything over. Do not assume that it did anything.', body: told }
   return { status: handOff.status, why: '', body: told }
 }
 

@@ -1,4 +1,4 @@
-// The one way in which a tool reaches other sessions: the children of its own, and nothing else.
+// The only way in which a tool reaches other sessions: those of its own children.
 import type { Agent } from '../agents/agent-type.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -51,7 +51,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     const names = [...new Set(log.state.children.map((it) => it.session))].join(', ')
     throw new OxbowError(
       'unknown_child',
-      `There is no agent ${JSON.stringify(session)} here. ${names === '' ? 'None has been started.' : `There is: ${names}.`}`,
+      `Unknown agent ${JSON.stringify(session)}. ${names === '' ? 'None has been started.' : `Started: ${names}.`}`,
     )
   }
 
@@ -70,7 +70,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     const depth = Math.min(maxDepth, delegation?.depth ?? maxDepth)
     const children = Math.min(maxChildren, delegation?.children ?? maxChildren)
     if ((delegation?.ancestors.length ?? 0) >= depth)
-      throw new OxbowError('child_depth', `Tasks may be handed on ${depth} times, not more. Do this one yourself.`)
+      throw new OxbowError('child_depth', `Tasks may be passed on ${depth} times at most. Do this one yourself.`)
     const elsewhere = await spentElsewhere(engine, log.key, caller.turn())
     const started = childCount + (elsewhere?.children ?? 0)
     if (started >= children)
@@ -84,7 +84,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
       if (!agent.agents.some((it) => it.name === name))
         throw new OxbowError(
           'unknown_agent',
-          `There is no agent ${JSON.stringify(name)} to start; there is ${agent.agents.map((it) => it.name).join(', ')}.`,
+          `Unknown agent ${JSON.stringify(name)}. Available: ${agent.agents.map((it) => it.name).join(', ')}.`,
         )
       await assertRoom(options)
       const task = text.replace(/\s+/g, ' ').trim().slice(0, MAX_TASK)
@@ -166,7 +166,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     orQuestion = false,
   ): Promise<ChildEnd | ApprovalRequest> {
     const record = recordOf(childTurnId)
-    if (record === undefined) throw new OxbowError('unknown_child', `There is no task ${JSON.stringify(childTurnId)}.`)
+    if (record === undefined) throw new OxbowError('unknown_child', `Unknown task ${JSON.stringify(childTurnId)}.`)
     const leave = new AbortController()
     const either = AbortSignal.any([signal, leave.signal])
     const ended = seen(log, () => recordOf(childTurnId)?.closed, either)
@@ -327,7 +327,7 @@ const aborted = (signal: AbortSignal): Promise<void> =>
 
 const MAX_SO_FAR = 4_000
 
-/** The end of what a child has written and called, for whoever looks in before it is done. */
+/** The end of a child's text and calls, for readers before it is done. */
 function soFar(events: readonly { readonly type: string }[]): string {
   const lines = (events as readonly EventBody[]).flatMap((it) =>
     it.type === 'model.finished'

@@ -1,4 +1,4 @@
-// A child's approval on its way up: each call above that waits for the child asks for it, and one decision answers all.
+// Propagates a child's approval: each waiting call above requests it too, and one decision answers all.
 
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Delegation, Event } from '../events/types.ts'
@@ -10,7 +10,7 @@ import type { ApprovalRequest } from '../tools/needs-approval.ts'
 type Origin = NonNullable<Event<'approval.requested'>['origin']>
 export type ApprovalAnswer = Pick<Event<'approval.resolved'>, 'verdict' | 'principal' | 'reason' | 'arguments'>
 
-/** The first approval that a child's turn waits for, as its parent asks for it. */
+/** The first approval that a child's turn waits for, as its parent requests it. */
 export function questionOf(agent: string, session: string, turn: TurnState): ApprovalRequest | undefined {
   const [requested] = openApprovals(turn)
   if (requested === undefined) return undefined
@@ -23,7 +23,7 @@ export function questionOf(agent: string, session: string, turn: TurnState): App
   return {
     tool,
     arguments: requested.arguments,
-    // Only the first on its way up adds who asks.
+    // Only the first level adds the agent's name.
     reason: requested.origin === undefined ? `The agent ${agent} asks: ${reason}` : reason,
     suggestions,
     ...(scopes && { scopes }),
@@ -55,7 +55,7 @@ export async function answerAbove(
 
 /**
  * A call may ask on behalf of a child just after that was decided, and a process may die between the two: what is open
- * here and answered there is answered here, too.
+ * here and decided there is decided here too.
  */
 export async function answerLate(engine: EngineInternals, log: SessionLog): Promise<void> {
   for (const { turnId, approvalId, origin: asked } of openApprovals(log.state.turn)) {

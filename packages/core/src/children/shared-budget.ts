@@ -22,7 +22,7 @@ async function spentIn(engine: EngineInternals, key: SessionKey, turnId: string,
   return sum
 }
 
-/** What everybody else in the turn's tree has used up. Undefined for a turn that is no tree. */
+/** The usage of all other turns in the tree. Undefined for a turn without a tree. */
 export async function spentElsewhere(
   engine: EngineInternals,
   key: SessionKey,

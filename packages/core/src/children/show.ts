@@ -41,7 +41,7 @@ export function showChild(
         if (isEvent(item) && isEnd(item)) return
       }
     } catch {
-      // This process can no longer tell what happens there; whoever looks at the child's session can.
+      // This process can no longer follow the child; readers of its session can.
     } finally {
       engine.shown.delete(childTurnId)
       await reader.return?.()

@@ -12,7 +12,7 @@ export const textOf = (blocks: readonly AnyBlock[], separator = ''): string =>
   blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(separator)
 
 /**
- * Text blocks as they are, and images and files as `[name]`, or as `[media type]` where they have no name.
+ * Text blocks unchanged, and images and files as `[name]`, or as `[media type]` where they have no name.
  *
  * @example shownText([{ type: 'data', mediaType: 'image/png', data: '…' }]) // '[image/png]'
  */
@@ -23,7 +23,7 @@ export const shownText = (blocks: readonly AnyBlock[], separator = '\n'): string
     )
     .join(separator)
 
-/** Whether a value has the form of a block that people and tools may give. */
+/** Whether a value is a block that users and tools may provide. */
 export function isInputBlock(value: unknown): value is InputBlock {
   if (typeof value !== 'object' || value === null || !('type' in value)) return false
   if (value.type === 'text') return 'text' in value && typeof value.text === 'string'

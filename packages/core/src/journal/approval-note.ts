@@ -1,4 +1,4 @@
-// What a person said when they let a call run: the model and whoever asked must not take it for the call that was asked
+// What a person said when they let a call run: the model and the caller must not take it for the call that was asked
 // for.
 
 import type { InputBlock, ResultBlock } from '../events/types.ts'
@@ -7,9 +7,9 @@ import type { CallState } from './state.ts'
 
 export type Approved = NonNullable<ResultBlock['approval']>
 
-/** Undefined when nobody approved it, or when there is no more to say about it than that. */
+/** Undefined when it was not approved, or when there is nothing to add to the approval. */
 export function approvedWith({ approval }: Pick<CallState, 'approval'>): Approved | undefined {
-  // What another agent asked is told where it asked.
+  // An approval requested by another agent is reported there.
   if (approval?.resolved?.verdict !== 'approved' || approval.requested.origin !== undefined) return undefined
   const { reason, arguments: given, principal } = approval.resolved
   if (reason === undefined && given === undefined) return undefined

@@ -22,7 +22,7 @@ const listTool = tool({
 const elsewhere = externalTool({ name: 'elsewhere', description: 'Done by others.', effects: ['write'], input: {} })
 
 describe('B4: the audit log', () => {
-  test('tells also of a call that was refused before it was judged what the model wrote, without what is secret', async () => {
+  test('also records a call that was refused before the gate, with the model’s arguments but no secrets', async () => {
     const { session, backend } = await bench(
       [
         {
@@ -47,7 +47,7 @@ describe('B4: the audit log', () => {
     ])
   })
 
-  test('tells who brought the result of an external call, and nothing of how they proved who they are', async () => {
+  test('records who delivered an external result, without their credentials', async () => {
     const { session, backend } = await bench([call('elsewhere', { order: 7 }), { text: 'Done.' }], {
       tools: [elsewhere],
       allow: ['elsewhere'],
@@ -70,7 +70,7 @@ describe('B4: the audit log', () => {
     expect(JSON.stringify(records)).not.toContain('key-')
   })
 
-  test('hides what a secret name holds however deep it stands, and all arguments of a tool that is not known here', async () => {
+  test('hides secret fields at any depth, and all arguments of an unknown tool', async () => {
     const login = tool({
       name: 'login',
       description: 'Signs in.',

@@ -8,7 +8,7 @@ import type { CallState, SessionState } from './state.ts'
 /** Names of the arguments of a tool whose values must not be kept; undefined for a tool that is not known here. */
 export type SecretsOf = (agent: string, tool: string) => readonly string[] | undefined
 
-/** Characters that are kept of arguments that are no JSON object. */
+/** Characters kept of arguments that are not a JSON object. */
 const MOST_UNREADABLE = 1_000
 
 /** The record of an event, from the state after it; undefined for events that the audit log does not hold. */
@@ -88,7 +88,7 @@ function asWritten(text: string, secrets: readonly string[]): Readonly<Record<st
 
 const REDACTED = '[redacted]'
 
-/** A copy without the values of these names, wherever they stand. */
+/** A copy without the values of these names, at any depth. */
 export const withoutSecrets = (
   given: Readonly<Record<string, unknown>>,
   secrets: readonly string[],

@@ -1,20 +1,20 @@
-// When somebody has to look at a session although nothing comes.
+// When a session needs attention without an input.
 import { type ChildRecord, openApprovals, type SessionState, type TurnState } from './state.ts'
 
-/** How long a turn may stay in one state. Milliseconds; what is left out follows from the turn's own time limit. */
+/** How long a turn may stay in one state. Milliseconds; missing values follow from the turn's own time limit. */
 export interface StateLimits {
   readonly totalTimeoutMs: number
   readonly stateTimeoutsMs: Readonly<Partial<Record<'CREATED' | 'RUNNING' | 'WAITING_TOOL' | 'WAITING_USER', number>>>
 }
 
 const HOUR_MS = 3_600_000
-/** Workers keep the turn's time limit themselves; this is how much later somebody else may say that one did not. */
+/** Workers enforce the turn's time limit themselves; other processes enforce it this much later. */
 const WORKER_GRACE_MS = 60_000
 
 /** When the turn will have been in its state for too long, if nothing changes. */
 export function stateDeadline({ task, paused, options }: TurnState, limits: StateLimits): number {
   const { CREATED, RUNNING, WAITING_TOOL, WAITING_USER } = limits.stateTimeoutsMs
-  // Whoever brings the result of an external call is given the time of a person.
+  // External results get the same time as people.
   if (paused !== undefined) return task.since + (WAITING_USER ?? 30 * 24 * HOUR_MS)
   if (task.state === 'CREATED') return task.since + (CREATED ?? HOUR_MS)
   const work = (options.totalTimeoutMs ?? limits.totalTimeoutMs) + WORKER_GRACE_MS

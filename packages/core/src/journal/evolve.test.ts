@@ -70,7 +70,7 @@ test('X1: every history has dense numbers, one end per turn and per call, and fo
         const restored = JSON.parse(JSON.stringify(half)) as typeof half
         expect(events.slice(cut).reduce(evolve, restored)).toEqual(whole)
       }
-      // Calls and results stay paired, in whatever way a turn has ended.
+      // Calls and results stay paired, however a turn has ended.
       const blocks = whole.messages.flatMap((it) => it.blocks)
       const called = blocks.filter((it) => it.type === 'call').map((it) => it.callId)
       const answered = blocks.filter((it) => it.type === 'result').map((it) => it.callId)

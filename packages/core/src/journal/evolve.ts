@@ -247,7 +247,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       return { ...state, turn: { ...rest, calls }, rules: withRule(state.rules, turn, event) }
     }
     case 'turn.yielded':
-      // An orderly stop is no attempt that failed.
+      // An orderly stop is not a failed attempt.
       return withTurn({ claim: { epoch: event.epoch }, recoveries: Math.max(0, turn.recoveries - 1) })
     case 'turn.released': {
       const { paused: _, pauseRequested: __, ...rest } = turn
@@ -256,7 +256,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
   }
 }
 
-/** What the model is told about its answer. */
+/** The correction of the model's answer. */
 const correctionOf = ({ turnId }: TurnState, id: string, text: string): Message => ({
   id: `${turnId}:${id}`,
   role: 'user',
@@ -312,7 +312,7 @@ function modelFinished(state: SessionState, turn: TurnState, event: Event<'model
       usage: addUsage(turn.usage, event.usage),
     },
     usage: addUsage(state.usage, event.usage),
-    // A call that failed tells nothing of the length.
+    // A failed call says nothing about the length.
     ...(tokensOf(event.usage) > 0 && {
       contextTokens: tokensOf(event.usage),
       ...(!empty && { countedTo: event.message.id }),

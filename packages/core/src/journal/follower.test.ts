@@ -58,7 +58,7 @@ describe('a follower', () => {
     expect(ofType(items, 'model.finished')[0]?.message.blocks).toEqual([{ type: 'text', text: words }])
   })
 
-  test('that falls behind in the middle of an answer goes on with the answer so far', async () => {
+  test('that falls behind in the middle of an answer continues with the answer so far', async () => {
     const words = Array.from({ length: 2_000 }, (_, n) => `w${n}`).join(' ')
     const { session } = await bench([{ text: words }])
     const stream = session.stream('Go.')
@@ -73,7 +73,7 @@ describe('a follower', () => {
     expect(items.filter(isEvent).at(-1)?.type).toBe('turn.finished')
   })
 
-  test('leaves when its signal fires, also while it waits', async () => {
+  test('leaves when its signal fires, even while it waits', async () => {
     const { session } = await bench([])
     const controller = new AbortController()
     const reading = collect(session.follow({ after: 0, signal: controller.signal }))
@@ -86,7 +86,7 @@ describe('a follower', () => {
     const reader = session.follow({ after: 0 })
     const other = another().session({ user: 'ann', session: 's1' })
     await other.run('Go.')
-    // The memory back end has no other processes and wakes nobody; asking for the state reads the journal.
+    // The memory back end has no other processes and sends no wake-ups; reading the state reads the journal.
     await session.state()
     const items: SessionItem[] = []
     for await (const it of reader) {

@@ -6,7 +6,7 @@ import { isEvent } from '../events/types.ts'
 const MAX_WAITING = 512
 
 export interface FollowerSource {
-  /** The sequence number up to which followers have been told. */
+  /** The sequence number up to which followers have received events. */
   seq(): number
   read(afterSeq: number): Promise<Event[]>
   /** The answer that is being streamed now, as if it began here. */
@@ -59,7 +59,7 @@ export function follower(
     wake?.()
   }
 
-  /** Reads what was missed; when nothing is left to read, goes on live in the same synchronous stretch. */
+  /** Reads missed events; when none are left, switches to live events in the same synchronous stretch. */
   async function catchUp(): Promise<void> {
     const events = await source.read(cursor)
     const last = events.at(-1)

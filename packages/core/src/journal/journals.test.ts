@@ -1,4 +1,4 @@
-// Journals of released versions must load for ever: one fixture per version, with every event that it could write.
+// Journals of released versions must load forever: one fixture per version, with every event that it could write.
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { memory } from '@oxbow/backends'
@@ -63,7 +63,7 @@ describe.each(fixtures)('%s', (name) => {
     expect(missing.filter((it) => !later.includes(it))).toEqual(['turn.released'])
   })
 
-  test('cut off after any event it is taken up and comes to its end', async () => {
+  test('cut off after any event it is resumed and finishes', async () => {
     for (let length = 1; length < events.length; length++) {
       const backend = memory()
       const cut = events.slice(0, length)

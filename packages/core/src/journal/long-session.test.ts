@@ -1,4 +1,5 @@
-// Sessions of many events, and many sessions: what is read for one of them is bounded, and nothing holds up the process.
+// Sessions of many events, and many sessions: what is read for one of them is bounded, and nothing holds up the
+// process.
 import { memory } from '@oxbow/backends'
 import { offline } from '@oxbow/models'
 import { until } from '@oxbow/testing'
@@ -8,20 +9,21 @@ import { agent, type Backend, createEngine, type Event, type SessionKey } from '
 const helper = agent({ name: 'helper', model: offline(), instructions: '' })
 const keyOf = (session: string): SessionKey => ({ tenant: 'default', user: 'ann', session })
 
-/** A session with `turns` turns of two events, each with one message. */
+/** Gives a session `turns` more turns of two events, each with one message. */
 async function filled(backend: Backend, session: string, turns: number): Promise<void> {
   const key = keyOf(session)
   const named = { name: 'helper', version: '1' }
   const principal = { user: 'ann', tenant: 'default' }
-  const bodies: object[] = [{ type: 'session.opened', schemaVersion: 1, key, agent: named }]
+  const head = await backend.journal.head(key)
+  const bodies: object[] = head === 0 ? [{ type: 'session.opened', schemaVersion: 1, key, agent: named }] : []
   for (let turn = 1; turn <= turns; turn++) {
-    const turnId = `t${turn}`
+    const turnId = `t${head + turn}`
     const input = [{ type: 'text', text: 'Hi' }]
     bodies.push({ type: 'turn.started', turnId, input, surface: 'library', principal, agent: named, options: {} })
     bodies.push({ type: 'turn.cancelled', turnId, reason: 'over' })
   }
-  const events = bodies.map((body, index) => ({ ...body, seq: index + 1, at: 1 }) as Event)
-  await backend.journal.append(key, 0, events, { status: 'idle', agent: 'helper', title: 'Hi' })
+  const events = bodies.map((body, index) => ({ ...body, seq: head + index + 1, at: 1 }) as Event)
+  await backend.journal.append(key, head, events, { status: 'idle', agent: 'helper', title: 'Hi' })
 }
 
 function counted(backend: Backend) {
@@ -73,6 +75,10 @@ describe('a session of many events', () => {
     expect(await second.engine.session({ user: 'ann', session: 's' }).state()).toEqual(state)
     expect(first.reads.filter((it) => it > 0)).toHaveLength(21)
     expect(second.reads.filter((it) => it > 0)).toEqual([])
+    // Not twice as many, and yet too many to fold again.
+    await filled(backend, 's', 4_500)
+    await counted(backend).engine.session({ user: 'ann', session: 's' }).state()
+    await until(async () => (await backend.journal.getSnapshot(keyOf('s')))?.seq === 19_001)
   })
 
   test('and of more messages than are quickly parsed has no snapshot', async () => {

@@ -14,7 +14,7 @@ export interface Repeats {
 
 export const noRepeats: Repeats = { seen: [], fresh: false, staleSteps: 0 }
 
-/** Of a call with its result. Notes that the harness adds to a result stand behind the first block. */
+/** Of a call with its result. The harness adds notes to a result after its first block. */
 export const callDigest = (tool: string, args: string, content: Event<'call.finished'>['content']): string =>
   hash('sha256', JSON.stringify([tool, args, content[0]])).slice(0, 16)
 

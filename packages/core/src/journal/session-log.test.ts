@@ -262,7 +262,7 @@ describe('a store that fails', () => {
     const { journal } = memory()
     const log = logOn(
       withAppend(journal, async () => {
-        if (log.state.seq > 0) throw new OxbowError('storage_error', 'The disk is gone.')
+        if (log.state.seq > 0) throw new OxbowError('storage_error', 'The disk failed.')
       }),
     )
     await log.append((draft) => draft.add(opened))

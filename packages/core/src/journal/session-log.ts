@@ -92,7 +92,7 @@ const RECENT = 16
 
 export class SessionLog {
   readonly key: SessionKey
-  /** The state that is stored. Everybody but the turn's worker and writers in their `Build` reads this one. */
+  /** The stored state. All readers except the turn's worker and writers in their `Build` use it. */
   state: SessionState = emptyState
   /** The answer that is being streamed by this process. */
   live: LiveStep | undefined
@@ -320,7 +320,7 @@ export class SessionLog {
     }
   }
 
-  /** Shows a fragment to everybody who follows, behind the events that were folded before it. */
+  /** Sends a fragment to all followers, after the events that were folded before it. */
   publish(item: SessionItem): void {
     if (this.ahead.seq > this.state.seq) this.#held.push({ after: this.ahead.seq, item })
     else this.#show(item)
@@ -338,7 +338,7 @@ export class SessionLog {
     return this.#journal.read(this.key, after)
   }
 
-  /** Everything after `after`, then whatever comes, until the reader leaves. */
+  /** Everything after `after`, then new items, until the reader leaves. */
   follow(after = this.state.seq, only: FollowerChoice = {}): Follower {
     const reader = follower(
       {
@@ -358,12 +358,12 @@ export class SessionLog {
     return reader
   }
 
-  /** Ends every follower with an error: this process can no longer tell what happens. */
+  /** Ends every follower with an error: this process can no longer follow the session. */
   fail(error: unknown): void {
     for (const it of this.#followers) it.fail(error)
   }
 
-  /** While somebody works or reads here, appends of other processes are noticed. */
+  /** While there is a worker or reader here, appends of other processes are noticed. */
   retain(): void {
     this.#users += 1
     // Nothing else need hold the process: the store's thread and the sweep do not.
@@ -386,12 +386,12 @@ export class SessionLog {
     return this.#users === 0 && !this.#flushing && this.#pending.length === 0
   }
 
-  /** Somebody here waits for what becomes of this session. */
+  /** The session is awaited in this process. */
   get watched(): boolean {
     return this.#followers.size > 0
   }
 
-  /** Like `fail`, and for everybody who comes later. */
+  /** Like `fail`, for later followers too. */
   shutDown(error: unknown): void {
     this.#failure = { error }
     this.fail(error)
@@ -412,7 +412,7 @@ export class SessionLog {
   }
 }
 
-/** The answer is in the journal, or somebody else gives it. */
+/** The answer is in the journal, or comes from another worker. */
 const endsLiveStep = (event: Event, live: LiveStep): boolean =>
   event.type === 'turn.claimed' ||
   (event.type === 'model.finished' && event.turnId === live.turnId && event.step === live.step)

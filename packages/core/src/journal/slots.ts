@@ -1,4 +1,4 @@
-// What a capability remembers of a session, beside the conversation: todos, a plan, files that were read.
+// A capability's state of a session, apart from the conversation: todos, a plan, files read.
 
 import { anything, checkFields, flag } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
@@ -88,7 +88,7 @@ export function reduceAll(slots: Slots, changes: readonly SlotChange[]): Slots {
   return changed
 }
 
-/** What one call sees and changes. `slots` gives the newest stored values. */
+/** The slot values that one call sees and changes. `slots` returns the newest stored values. */
 export function slotAccess(
   agent: object,
   slots: () => Slots,

@@ -1,4 +1,4 @@
-// The state of a session: what the fold of its journal looks like, and what can be told from it.
+// The state of a session: the fold of its journal, and what can be derived from it.
 
 import type { Person } from '../authority.ts'
 import type {
@@ -46,11 +46,11 @@ export interface ApprovalState {
   readonly attempt?: number
 }
 
-/** A rule that somebody accepted for the rest of this session. */
+/** A rule that was accepted for the rest of this session. */
 export interface SessionRule {
   readonly rule: string
   readonly author: string
-  /** Of a rule of a session: in whose turns it holds. Somebody else's calls run with other rights. */
+  /** For a session rule: the user in whose turns it applies. Other users' calls run with other rights. */
   readonly asker?: Person
   /** Where the tool came from that it was accepted for: another's tool of that name is another tool. */
   readonly origin?: string
@@ -76,7 +76,7 @@ export interface TurnState {
   readonly options: TurnOptions
   /** From whom the task comes, when it comes from another agent. */
   readonly delegation?: Delegation
-  /** Who works on it. A paused turn is nobody's, whoever had it before. */
+  /** Its worker. A paused turn has none. */
   readonly claim?: { readonly worker?: string; readonly epoch: number }
   /** Claims since something was last achieved. */
   readonly recoveries: number
@@ -99,7 +99,7 @@ export interface TurnState {
   readonly waited?: true
   /** Calls that have begun to run in this turn, by tool. */
   readonly begun: Readonly<Record<string, number>>
-  /** Calls that the model has asked for in this turn. */
+  /** Calls that the model has made in this turn. */
   readonly callCount: number
   /** Agents that this turn has started. */
   readonly childCount: number
@@ -107,7 +107,7 @@ export interface TurnState {
   readonly below: Spent
   readonly emptyReplies: number
   readonly rejections: number
-  /** The model was asked once to mend its answer. */
+  /** The model was asked once to correct its answer. */
   readonly corrected?: true
   /** The step before whose model call the context was compacted, or tried to be. */
   readonly compactedStep?: number
@@ -151,11 +151,11 @@ export interface SessionState {
   readonly finished: readonly TurnRecord[]
   /** Of all model calls of the session. A turn has its own. */
   readonly usage: Usage
-  /** What the last model call read and wrote: so long is the conversation now. */
+  /** Tokens that the last model call read and wrote: the current length of the conversation. */
   readonly contextTokens: number
   /** The last message that is part of `contextTokens`; those after it are not counted yet. */
   readonly countedTo?: string
-  /** The last compaction. With a `memory`, the first message stands for what came before. */
+  /** The last compaction. With a `memory`, the first message replaces earlier ones. */
   readonly compaction?: { readonly tokens: number; readonly messages: number; readonly memory?: unknown }
   readonly rules: readonly SessionRule[]
   /** The call of another session that opened this one. */
@@ -163,7 +163,7 @@ export interface SessionState {
   readonly children: readonly ChildRecord[]
   /** What turns had used up that ended before their children. */
   readonly outlived: readonly { readonly turnId: string; readonly spent: Spent }[]
-  /** Turns whose result has to be told to the session that gave the task. */
+  /** Turns whose result must be reported to the parent session. */
   readonly undelivered: readonly Undelivered[]
   /** What capabilities remember, by the name of the slot. */
   readonly slots: Slots
@@ -255,7 +255,7 @@ export const countOf = (counts: Readonly<Record<string, number>>, tool: string):
 /** Consecutive failures of a tool in this turn. */
 export const failuresOf = ({ failures }: TurnState, tool: string): number => countOf(failures, tool)
 
-/** Whether somebody still has to decide on this call. */
+/** Whether this call still needs a decision. */
 export const awaitsApproval = ({ approval, finished }: CallState): boolean =>
   approval !== undefined && approval.resolved === undefined && finished === undefined
 

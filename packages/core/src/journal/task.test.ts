@@ -6,7 +6,7 @@ import { dwellTimes, taskOf } from '../internal.ts'
 
 afterEach(() => vi.useRealTimers())
 
-/** Only the clock that events and deadlines are read from: timers go on as they are. */
+/** Only the clock of events and deadlines: timers are unaffected. */
 function setClock(at: number): void {
   if (!vi.isFakeTimers()) vi.useFakeTimers({ toFake: ['Date'] })
   vi.setSystemTime(at)
@@ -131,7 +131,7 @@ describe('B7: a state that lasts too long', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('waits longer for people, and ends what nobody cares for', async () => {
+  test('waits longer for people, and ends abandoned turns', async () => {
     const form = externalTool({ name: 'form', description: 'Asks.', effects: ['read'], input: { type: 'object' } })
     const { session, engine } = await bench([call('form', {})], { tools: [form] })
     await session.run('Go.', { turnId: 't1' })
@@ -144,7 +144,7 @@ describe('B7: a state that lasts too long', () => {
     expect(await session.result('t1')).toMatchObject({ status: 'failed', reason: 'state_timeout' })
   })
 
-  test('is not held against a turn whose process was gone: it is taken up', async () => {
+  test('does not count against a turn whose process died: it is resumed', async () => {
     const held = gate()
     const { session, engine, another } = await bench(
       [{ text: 'one two', hold: { atChunk: 1, gate: held } }, { text: 'Done.' }],

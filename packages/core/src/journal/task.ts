@@ -39,7 +39,7 @@ export function taskAfter(task: Task, event: Event): Task {
       const running = [...task.running.filter((it) => it !== event.callId), event.callId]
       return changed({ ...task, running }, 'WAITING_TOOL', event.at)
     }
-    // What is asked before a call has started is not in the list; a tool that asks has stopped.
+    // Approvals before the start of a call are not in the list; a tool that asks has stopped.
     case 'approval.requested':
     case 'call.finished': {
       if (!task.running.includes(event.callId)) return task

@@ -16,7 +16,7 @@ export type PendingApproval = Omit<Event<'approval.requested'>, 'type' | 'seq' |
 export interface MadeCall {
   readonly callId: string
   readonly tool: string
-  /** As they were decided on; undefined if no decision was made. */
+  /** The decided arguments; undefined without a decision. */
   readonly arguments: Readonly<Record<string, unknown>> | undefined
   /** Undefined while it runs or waits. */
   readonly status: CallStatus | undefined
@@ -32,16 +32,16 @@ export interface TurnResult {
   readonly reason: string
   /** The text of the last answer. */
   readonly text: string
-  /** The validated structured output, when one was asked for. */
+  /** The validated structured output, when requested. */
   readonly output: unknown
   readonly error: Failure | undefined
   readonly steps: number
   readonly usage: Usage
-  /** All calls of the turn, in the order in which the model asked for them. */
+  /** All calls of the turn, in the model's order. */
   readonly calls: readonly MadeCall[]
   /** External calls whose results the caller has to bring. */
   readonly pending: readonly PendingCall[]
-  /** Calls that wait for somebody to approve or refuse them. */
+  /** Calls that wait for an approval. */
   readonly approvals: readonly PendingApproval[]
 }
 
@@ -60,7 +60,7 @@ const start: TurnResult = {
 }
 
 /**
- * Folds the events of one turn to its result, as `session.run()` gives it. Events of other turns are skipped.
+ * Folds the events of one turn to its result, as `session.run()` returns it. Events of other turns are skipped.
  *
  * @param events stored events, in their order
  * @example const { status, text } = turnResult(turnId, await session.events())
@@ -104,7 +104,7 @@ function change(result: TurnResult, event: Event): Partial<TurnResult> {
       const { callId, tool } = event
       return { pending: [...result.pending, { callId, tool, arguments: event.arguments }] }
     }
-    // Whatever ends a pause ends it here, and not only when a worker has come to it.
+    // Any event that ends a pause ends it here, before a worker reacts to it.
     case 'external.resolved':
       return { status: 'running', reason: '', pending: result.pending.filter((it) => it.callId !== event.callId) }
     case 'call.decided':

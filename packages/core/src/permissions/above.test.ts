@@ -77,7 +77,7 @@ describe('H10: under a policy above', () => {
     expect(wrong).toEqual([])
   })
 
-  test('more levels only take away', async () => {
+  test('more levels only restrict', async () => {
     for (const modes of [
       ['bypass', 'explore', 'bypass'],
       ['explore', 'bypass', 'bypass'],

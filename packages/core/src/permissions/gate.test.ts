@@ -131,7 +131,7 @@ describe('H2: the truth table of the gate', () => {
     },
   )
 
-  test('a check that gives no decision denies, also where nothing else holds a call back', async () => {
+  test('a check without a decision denies, even where nothing else restricts the call', async () => {
     const subject = make(['write'], { check: (() => ({ decision: 'alow', reason: 'typo' })) as never })
     const request = { tool: subject, arguments: {}, principal: { user: 'a' }, policy: policyOf('bypass') }
     expect(await authorise(request)).toMatchObject({ decision: 'deny', rule: 'check:subject' })

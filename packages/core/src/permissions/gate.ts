@@ -12,7 +12,7 @@ import { forbidsAll, isFault, type MatchAnswer, matchesCall, parseRule, type Rul
 
 export interface Verdict {
   readonly decision: 'allow' | 'ask' | 'deny'
-  /** What decided: a rule as it was written, a mode, or a built-in such as `default:read`. */
+  /** What decided: a rule as written, a mode, or a built-in such as `default:read`. */
   readonly rule: string
   readonly reason: string
 }
@@ -82,7 +82,7 @@ const unexplored = (tool: Tool): Verdict =>
 /** Why a call must not run although a person has approved it; undefined when it may. */
 export async function denialOf(request: GateRequest): Promise<Verdict | undefined> {
   const verdict = await authorise(request)
-  // Somebody was there after all.
+  // A person was available after all.
   return verdict.decision === 'deny' && verdict.rule !== DONT_ASK ? verdict : undefined
 }
 
@@ -112,7 +112,7 @@ export const mayEverRun = (tool: Tool, { permissions = [] }: Principal, { deny: 
   (tool.permission === undefined || grants(permissions, tool.permission)) &&
   !rules.some((rule) => forbidsAll(rule, tool))
 
-/** Nobody may be asked: by this agent, or by one above it. */
+/** Approvals are disabled, by this agent or by one above it. */
 export const asksNobody = ({ mode, above = [] }: Policy): boolean =>
   [{ mode }, ...above].some((it) => it.mode === 'dont-ask')
 

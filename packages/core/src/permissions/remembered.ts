@@ -36,7 +36,7 @@ export async function rulesFor(
 }
 
 /**
- * Stores the rule that came with a decision: for who asked, or for everybody of the tenant. The decision is the record,
+ * Stores the rule that came with a decision: for the user, or for the whole tenant. The decision is the record,
  * and doing this again changes nothing.
  */
 export async function storeRememberedRule(
@@ -63,7 +63,7 @@ export async function storeRememberedRule(
 
 export interface RememberedRule extends SessionRule {
   readonly id: string
-  /** `user`: in all sessions of one user. `project`: for everybody of the tenant. */
+  /** `user`: in all sessions of one user. `project`: for the whole tenant. */
   readonly scope: 'user' | 'project'
 }
 
@@ -75,7 +75,7 @@ interface RuleOwner {
 }
 
 export interface RememberedRulesStore {
-  /** Those that hold for a user: their own, then those of everybody. What has expired is left out. */
+  /** The rules that apply to a user: their own, then the tenant's. Expired rules are omitted. */
   list(owner: RuleOwner): Promise<RememberedRule[]>
   /**
    * Takes a rule back: calls like it ask again, also in turns that run. Resolves with the rule, or with undefined when
@@ -127,7 +127,7 @@ const idOf = (scope: string, { rule, expiresAt, origin }: SessionRule): string =
   return `rule_${hash('sha256', JSON.stringify(parts)).slice(0, 16)}`
 }
 
-/** `next` gives the same list when there is nothing to change. */
+/** `next` returns the same list when there is nothing to change. */
 async function change(
   files: Files,
   owner: SessionKey,

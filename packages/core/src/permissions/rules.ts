@@ -6,11 +6,11 @@ import type { DecisionContext, RuleKind, Tool } from '../tools/tool.ts'
 import { argumentMatches, argumentPatternProblem } from './argument-pattern.ts'
 
 export interface Rule {
-  /** As it was written. */
+  /** As written. */
   readonly text: string
   /** A tool's name, with `*` for any run of characters. */
   readonly tool: string
-  /** Interpreted by the tool's `matches`; a call matches without it whatever its arguments are. */
+  /** Interpreted by the tool's `matches`; without it any call of the tool matches. */
   readonly pattern?: string
   /** Of a rule that a person has accepted: the origin of the tool that it was accepted for; '' is the agent's own. */
   readonly origin?: string
@@ -43,7 +43,7 @@ export function checkRule(rule: Rule, kind: RuleKind, tools: readonly Tool[]): v
   if (problem !== undefined) throw invalid(rule.text, problem)
 }
 
-/** Rules that take away mean a tool by each of its names, so that none is lost when it has to be called otherwise. */
+/** Deny and ask rules match a tool by each of its names, so that none is lost when the tool is renamed. */
 export function namesTool(
   { tool, origin }: Rule,
   kind: RuleKind,
@@ -54,7 +54,7 @@ export function namesTool(
   return names.some((name) => matchesWildcard(tool, name))
 }
 
-/** An answer of a tool that is not one of those it may give. */
+/** An invalid answer of a tool. */
 export interface MatchFault {
   readonly fault: string
 }
@@ -66,7 +66,7 @@ export const isFault = (answer: MatchAnswer): answer is MatchFault => typeof ans
 /**
  * Whether the rule matches the call. For a rule that denies or asks: `unknown` if the tool cannot say; a pattern that
  * the tool cannot read matches all of its calls; any answer but true, false and `unknown`, and an error, is a fault.
- * For a rule that allows, only true is a match. A promise only where the tool gives one: there may be hundreds of
+ * For an allow rule, only true is a match. A promise only where the tool returns one: there may be hundreds of
  * rules.
  */
 export function matchesCall(
@@ -97,7 +97,7 @@ export function matchesCall(
   }
 }
 
-/** Whether a deny rule means every call of the tool, whatever its arguments. */
+/** Whether a deny rule matches every call of the tool, with any arguments. */
 export const forbidsAll = (rule: Rule, tool: Tool): boolean =>
   namesTool(rule, 'deny', tool) &&
   (rule.pattern === undefined || patternProblem(rule.pattern, 'deny', tool) !== undefined)

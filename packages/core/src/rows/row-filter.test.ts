@@ -193,7 +193,7 @@ describe('B3: what a model brings', () => {
     ['a nested operator', { status: [{ $or: [{}] }] }],
     ['a boolean', { status: true }],
     ['not a number', { amount: Number.NaN }],
-    ['a column of nobody', { '1=1) OR (1': 1 }],
+    ['an unknown column', { '1=1) OR (1': 1 }],
     ['an operator for a column', { $or: 'x' }],
     ['a prototype', JSON.parse('{"__proto__": "x"}')],
   ])('is refused when it is %s', async (_, values) => {
@@ -322,7 +322,7 @@ describe('B3: row scope at the moment of use', () => {
       },
     })
 
-  test('a scope that was narrowed while the approval waited is the narrower one; one that is gone leaves nothing', async () => {
+  test('a scope narrowed during an approval applies narrowed; a removed one matches no rows', async () => {
     fill(rows)
     const seen: number[][] = []
     let now: Principal | undefined = { ...ann, dataScope: [{ type: 'department' }] }

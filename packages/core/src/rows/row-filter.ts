@@ -16,7 +16,7 @@ export interface RowColumns {
   readonly owner?: string
   /** The department that it belongs to. */
   readonly department?: string
-  /** The tenant that it belongs to; then nobody sees rows of another one, whatever their scope. */
+  /** The tenant of the rows; with it no scope includes rows of another tenant. */
   readonly tenant?: string
   /** Further columns that `and` and scopes of the type `conditions` may name. */
   readonly others?: readonly string[]
@@ -57,7 +57,8 @@ export interface RowAbility {
  * rows. What a table cannot express (a department where it has no such column) gives no rows.
  *
  * @param context what the tool's `run` was given
- * @throws OxbowError `row_columns_invalid`; `row_scope_unresolved` when a scope names departments that nobody can tell
+ * @throws OxbowError `row_columns_invalid`; `row_scope_unresolved` when a scope names departments that cannot be
+ * resolved
  * @example
  * const mine = await rowFilter(context, { owner: 'created_by', department: 'department', others: ['status'] })
  * const { sql, params } = mine.and({ status: input.status }).toSql()
@@ -78,7 +79,7 @@ export async function rowFilter(
     if (conditions === 'all') rules.push(can())
     else if (conditions !== undefined) rules.push(can(conditions))
   }
-  // Rules that forbid win over all that allow, so they stand for AND.
+  // Rules that forbid win over all that allow, so they are joined with AND.
   if (columns.tenant !== undefined)
     rules.push(cannot({ [columns.tenant]: { $ne: principal.tenant ?? DEFAULT_TENANT } }))
 
@@ -182,13 +183,13 @@ function checkedNames({ owner, department, tenant, others = [] }: RowColumns): R
   // Dots would be paths into a row, and dollars operators.
   const wrong = names.find((it) => !/^[^.$\0][^.\0]*$/.test(it))
   if (wrong !== undefined)
-    throw new OxbowError('row_columns_invalid', `${JSON.stringify(wrong)} is no name of a column; leave the table out.`)
+    throw new OxbowError('row_columns_invalid', `${JSON.stringify(wrong)} is not a column name; leave the table out.`)
   if (owner === undefined && department === undefined)
     throw new OxbowError('row_columns_invalid', 'Name at least the column of the owner or of the department.')
   return new Set(names)
 }
 
-/** Columns that hold ids of the identity, which are texts, also where the database has numbers. */
+/** Columns of identity ids, which are texts even where the database has numbers. */
 const idColumns = ({ owner, department, tenant }: RowColumns): ReadonlySet<string> =>
   new Set([owner, department, tenant].filter((it) => it !== undefined))
 
@@ -233,7 +234,7 @@ function narrowing(
       if (!names.has(column))
         throw new OxbowError(
           'row_condition_invalid',
-          `There is no column ${JSON.stringify(column.slice(0, 60))} to filter by; there are ${[...names].join(', ')}.`,
+          `Unknown column ${JSON.stringify(column.slice(0, 60))}. Columns: ${[...names].join(', ')}.`,
         )
       const list: unknown[] = Array.isArray(given) ? given : [given]
       if (!list.every(isValue))

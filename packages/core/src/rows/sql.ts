@@ -73,7 +73,7 @@ export function sqlOf(condition: Condition | null, ids: ReadonlySet<string>, opt
     const orNull = some.length < values.length
     if (some.length === 0) return orNull ? `${column} IS ${no ? 'NOT ' : ''}NULL` : no ? '1 = 1' : '1 = 0'
     const isIn = (what: string): string => `${what} ${no ? 'NOT ' : ''}IN (${some.map(parameter).join(', ')})`
-    // The column alone finds rows by an index, its text tells which of them are meant.
+    // The column alone uses the index; its text selects the matching rows.
     const list = text === undefined ? isIn(column) : no ? isIn(text) : `(${isIn(column)} AND ${isIn(text)})`
     // NULL is in no list; whether that counts depends on whether NULL is asked for.
     return orNull === no ? list : `(${column} IS NULL OR ${list})`
@@ -83,4 +83,4 @@ export function sqlOf(condition: Condition | null, ids: ReadonlySet<string>, opt
 }
 
 const unknown = (what: string) =>
-  new OxbowError('row_scope_invalid', `A condition of the data scope cannot be told to a database: ${what}.`)
+  new OxbowError('row_scope_invalid', `A condition of the data scope cannot be expressed in SQL: ${what}.`)

@@ -7,7 +7,7 @@ import type { SessionLog } from '../journal/session-log.ts'
 import { openApprovals, type TurnState } from '../journal/state.ts'
 import { checkRule, namesTool, parseRule } from '../permissions/rules.ts'
 
-/** Whoever says something else under an id that was used must not be given the answer to what was said before. */
+/** A different input under a used id must not get the answer to the earlier one. */
 export async function checkSame(
   log: SessionLog,
   after: number,
@@ -54,7 +54,7 @@ export function checkChoices({ model, toolChoice }: TurnOptions, { name, models,
     )
 }
 
-/** Whoever is refused should know whether waiting helps, and what for. */
+/** A refused caller must learn whether waiting helps, and for what. */
 export function busyWith(turn: TurnState): OxbowError {
   const { turnId, paused, calls } = turn
   if (paused === undefined)
@@ -68,7 +68,7 @@ export function busyWith(turn: TurnState): OxbowError {
   const until = what.length > 0 ? what.join(' and ') : 'its release (release)'
   return new OxbowError(
     'session_busy',
-    `Turn ${turnId} of this session waits for ${until}: what is queued behind it waits, too. Answer it, or interrupt it.`,
+    `Turn ${turnId} of this session waits for ${until}: queued turns wait behind it. Answer it, or interrupt it.`,
     { details: { turnId, waiting: paused.reason } },
   )
 }

@@ -20,7 +20,7 @@ const area = tool({
 })
 
 describe('instructions as a function', () => {
-  test('are asked for each step, with the principal and the attributes', async () => {
+  test('are called for each step, with the principal and the attributes', async () => {
     const { session, server } = await bench([{ text: 'Hello.' }], {
       instructions: ({ principal, attributes }) => `You help ${principal.user} of ${attributes.company}.`,
     })
@@ -122,7 +122,7 @@ describe('results', () => {
     expect(resultsOf(result, echo)).toEqual([])
   })
 
-  test('textStream gives the text of all answers, each part once', async () => {
+  test('textStream yields the text of all answers, each part once', async () => {
     const { session } = await bench([call('echo', { text: 'a' }), { text: 'one two three' }], { tools: [echo] })
     const parts: string[] = []
     for await (const it of session.stream('Go.').textStream) parts.push(it)

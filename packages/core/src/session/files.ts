@@ -49,7 +49,7 @@ export async function fileBlock(
   if (size > MAX_FILE_BYTES)
     throw new OxbowError(
       'invalid_option',
-      `fileBlock: ${called} has ${size} bytes; at most ${MAX_FILE_BYTES} are accepted. Give it to a tool instead.`,
+      `fileBlock: ${called} has ${size} bytes; at most ${MAX_FILE_BYTES} are accepted. Pass it to a tool instead.`,
     )
   const bytes = file instanceof Uint8Array ? file : await readable(file, () => readFile(file))
   return {

@@ -12,7 +12,7 @@ import type { Mode } from '../tools/mode.ts'
 export type Input = string | readonly InputBlock[]
 
 export interface RunOptions {
-  /** Makes a retry safe: the same id is the same turn, whatever has become of it. Default: a new one. */
+  /** Idempotency key: the same id is the same turn, whatever its state. Default: a new one. */
   readonly turnId?: string
   /**
    * When a turn is open already: run after it (default), join it at its next step (a turn of somebody else is not
@@ -20,7 +20,7 @@ export interface RunOptions {
    * result waits until that has come; `refuse` says what for.
    */
   readonly whenBusy?: 'queue' | 'steer' | 'refuse'
-  /** Who asks. Default: the session's user, without roles. */
+  /** The caller. Default: the session's user, without roles. */
   readonly principal?: Principal
   /** Where it came in, for the record. Default `library`. */
   readonly surface?: string
@@ -40,7 +40,7 @@ export interface RunOptions {
   readonly deny?: readonly string[]
   /** For tools and middleware, as `attributes`; they never enter the prompt. */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** The input is kept, and the turn fails at once: for a surface that has to accept what nobody can work on. */
+  /** Stores the input and fails the turn at once: for a surface that must accept tasks it cannot run. */
   readonly failure?: Failure
   /** Aborting it interrupts the turn. */
   readonly signal?: AbortSignal
@@ -54,7 +54,7 @@ export interface RunOptions {
 export function toInput(input: Input): InputBlock[] {
   const blocks = inputBlocks(input)
   if (blocks.some((it) => it.type === 'data' || it.text.trim() !== '')) return blocks
-  throw new OxbowError('empty_input', 'The input is empty: give some text or a file.')
+  throw new OxbowError('empty_input', 'The input is empty. Pass text or a file.')
 }
 
 /**

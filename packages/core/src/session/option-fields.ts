@@ -1,4 +1,4 @@
-// The options of the engine and of its sessions, with what may stand in them.
+// The options of the engine and its sessions, with their allowed values.
 import type { Agent } from '../agents/agent-type.ts'
 import {
   anyText,
@@ -50,7 +50,7 @@ export const SESSION: Fields<SessionKey> = { tenant: anything, user: anything, s
 
 const signal: FieldCheck = (it, path) => (it instanceof AbortSignal ? undefined : `${path} must be an AbortSignal`)
 
-/** Without its user nobody is meant; without its permissions somebody has fewer rights, never more. */
+/** A principal without a user is invalid; missing permissions mean fewer rights, never more. */
 const principal: FieldCheck = (value, path) =>
   isObject(value) ? text(value.user, `${path}.user`) : `${path} must be an object that names at least the user`
 
@@ -73,7 +73,7 @@ export const RUN: Fields<RunOptions> = {
   signal,
 }
 
-/** Who acts, as every method takes it that somebody may call for another. */
+/** The acting principal, an option of every method that can be called on a user's behalf. */
 export const BY: Fields<{ principal: Principal }> = { principal }
 export const STOP: Fields<{ turnId: string; reason: string; principal: Principal }> = {
   turnId: text,

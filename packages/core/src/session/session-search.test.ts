@@ -45,7 +45,7 @@ describe.each(Object.entries(stores))('H7: search on %s', (_, open) => {
   const find = async (backend: Backend, text: string, more = {}) =>
     searchSessions(backend.journal, { tenant: 'default', user: 'ann', text, ...more })
 
-  test('finds the newest first, at most three in each session, and words as they stand', async () => {
+  test('finds the newest first, at most three in each session, with words as written', async () => {
     const backend = opened()
     await filled(backend, {
       old: ['alpha one', 'alpha two', 'alpha three', 'alpha four'],
@@ -73,7 +73,7 @@ describe.each(Object.entries(stores))('H7: search on %s', (_, open) => {
     expect(await find(backend, 'needle', { maxEvents: 1_000, before: page.next })).toEqual({ hits: [], complete: true })
   })
 
-  test('passes over what it is told to, results by the tool of their call, however long before them that stands', async () => {
+  test('skips the given tools’ calls and results, however far apart they are', async () => {
     const backend = opened()
     const call = (n: number, tool: string): Event => ({
       type: 'model.finished',
@@ -112,7 +112,7 @@ describe.each(Object.entries(stores))('H7: search on %s', (_, open) => {
     expect((await find(backend, 'needle')).hits).toHaveLength(2)
   })
 
-  test('an excerpt stands around the word and cuts no character', async () => {
+  test('an excerpt surrounds the word and does not split a character', async () => {
     const backend = opened()
     await filled(backend, { s: [`${'😀'.repeat(200)} needle ${'😀'.repeat(200)}`] })
     const [hit] = (await find(backend, 'NEEDLE')).hits

@@ -1,5 +1,5 @@
-// Finds words in what was said in sessions. It reads the journals themselves, the newest first and only so many events
-// at once: that works on every back end, and there is no second copy of what people have said.
+// Searches the text of sessions. It reads the journals themselves, newest first and a bounded number of events
+// at once: that works on every back end, without a second copy of the messages.
 import { shownText } from '../events/blocks.ts'
 import type { Block, Event } from '../events/types.ts'
 import type { Journal, SessionKey } from '../ports.ts'
@@ -29,7 +29,7 @@ export interface SessionHit {
   /** Milliseconds since 1970. */
   readonly at: number
   readonly role: Said['role']
-  /** What stands around the first word, at most 240 characters. */
+  /** The text around the first word, at most 240 characters. */
   readonly text: string
 }
 
@@ -62,7 +62,7 @@ export function saidIn(event: Event): Said[] {
     case 'turn.steered':
       return saidAs(event.origin ?? 'user', event.input)
     case 'child.closed':
-      // The result of a call that has waited stands there.
+      // The result of a call that waited is in that message.
       return saidAs('agent', event.input ?? [])
     case 'model.finished':
       return [...saidAs('assistant', event.message.blocks), ...event.message.blocks.flatMap(callIn)]
@@ -84,7 +84,7 @@ function callIn(block: Block): Said[] {
   return [{ role: 'call', text: `${tool} ${readable(block.arguments)}`, callId, tool }]
 }
 
-/** Models write other letters than Latin as they are, or as escapes that nobody looks for. */
+/** Models write non-Latin letters literally, or as escapes that a search would miss. */
 function readable(json: string): string {
   try {
     return JSON.stringify(JSON.parse(json))
@@ -125,14 +125,14 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
     for (const [n, row] of page.entries()) {
       complete = (await searchOne(journal, row, wanted, PER_SESSION, room, hits)) && complete
       before = row.updatedAt
-      // Sessions of one millisecond belong to one page: `before` could not tell them apart.
+      // Sessions of one millisecond belong to one page: `before` could not separate them.
       const last = page[n + 1]?.updatedAt !== before
       if (last && (hits.length >= limit || room.events <= 0)) return { hits, complete, next: before }
     }
   }
 }
 
-/** Adds up to `most` hits, from the end of the session. Tells whether nothing was left out for want of room. */
+/** Adds up to `most` hits, from the end of the session. Returns whether all fitted. */
 async function searchOne(
   journal: Journal,
   { key, title, head }: { readonly key: SessionKey; readonly title: string; readonly head: number },
@@ -171,7 +171,7 @@ async function searchOne(
   return true
 }
 
-/** A result with the tool that gave it: its call stands before it, in `events` or on an earlier page. */
+/** A result with its tool: its call precedes it, in `events` or on an earlier page. */
 async function withTool(
   journal: Journal,
   key: SessionKey,
@@ -194,7 +194,7 @@ async function withTool(
 /** Lower case may be longer than what it was made of: places in it are not those in the text. */
 const inAnyCase = (word: string): RegExp => new RegExp(word.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'iu')
 
-/** Where the first of the words stands, if all of them do. */
+/** The position of the first word, if all words occur. */
 function placeOf(text: string, words: readonly RegExp[]): number | undefined {
   const places = words.map((it) => text.search(it))
   return places.includes(-1) ? undefined : Math.min(...places)

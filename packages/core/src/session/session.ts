@@ -38,20 +38,24 @@ export interface Session {
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
   stream(input: Input, options?: RunOptions): TurnStream
   /**
-   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a decision.
-   * Its `result` rejects with `unknown_turn`, and so does the loop.
+   * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a
+   * decision. Its `result` rejects with `unknown_turn`, and so does the loop.
    */
   attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
   /** What a turn has come to so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
-  /** Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError `unknown_turn` */
+  /**
+   * Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError
+   * `unknown_turn`
+   */
   wait(turnId: string): Promise<TurnResult>
   /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /**
-   * Brings the result of an external call, from whoever the turn runs for. A second result for the same call is refused.
+   * Delivers the result of an external call, from the user of the turn. A second result for the same call is
+   * refused.
    * @throws OxbowError `unknown_call`, `call_resolved`, `result_forbidden`
    */
   resolve(
@@ -60,31 +64,35 @@ export interface Session {
     options?: { principal?: Principal },
   ): Promise<Submitted>
   /**
-   * Decides on an approval, once. Without `approver` on the approval whoever the turn runs for decides; with it, whoever holds
-   * that permission. Edited arguments are coerced, validated and judged at once, and once more before they run.
-   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`, `rule_invalid`,
-   * `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them the approval stands as
-   * it did
+   * Decides on an approval, once. Without `approver` on the approval the user of the turn decides; with it,
+   * a holder of that permission. Edited arguments are coerced, validated and judged at once, and once more before
+   * they run.
+   * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`,
+   * `rule_invalid`, `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them
+   * the approval stands as it did
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
   /**
-   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are checked
-   * with the others, and then decided one by one where they arose.
+   * Decides on several approvals of a turn: all of them in one append, or none. Those that rise from sub-agents are
+   * checked with the others, and then decided one by one where they arose.
    * @throws OxbowError as `decide`; `decision_invalid` when two are about the same approval
-   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' } })))
+   * @example await session.decideAll(approvals.map(({ approvalId }) => ({ approvalId, decision: { verdict: 'denied' }
+   * })))
    */
   decideAll(decisions: readonly NamedDecision[], options?: { principal?: Principal }): Promise<Submitted>
-  /** Throws what `decide` would, and decides nothing: for whoever has several decisions and wants all of them or none. */
+  /**
+   * Throws what `decide` would throw, without deciding: for callers with several decisions that must all succeed.
+   */
   checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
   fail(turnId: string, failure: Failure): Promise<boolean>
   /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
   pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
-  /** Lets a turn go on that was paused by hand, or parked after too many recoveries. */
+  /** Resumes a turn that was paused manually, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /**
-   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what would
-   * go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
+   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what
+   * would go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
    */
   compact(options?: { dryRun?: boolean; signal?: AbortSignal }): Promise<CompactedBody>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */
@@ -103,14 +111,14 @@ export function openSession(
 ): Session {
   const self = (principal: Principal | undefined): Principal => principal ?? { tenant: key.tenant, user: key.user }
 
-  /** Gives `work` the log, with what other processes have appended. */
+  /** Passes the log to `work`, including appends of other processes. */
   async function withCurrentLog<T>(work: (log: SessionLog) => T | Promise<T>): Promise<T> {
     if (engine.stopping)
       throw new OxbowError('shutting_down', 'The service is stopping; try again in a moment.', { retryable: true })
     return engine.withCurrentLog(key, work)
   }
 
-  /** Appends an input, and sees to it that somebody works on it. */
+  /** Appends an input and makes sure that a worker runs it. */
   const appendAndWake = <T>(build: Build<T>): Promise<T> =>
     withCurrentLog(async (log) => {
       const value = await log.append(build)
@@ -150,7 +158,7 @@ export function openSession(
       checkChoices(turnOptions, agent)
       const busy = draft.state.turn
       if (busy !== undefined && (options.whenBusy === 'refuse' || options.failure !== undefined)) throw busyWith(busy)
-      // What joins a turn is done with its rights: a message of somebody else becomes a turn of its own.
+      // Messages that join a turn run with its rights, so another user's message becomes a separate turn.
       if (busy !== undefined && options.whenBusy === 'steer' && isSamePerson(busy.principal, principal)) {
         draft.add({ type: 'turn.steered', turnId: busy.turnId, inputId: turnId, input: blocks, principal })
         return { turnId: busy.turnId, accepted: 'steered', after }
@@ -176,7 +184,7 @@ export function openSession(
         draft.add({ type: 'turn.failed', turnId, error: options.failure })
         return { turnId, accepted: 'started', after }
       }
-      // Nobody can hold a turn that begins here: claim it in the same append.
+      // A turn that starts here is unclaimed: claim it in the same append.
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
       const turn = draft.state.turn!
@@ -230,7 +238,7 @@ export function openSession(
         engine.ensureWorker(log)
         return { turnId: known.turnId, after: known.startedSeq - 1 }
       }
-      throw new OxbowError('unknown_turn', `There is no turn ${JSON.stringify(turnId)} in this session.`)
+      throw new OxbowError('unknown_turn', `Unknown turn ${JSON.stringify(turnId)} in this session.`)
     })
 
   const { resultOf, streamOf } = turnReader(engine, key, interrupt)
@@ -332,7 +340,7 @@ export function openSession(
       return appendAndWake((draft) => {
         const { turn } = draft.state
         if (turn === undefined || (!turn.pauseRequested && turn.paused?.reason !== 'recovery_limit'))
-          throw new OxbowError('not_parked', 'No turn of this session is paused by hand or parked.')
+          throw new OxbowError('not_parked', 'No turn of this session is paused manually or parked.')
         draft.add({ type: 'turn.released', turnId: turn.turnId, principal: self(options.principal) })
       })
     },

@@ -1,4 +1,4 @@
-// The text of a turn as it is written, from its fragments and events.
+// The text of a turn as it streams, from its fragments and events.
 import { textOf } from '../events/blocks.ts'
 import type { SessionItem } from '../events/types.ts'
 

@@ -13,7 +13,7 @@ export interface Submitted {
   /** The turn that will answer: for a steering input, the one that runs. */
   readonly turnId: string
   readonly accepted: 'started' | 'queued' | 'steered' | 'duplicate'
-  /** Events after this sequence number tell what becomes of it. */
+  /** The turn's events follow this sequence number. */
   readonly after: number
 }
 
@@ -35,7 +35,7 @@ export function turnReader(
   key: SessionKey,
   interrupt: (options: { turnId: string; reason: string }) => unknown,
 ) {
-  /** The items of one turn, from its start to its end or to a pause that nobody has ended yet. */
+  /** The items of one turn, from its start to its end or an open pause. */
   function itemsOf(place: Promise<Place>, fragments: boolean): AsyncIterableIterator<SessionItem> {
     let reader: Follower | undefined
     let opening: Promise<Follower> | undefined
@@ -55,7 +55,8 @@ export function turnReader(
       [Symbol.asyncIterator]() {
         return this
       },
-      // The follower's own promise, because a generator around it would cost a turn of the microtask queue for each fragment.
+      // The follower's own promise, because a generator around it would cost a turn of the microtask queue for each
+      // fragment.
       next() {
         if (reader !== undefined) return reader.next()
         opening ??= open()
@@ -73,7 +74,7 @@ export function turnReader(
 
   async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
     const { turnId, accepted } = await submitting
-    // Who only steered a turn of somebody else may leave, but not stop it.
+    // A user who only steered another user's turn may leave, but not stop it.
     const signal = accepted === 'steered' ? undefined : options.signal
     const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
     const events: Event[] = []

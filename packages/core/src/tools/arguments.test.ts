@@ -51,7 +51,7 @@ describe('B12: arguments', () => {
     expect(await parse(' \n', { type: 'object', properties: { a: {} } })).toMatchObject({ ok: true })
   })
 
-  test('conversions lose nothing: booleans, texts, nested JSON, a null that may be left out', async () => {
+  test('conversions are lossless: booleans, texts, nested JSON, an optional null', async () => {
     const input = z.object({
       flag: z.boolean(),
       text: z.string(),
@@ -85,7 +85,7 @@ describe('B12: arguments', () => {
     expect((await parse('{"n":"x"}', make('string'))).ok).toBe(true)
   })
 
-  test('whatever the text, the answer is an object that fits, or a refusal', async () => {
+  test('any text yields a valid object or a refusal', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof(

@@ -1,4 +1,4 @@
-// Long results: the model reads head, tail and a reference; the whole is kept beside the journal.
+// Long results: the model reads head, tail and a reference; the whole is stored next to the journal.
 import { ToolError } from '../errors.ts'
 import type { InputBlock } from '../events/types.ts'
 import type { Files, SessionKey } from '../ports.ts'
@@ -27,7 +27,7 @@ export async function offload(
   const head = wholeCharacters(text.slice(0, Math.ceil(limit * 0.6)))
   const tail = wholeCharacters(text.slice(text.length - Math.floor(limit * 0.3)))
   const notice =
-    `[${text.length - head.length - tail.length} of ${text.length} characters left out. ` +
+    `[${text.length - head.length - tail.length} of ${text.length} characters omitted. ` +
     `Read more with read_artifact: {"id":"${id}","offset":${head.length}}]`
   return {
     content: [{ type: 'text', text: `${head}\n\n${notice}\n\n${tail}` }, ...shown.filter((it) => it.type !== 'text')],
@@ -40,7 +40,7 @@ export async function loadArtifact(files: Files, owner: SessionKey, id: string):
   return file === undefined ? undefined : Buffer.from(file.data).toString('utf8')
 }
 
-/** Files above this many characters of base64 are kept beside the journal and only named. */
+/** Files above this many characters of base64 are stored next to the journal and only named. */
 const MAX_DATA = 4_000_000
 
 async function showable(files: Files, owner: SessionKey, id: string, block: InputBlock): Promise<InputBlock> {
@@ -75,7 +75,7 @@ export const readArtifact = tool({
   async run(input, { artifact }) {
     const { id, offset = 0, length = PAGE } = input as { id: string; offset?: number; length?: number }
     const text = await artifact(id)
-    if (text === undefined) throw new ToolError(`There is no artifact ${JSON.stringify(id)} in this session.`)
+    if (text === undefined) throw new ToolError(`No artifact ${JSON.stringify(id)} in this session.`)
     const page = wholeCharacters(text.slice(offset, offset + length))
     return `[characters ${offset} to ${offset + page.length} of ${text.length}]\n${page}`
   },

@@ -65,7 +65,7 @@ export interface Children {
   output(session: string): Promise<{ readonly status: ChildView['status']; readonly text: string }>
   /** Stops its task, and all below it. False when there was none. @throws OxbowError `unknown_child` */
   cancel(session: string): Promise<boolean>
-  /** A question that was asked here was not answered with yes: the child is told. */
+  /** A request here was not approved: the child is informed. */
   refuse(decision: ToolDecision): Promise<void>
 }
 

@@ -4,7 +4,7 @@ import { needsApproval, type ToolContext, type ToolDecision, tool, turnResult } 
 
 type Seen = Pick<ToolContext, 'operationId' | 'attempt' | 'decision' | 'denyRules'>
 
-/** Asks at its first attempt, and says at the next what it was told. */
+/** Requests an approval at its first attempt, and returns the decision at the next. */
 function askingTool(seen: Seen[], more: object = {}) {
   return tool({
     name: 'research',
@@ -45,7 +45,7 @@ describe('a tool that asks while it works', () => {
     expect(resultsSent(server.requests[1]!)).toEqual(['[Approved by ann. Reason: fine]\napproved'])
     const events = await eventsOf(there)
     assertWhole(events)
-    // A decision ends the pause, also before a worker has come to it.
+    // A decision ends the pause, even before a worker reacts to it.
     const upTo = events.findIndex((it) => it.type === 'approval.resolved') + 1
     expect(turnResult('t1', events.slice(0, upTo))).toMatchObject({ status: 'running', reason: '', approvals: [] })
   })
@@ -77,7 +77,7 @@ describe('a tool that asks while it works', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('is refused at once where nobody may be asked', async () => {
+  test('is denied at once where approvals are disabled', async () => {
     const seen: Seen[] = []
     const { session, server } = await bench(replies, settings(seen))
     expect((await session.run('Go.', { mode: 'dont-ask' })).status).toBe('finished')
@@ -85,7 +85,7 @@ describe('a tool that asks while it works', () => {
     expect(resultsSent(server.requests[1]!)).toEqual(['denied'])
   })
 
-  test('comes to an end where nobody may be asked and it goes on asking', async () => {
+  test('ends where approvals are disabled and it keeps asking', async () => {
     let runs = 0
     const stubborn = tool({
       name: 'research',
@@ -100,7 +100,7 @@ describe('a tool that asks while it works', () => {
     const { session, server } = await bench(replies, { tools: [stubborn], allow: ['research'] })
     expect((await session.run('Go.', { mode: 'dont-ask' })).status).toBe('finished')
     expect(runs).toBe(4)
-    expect(resultsSent(server.requests[1]!)[0]).toContain('goes on asking, and nobody is there')
+    expect(resultsSent(server.requests[1]!)[0]).toContain('keeps asking for approval, but approvals')
     assertWhole(await eventsOf(session))
   })
 
@@ -114,7 +114,7 @@ describe('a tool that asks while it works', () => {
     await expect(session.decide(approvalId, { verdict: 'approved', remember })).rejects.toMatchObject(invalid)
   })
 
-  test('is told when its turn is stopped meanwhile', async () => {
+  test('is notified when its turn is stopped meanwhile', async () => {
     const seen: Seen[] = []
     const withdrawn: string[] = []
     const { session } = await bench(replies, settings(seen, { withdraw: (id: string) => void withdrawn.push(id) }))

@@ -16,10 +16,10 @@ import { OxbowError } from '../errors.ts'
 import type { Event } from '../events/types.ts'
 
 export interface ApprovalRequest {
-  /** What the person decides on, shown as it is. */
+  /** The content of the decision, shown unchanged. */
   readonly arguments: Readonly<Record<string, unknown>>
   readonly reason: string
-  /** Another agent asks, and this call for it: whoever decides here decides there, and with the same choices. */
+  /** The call asks for another agent: a decision here is a decision there, with the same choices. */
   readonly origin?: NonNullable<Event<'approval.requested'>['origin']>
   /** Whose arguments they are. Default: the tool that asks. */
   readonly tool?: string

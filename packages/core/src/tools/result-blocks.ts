@@ -3,12 +3,12 @@ import { ToolError } from '../errors.ts'
 import { isInputBlock } from '../events/blocks.ts'
 import type { InputBlock } from '../events/types.ts'
 
-/** A longer result would hold the process for seconds: a tool gives pages, or a reference. In characters. */
+/** A longer result would block the process for seconds: return pages or a reference. In characters. */
 const MAX_RESULT_LENGTH = 16 * 1024 * 1024
 const MAX_DEPTH = 200
 
 /**
- * Text as it is, blocks as they are, anything else as JSON.
+ * Text and blocks unchanged, anything else as JSON.
  *
  * @throws ToolError naming the place of what is not JSON: a Map, a Promise, NaN, an Error inside of the result
  * @throws the result itself if it is an Error

@@ -31,7 +31,7 @@ export function resultsOf<Input, Output>(
     }))
 }
 
-/** The result is the last block: a note on its approval may stand before it. */
+/** The result is the last block: a note on its approval may precede it. */
 function outputOf({ content }: MadeCall, { output }: Tool): unknown {
   const last = content.at(-1)
   if (last?.type !== 'text') return undefined

@@ -41,24 +41,24 @@ export interface ToolContext<A extends object = Attributes> {
   readonly permission?: string
   /** What came with the input, for tools and middleware only: the model sees nothing of it. */
   readonly attributes: Readonly<A>
-  /** Rules that deny in this turn: an agent that the tool starts must keep to them, too. */
+  /** Deny rules of this turn, which also apply to agents that the tool starts. */
   readonly denyRules: readonly string[]
-  /** What a person said to what this call had asked with `needsApproval`. */
+  /** The decision on this call's `needsApproval`. */
   readonly decision?: ToolDecision
   readonly session: SessionKey
   readonly turnId: string
   readonly callId: string
-  /** Stable over retries and restarts: give it to business systems as the idempotency key. */
+  /** Stable across retries and restarts: pass it to business systems as the idempotency key. */
   readonly operationId: string
   /** 1 for the first run. */
   readonly attempt: number
   /** Agents that work below this turn. */
   readonly children: Children
-  /** What this session remembers beside the conversation. */
+  /** The session's state apart from the conversation. */
   readonly state: SlotAccess
   /** Fires on time-out and interruption. A tool that ignores it is left behind and its result thrown away. */
   readonly signal: AbortSignal
-  /** Shows a line of progress to whoever watches; never stored. */
+  /** Shows a line of progress to readers; never stored. */
   progress(text: string): void
   /** The full text of a long result of this session, by the id in its reference. */
   artifact(id: string): Promise<string | undefined>
@@ -106,10 +106,10 @@ export interface ToolDefinition<
   readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext<A>) => Promise<Reconciliation>
-  /** Told when a turn ends while a call waits for what it had asked with `needsApproval`: nobody will take it up. */
+  /** Called when a turn ends while a call waits for its `needsApproval`: the call will not resume. */
   readonly withdraw?: (operationId: string, context: ToolContext<A>) => void | Promise<void>
   readonly tests?: readonly ToolSelfTest[]
-  /** A permission id such as `biz:order:query`; whoever lacks it is refused, in every mode. */
+  /** A permission id such as `biz:order:query`; a principal without it is refused, in every mode. */
   readonly permission?: string
   /** `always`: each call needs an approval, in every mode. */
   readonly approval?: 'always'

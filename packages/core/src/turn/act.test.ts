@@ -4,7 +4,7 @@ import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { assertWhole, bench, call, collect, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
-import { isEvent, type ToolContext, ToolError, tool } from '../index.ts'
+import { type FinishReason, isEvent, type Model, noUsage, type ToolContext, ToolError, tool } from '../index.ts'
 
 const never = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -47,7 +47,7 @@ describe('calls that only read', () => {
     expect(resultsSent(server.requests[1]!)).toEqual('abcdef'.split('').map((it) => `result ${it}`))
   })
 
-  test('never overtake a write that stands before them', async () => {
+  test('never overtake an earlier write', async () => {
     const log: string[] = []
     const make = (name: string, effects: ['read'] | ['write']) =>
       tool({
@@ -179,7 +179,7 @@ describe('B12: arguments', () => {
     expect(ofType(await eventsOf(session), 'call.decided')[0]?.arguments).toEqual({ a: 12, b: 30 })
   })
 
-  test('that are broken never run; the model is told what is wrong and the schema', async () => {
+  test('that are broken never run; the model receives the fault and the schema', async () => {
     let ran = 0
     const once = tool({
       name: 'once',
@@ -362,7 +362,7 @@ describe('results', () => {
     expect(shown).toMatch(/line 4999 😀$/)
     expect(shown!.isWellFormed()).toBe(true)
     expect(page).toContain(long.slice(40_010, 40_400))
-    expect(missing).toContain('There is no artifact')
+    expect(missing).toContain('No artifact')
     const finished = ofType(await eventsOf(session), 'call.finished')[0]
     expect(finished?.artifact?.bytes).toBe(Buffer.byteLength(long))
   })
@@ -407,6 +407,26 @@ describe('results', () => {
   })
 })
 
+test.each(['error', 'content-filter', undefined])(
+  'an answer that ends with %j has failed, and its calls do not run',
+  async (reason) => {
+    let ran = 0
+    const count = tool({ name: 'count', description: 'Counts.', effects: ['read'], input: {}, run: () => ++ran })
+    const model: Model = {
+      id: 'own:model',
+      generate: async () => ({
+        blocks: [{ type: 'call', callId: '', tool: 'count', arguments: '{}' }],
+        finishReason: reason as FinishReason,
+        usage: noUsage,
+        model: 'model',
+      }),
+    }
+    const { session } = await bench([], { tools: [count], model })
+    await expect(session.run('Go.')).rejects.toMatchObject({ code: 'provider_error' })
+    expect(ran).toBe(0)
+  },
+)
+
 test('operation ids are stable for the place of a call and differ between calls', async () => {
   const ids: string[] = []
   const note = tool({
@@ -426,7 +446,7 @@ test('operation ids are stable for the place of a call and differ between calls'
   expect(ids.slice(0, 3).sort()).toEqual(ids.slice(3).sort())
 })
 
-test('a stream that nobody reads does not hold up the turn', async () => {
+test('an unread stream does not block the turn', async () => {
   const { session } = await bench([{ text: 'x '.repeat(2_000) }])
   const stream = session.stream('Go.')
   await stream.result

@@ -80,7 +80,7 @@ async function performCall(run: TurnRun, call: CallState): Promise<void> {
     if (now?.external !== undefined || now?.approval !== undefined) return
     throw new OxbowError(
       'middleware_invalid',
-      `A middleware answered "requested" for ${call.tool}, which nobody was asked for.`,
+      `A middleware answered "requested" for ${call.tool}, but no approval was requested.`,
     )
   }
   // The next start repeats or reconciles the call: that it was cut short here is not its outcome.
@@ -134,7 +134,7 @@ interface StoredWithOutcome {
   changes: readonly SlotChange[]
 }
 
-/** The same call gave the same result in the step before, and an earlier one: the third time, the model is told. */
+/** The same call with the same result in the last step and an earlier one: the third time, the model is informed. */
 const isRepeated = ({ repeats }: TurnState, call: CallState, content: readonly InputBlock[]): boolean =>
   repeats.staleSteps > 0 && repeats.seen.includes(callDigest(call.tool, call.arguments, [...content]))
 
@@ -159,11 +159,10 @@ async function outcomeOf(
   if (call.started !== undefined) return recoverCall(run, call, tool, beside)
   const cut = CUT[turn.reply?.finishReason ?? 'stop']
   if (cut !== undefined) return refusal('answer_cut', `Not run: the answer was ${cut} before it was whole.`)
-  if (!turn.toolsOffered)
-    return refusal('tools_not_offered', 'No tools are available any more. Answer with what you have.')
+  if (!turn.toolsOffered) return refusal('tools_not_offered', 'No more tools are available. Answer with what you have.')
   if (tool === undefined) {
     const names = [...run.agent.tools.keys()].join(', ')
-    return refusal('unknown_tool', `There is no tool ${JSON.stringify(call.tool)}. ${names ? `Tools: ${names}.` : ''}`)
+    return refusal('unknown_tool', `Unknown tool ${JSON.stringify(call.tool)}. ${names ? `Tools: ${names}.` : ''}`)
   }
   if (failuresOf(turn, tool.name) >= MAX_FAILURES)
     return refusal('tool_given_up', `${tool.name} is not available for the rest of this turn.`)
@@ -173,7 +172,7 @@ async function outcomeOf(
     overBudgetForCall(turn, call, tool, run.agent.tools, run.agent.limits.budget) ??
     (tree && overBudgetForCall(tree.turn, call, tool, run.agent.tools, tree.budget, tree.started))
   if (spent !== undefined) {
-    // Reads beside it may come to their end: after this step the turn is over in any case.
+    // Concurrent reads may finish: the turn ends after this step in any case.
     if (!onlyReads(tool)) run.stop('failure', spent)
     return refusal('budget_exceeded', spent.message)
   }
@@ -199,11 +198,11 @@ async function outcomeOf(
   return runAttempts(run, call, tool, input, operationId, 1, beside, { principal, before: [decided] })
 }
 
-/** How often a tool is told that nobody is there to ask, before its call ends. */
+/** How often a tool is told that approvals are unavailable before its call ends. */
 const MAX_UNHEARD = 3
 
 function stillAsking({ name }: Tool): CallOutcome {
-  const message = `Not allowed: ${name} goes on asking, and nobody is there to ask.`
+  const message = `Not allowed: ${name} keeps asking for approval, but approvals are not available.`
   return { status: 'denied', content: [{ type: 'text', text: message }], error: { code: 'denied', message } }
 }
 
@@ -243,7 +242,12 @@ async function runAttempts(
         unheard += 1
         if (unheard > MAX_UNHEARD || run.stopped !== undefined) return stillAsking(tool)
         const { arguments: asked, origin } = outcome.request
-        answer = { verdict: 'denied', reason: 'Nobody is there to ask.', arguments: asked, ...(origin && { origin }) }
+        answer = {
+          verdict: 'denied',
+          reason: 'Approvals are not available here.',
+          arguments: asked,
+          ...(origin && { origin }),
+        }
         continue
       }
       await run.write(() => [asksMeanwhile(run, call, tool, outcome.request, attempt)])
@@ -256,13 +260,13 @@ async function runAttempts(
   }
 }
 
-/** Ways in which an answer ends early: what it asks for may be half of what it meant. */
+/** Reasons for an early end of an answer: its calls may be incomplete. */
 const CUT: Partial<Record<FinishReason, string>> = { length: 'cut off', filtered: 'filtered', refusal: 'refused' }
 
 const isFinished = (turn: TurnState, callId: string): boolean =>
   turn.calls.some((it) => it.callId === callId && it.finished !== undefined)
 
-/** A call that had started in a process that is gone. Never a silent second run. */
+/** A call that had started in a dead process. It never silently runs twice. */
 async function recoverCall(
   run: TurnRun,
   call: CallState,
@@ -271,7 +275,7 @@ async function recoverCall(
 ): Promise<CallOutcome> {
   const { operationId, attempt } = call.started!
   const unknown: CallOutcome = { status: 'unknown', content: [{ type: 'text', text: UNKNOWN_OUTCOME }] }
-  // The tool is gone, or its schema has changed since: what has been stored can no longer be given to it.
+  // The tool is gone, or its schema has changed: it can no longer receive the stored arguments.
   if (tool === undefined) return unknown
   const { approval } = call
   const edited = approval?.attempt === undefined ? approval?.resolved?.arguments : undefined
@@ -279,10 +283,10 @@ async function recoverCall(
   const parsed = await parseAgain(raw, call.decided!.arguments, tool)
   if (!parsed.ok) return unknown
 
-  // Who may not act any more may still be told what has become of what they did.
+  // Users who are no longer authorised may still learn the outcome of their calls.
   const may = approval?.resolved === undefined || (await run.refreshPrincipal())
   const principal = may ? run.principal : { ...run.principal, permissions: [], dataScope: [] }
-  // A tool that has stopped to ask left nothing that runs on; it may go on when it has its answer.
+  // A tool that stopped to ask has left nothing running; it may continue with its answer.
   if (approval?.attempt !== attempt && !tool.idempotent) {
     const { reconcile } = tool
     if (reconcile === undefined) return unknown
@@ -296,15 +300,15 @@ async function recoverCall(
   }
   const decision = decisionFor(
     approval,
-    may ? approval && (await lostApprover(run, approval)) : `${principal.user} may not act any more.`,
+    may ? approval && (await lostApprover(run, approval)) : `${principal.user} is no longer authorised.`,
   )
-  // A tool that asked is told that the answer is no, so that it can give up what it has begun.
+  // A tool that asked receives the denial, so that it can abandon its work.
   if (may ? !(await mayRunAgain(run, call, tool, principal)) : decision === undefined) return unknown
   const options = { principal, ...(decision && { decision }) }
   return runAttempts(run, call, tool, parsed.input, operationId, attempt + 1, beside, options)
 }
 
-/** What a person said to what the tool had asked; a refusal if it does not count any more, for the reason `lost`. */
+/** The decision on the tool's request; a denial if it no longer counts, for the reason `lost`. */
 function decisionFor(approval: ApprovalState | undefined, lost: string | undefined): ToolDecision | undefined {
   if (approval?.attempt === undefined || approval.resolved === undefined) return undefined
   const { requested, resolved } = approval
@@ -317,7 +321,7 @@ function decisionFor(approval: ApprovalState | undefined, lost: string | undefin
 /** How long a tool may take to withdraw what it has asked. */
 const WITHDRAW_MS = 5_000
 
-/** The turn ends: whoever waits elsewhere for an answer to what a call has asked is told that none will come. */
+/** The turn ends: tools that wait for a decision elsewhere are informed that none will come. */
 export async function withdrawQuestions(run: TurnRun): Promise<void> {
   const waiting = run.turn().calls.filter((it) => it.finished === undefined && it.approval?.attempt !== undefined)
   for (const call of waiting) {

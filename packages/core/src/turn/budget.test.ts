@@ -19,7 +19,7 @@ describe('X6: a budget', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('of money holds for the price that the model tells, and an unknown price is never zero', async () => {
+  test('of money applies to the model’s price, and an unknown price is never zero', async () => {
     const server = await scriptedModel({ scripts: { '*': () => call('echo', { text: 'a' }) } })
     onTestFinished(() => server.close())
     const plain = openaiChat({ provider: 'test', model: 'helper', baseUrl: server.url })
@@ -54,7 +54,7 @@ describe('X6: a budget', () => {
   test.each([
     ['tokens', { tokens: 1 }],
     ['money', { money: 0.000001, price: { input: 4, output: 4 } }],
-    ['money at a price that nobody knows', { money: 100 }],
+    ['money at an unknown price', { money: 100 }],
   ])('of %s that an answer has used up lets none of its calls run', async (_, budget) => {
     const ran: string[] = []
     const acting = (name: string, effects: Effect[]) =>
@@ -77,7 +77,7 @@ describe('X6: a budget', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  test('of tool calls holds inside a step, too: a call beyond it does not run', async () => {
+  test('of tool calls applies within a step too: a call beyond it does not run', async () => {
     const { session } = await bench([call('echo', { text: 'a' }, 'echo', { text: 'b' }, 'echo', { text: 'c' })], {
       tools: [echo],
       limits: { budget: { toolCalls: 2 } },

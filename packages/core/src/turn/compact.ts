@@ -45,7 +45,7 @@ export async function compact(run: TurnRun, { step, reason }: { step: number; re
   })
 }
 
-/** Compacts a session in which no turn is open, because somebody asked for it. */
+/** Compacts a session without an open turn, on request. */
 export async function compactBetweenTurns(
   log: SessionLog,
   agent: Agent,
@@ -56,7 +56,7 @@ export async function compactBetweenTurns(
   const turnId = conversation.finished.at(-1)?.turnId
   const { compactor } = agent
   if (compactor === undefined)
-    throw new OxbowError('no_compaction', `The agent ${agent.name} has no compaction; give it the capability.`)
+    throw new OxbowError('no_compaction', `The agent ${agent.name} has no compaction. Add the compaction capability.`)
   if (conversation.turn !== undefined) throw busy(conversation.turn.turnId)
   if (turnId === undefined) throw new OxbowError('unknown_session', 'Nothing has been said in this session yet.')
   const about = { session: log.key, turnId, agent: agent.name, principal, attributes: {}, signal }
@@ -99,7 +99,7 @@ const busy = (turnId: string): OxbowError =>
     retryable: true,
   })
 
-/** Undefined when the signal fires first, also when a model does not notice it. */
+/** Undefined when the signal fires first, even when a model ignores it. */
 async function abandonedOn(signal: AbortSignal, work: Promise<Compaction>): Promise<Compaction | undefined> {
   let leave = (): void => {}
   const aborted = new Promise<undefined>((resolve) => {

@@ -167,7 +167,7 @@ const outputInvalid = (turn: TurnState): Failure => ({
 const stillTooLong = (error: Failure, parts: Readonly<Record<string, number>>): Failure => ({
   ...error,
   message:
-    'The conversation does not fit into the window of the model, also after it was compacted. In tokens, about: ' +
+    'The conversation does not fit into the window of the model, even after compaction. Approximate tokens: ' +
     `${Object.entries(parts)
       .map(([part, tokens]) => `${part} ${tokens}`)
       .join(', ')}. Use a model with a larger window, or begin a new session.`,

@@ -1,4 +1,4 @@
-// Faults that somebody once provoked, each named after what went wrong.
+// Regression tests, each named after the fault.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { memory } from '@oxbow/backends'
@@ -63,7 +63,7 @@ describe('what must not run', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('a call that had started, of a tool that is gone: its outcome is unknown', async () => {
+  test('a started call of a removed tool has an unknown outcome', async () => {
     const { session, backend, engine } = await bench([{ text: 'ok' }], { tools: [echo] })
     await backend.journal.append(key, 0, died('removed'), notes)
     await engine.start()
@@ -182,7 +182,7 @@ describe('what must be said honestly', () => {
     expect(JSON.stringify(finished?.content)).not.toContain('user')
   })
 
-  test('a journal of a newer version is refused, and left as it is', async () => {
+  test('a journal of a newer version is refused and left unchanged', async () => {
     const { session, backend } = await bench([{ text: 'ok' }])
     const unknown = { type: 'call.applauded', turnId: 't1', seq: 8, at: 0 } as unknown as Event
     await backend.journal.append(key, 0, [...died('x'), unknown], notes)
@@ -194,7 +194,7 @@ describe('what must be said honestly', () => {
     expect(() => newer.reduce(evolve, emptyState)).toThrow('newer Oxbow')
   })
 
-  test('a snapshot that is no state is passed over', async () => {
+  test('an invalid snapshot is ignored', async () => {
     const { session, backend, another } = await bench([{ text: 'ok' }])
     await session.run('Go.')
     const state = await session.state()
@@ -228,7 +228,7 @@ describe('what must not hang, leak or run away', () => {
     await expect(deaf.session.run('Go.', { totalTimeoutMs: 20 })).rejects.toMatchObject({ code: 'total_timeout' })
   })
 
-  test('a run that is asked for while the engine stops is told so', async () => {
+  test('a run requested while the engine stops is refused as such', async () => {
     const { session, engine } = await bench([{ text: 'never', silentAfterChunks: 0 }])
     const running = session.run('Go.')
     const stopping = engine.stop(0)
@@ -236,7 +236,7 @@ describe('what must not hang, leak or run away', () => {
     await stopping
   })
 
-  test('limits beyond what timers can count are no limits, not none at all', async () => {
+  test('limits beyond the range of timers mean no limit, not an immediate timeout', async () => {
     const { session } = await bench([call('slow', {}), { text: 'ok' }], {
       tools: [
         tool({
@@ -271,7 +271,7 @@ describe('what must not hang, leak or run away', () => {
       [{ calls: [{ name: 'echo', arguments: `{"text":"x"}${' '.repeat(400_000)}!` }] }, { text: 'ok' }],
       { tools: [echo] },
     )
-    // Quadratic reading would take minutes, and meet the limit of the test.
+    // Quadratic reading would take minutes and exceed the test's time limit.
     await session.run('Go.')
     expect(ofType(await eventsOf(session), 'call.finished')[0]?.error?.code).toBe('invalid_arguments')
   })
@@ -284,7 +284,7 @@ describe('what must not hang, leak or run away', () => {
     expect(resultsSent(server.requests[1]!)).toEqual(['built'])
   })
 
-  test('whatever a tool throws or returns, the turn goes on', async () => {
+  test('the turn continues whatever a tool throws or returns', async () => {
     const wild: Record<string, () => unknown> = {
       a: () => {
         throw {
@@ -394,7 +394,7 @@ describe('what must not hang, leak or run away', () => {
   })
 })
 
-describe('mistakes in plain JavaScript are told at once', () => {
+describe('mistakes in plain JavaScript are reported at once', () => {
   const fine = { name: 't', description: 't', effects: ['read'], input: {}, run: () => '' }
   test.each([
     [{ ...fine, effects: 'read' }, 'effects must list what the tool can do'],

@@ -7,8 +7,8 @@ import type { Workers } from '../ports.ts'
 const SUSPICIOUS_MS = 2_000
 
 /**
- * Gives the function that says whether another worker than `self` holds the turn of a session. `report` receives a `turn_held` once for
- * each claim whose worker gives no sign of life: its turn is taken over when its lease ends.
+ * Returns a function that checks whether another worker than `self` holds the turn of a session. `report` receives a
+ * `turn_held` once for each claim whose worker sends no heartbeats: its turn is resumed when its lease ends.
  *
  * @example if (await isHeld(log)) return undefined
  */
@@ -38,6 +38,6 @@ const heldError = (turnId: string, { host, pid, silentMs }: { host: string; pid:
   new OxbowError(
     'turn_held',
     `Turn ${turnId} is held by process ${pid} on ${host}, which has given no sign of life for ${Math.round(silentMs)} ms. ` +
-      'It is taken over when the lease of that process ends.',
+      'It is resumed when the lease of that process ends.',
     { retryable: true, details: { turnId, host, pid, silentMs } },
   )

@@ -14,7 +14,7 @@ import { ofType } from '../core.fixture.ts'
 import { agent, createEngine, type OxbowError } from '../index.ts'
 
 test.skipIf(process.platform === 'win32')(
-  'M13: the turn of a stopped process is taken over, callers learn who holds it, and the process writes nothing more',
+  'M13: the turn of a stopped process is resumed elsewhere, callers learn its holder, and the process writes nothing more',
   { timeout: 40_000 },
   async () => {
     let asked = 0
@@ -65,7 +65,7 @@ test.skipIf(process.platform === 'win32')(
     expect(errors.filter((it) => (it as OxbowError).code === 'turn_held')).toEqual([
       expect.objectContaining({
         message: expect.stringMatching(
-          /^Turn t is held by process \d+ on .* no sign of life for \d+ ms\. It is taken over/,
+          /^Turn t is held by process \d+ on .* no sign of life for \d+ ms\. It is resumed/,
         ),
         details: expect.objectContaining({ pid: first.pid }),
       }),

@@ -33,7 +33,7 @@ export async function mayRun(run: TurnRun, call: CallState, tool: Tool): Promise
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
   if (!(await run.refreshOldPrincipal())) {
-    const why = `${run.principal.user} may not act any more.`
+    const why = `${run.principal.user} is no longer authorised.`
     const verdict = { decision: 'deny', rule: 'principal', reason: why } as const
     return denial(decidedOf(run, call, verdict, parsed.arguments), why, why)
   }
@@ -65,7 +65,7 @@ async function useApproval(
   const refuse = (why: string, given: Arguments = requested.arguments): CallPermission =>
     denial(decidedOf(run, call, { decision: 'deny', rule, reason: why }, given), why, why)
 
-  if (verdict === 'expired') return refuse('Nobody decided in time.')
+  if (verdict === 'expired') return refuse('The approval expired without a decision.')
   if (verdict === 'denied') return refuse(`Refused by ${approver?.user ?? 'a person'}${reason ? `: ${reason}` : '.'}`)
   if (edited === undefined && digestOf(tool.name, requested.arguments) !== requested.digest)
     return refuse('The approval does not belong to these arguments.')
@@ -76,7 +76,8 @@ async function useApproval(
   if (!parsed.ok) return { outcome: refusal('invalid_arguments', parsed.message), before: [] }
 
   const turn = run.turn()
-  if (!(await run.refreshPrincipal())) return refuse(`${turn.principal.user} may not act any more.`, parsed.arguments)
+  if (!(await run.refreshPrincipal()))
+    return refuse(`${turn.principal.user} is no longer authorised.`, parsed.arguments)
   const { principal } = run
   const gone = await lostApprover(run, approval)
   if (gone !== undefined) return refuse(gone, parsed.arguments)
@@ -89,17 +90,17 @@ async function useApproval(
   return { decided, input: parsed.input, principal }
 }
 
-/** Why an approval does not count any more: who gave it has lost the right to. */
+/** Why an approval no longer counts: its approver has lost the right. */
 export async function lostApprover(run: TurnRun, { requested, resolved }: ApprovalState): Promise<string | undefined> {
   const asker = run.turn().principal
   const by = resolved?.principal
-  // Whether who asked may still act is asked in any case.
+  // The caller's authorisation is checked in any case.
   if (resolved?.verdict !== 'approved' || by === undefined) return undefined
   if (requested.approver === undefined && isSamePerson(by, asker)) return undefined
   const now = await run.currentPrincipal(by)
   return now !== undefined && mayDecide(requested, now, asker)
     ? undefined
-    : `${by.user}, who approved it, may not do so any more.`
+    : `${by.user}, who approved it, is no longer allowed to approve it.`
 }
 
 /**
@@ -114,7 +115,7 @@ export async function mayRunAgain(run: TurnRun, call: CallState, tool: Tool, pri
   return decision !== 'deny'
 }
 
-/** Rules that people accepted earlier stand beside the agent's own allow rules; they cannot lift anything stronger. */
+/** Remembered rules are added to the agent's own allow rules; they cannot override ask or deny rules. */
 async function remembered(
   run: TurnRun,
   tool: Tool,
@@ -208,7 +209,7 @@ async function suggestionsFor(
   return { suggestions: suggested, ...(suggested.length > 0 && scopes) }
 }
 
-/** `suggest` returns patterns; a whole rule of its own tool is understood, too. */
+/** `suggest` returns patterns; a whole rule of its own tool is accepted too. */
 const asRule = ({ name }: Tool, text: string): Rule =>
   parseRule(text === name || (text.startsWith(`${name}(`) && text.endsWith(')')) ? text : `${name}(${text})`)
 

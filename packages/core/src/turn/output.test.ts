@@ -19,7 +19,7 @@ describe('H4: a structured answer', () => {
     expect((await session.result(result.turnId))?.output).toEqual({ total: 3, on: 'x' })
   })
 
-  test('that is wrong is asked for again, with the reason', async () => {
+  test('that is invalid is requested again, with the reason', async () => {
     const { session, server } = await bench([
       { text: 'three' },
       { text: '{"total":"3"}' },

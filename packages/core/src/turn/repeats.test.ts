@@ -6,7 +6,7 @@ import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '.
 import { needsApproval, tool } from '../index.ts'
 
 describe('B11: the same call with the same result', () => {
-  test('is told to the model the third time, and after five the model has to answer', async () => {
+  test('is reported to the model the third time, and after five the model has to answer', async () => {
     const { session, server } = await bench(
       (request) => (request.body.tools === undefined ? { text: 'I give up.' } : call('echo', { text: 'a' })),
       { tools: [echo], limits: { maxSteps: 60 } },
@@ -31,7 +31,7 @@ describe('B11: the same call with the same result', () => {
     expect(server.requests).toHaveLength(13)
   })
 
-  test('of a tool that always fails ends the turn, too, and the tool is not offered after three failures', async () => {
+  test('of a tool that always fails also ends the turn, and the tool is not offered after three failures', async () => {
     const broken = tool({
       name: 'broken',
       description: 'Fails.',

@@ -1,4 +1,4 @@
-// Runs one tool under its time limit. Whatever the tool does, this returns.
+// Runs one tool under its time limit. It always returns, whatever the tool does.
 
 import type { CallOutcome } from '../agents/middleware.ts'
 import { describeErrors, isStandardSchema, validatorFor } from '../checks/json-schema.ts'
@@ -112,7 +112,9 @@ async function outputFault(tool: Tool, result: unknown): Promise<string | undefi
 
 const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 
-/** The model reads what was written for it. Other errors may hold what nobody outside should see: they go to the log. */
+/**
+ * The model reads what was written for it. Other errors may hold what nobody outside should see: they go to the log.
+ */
 function errorOf(run: TurnRun, tool: Tool, error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
   const known = error instanceof OxbowError
   const code = known ? error.code : 'tool_error'
@@ -129,7 +131,7 @@ function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   return { status: 'timed_out', content: text(message + caution), error: { code: 'timed_out', message } }
 }
 
-/** A tool that stopped when it was told to. What it had done by then, only it knows. */
+/** A tool that stopped on request. Only the tool knows what it had done by then. */
 function cancelled(run: TurnRun, tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   const why = run.stopped === 'interrupt' ? 'Cancelled by the user' : 'Stopped together with its turn'
   const caution = onlyReads(tool) ? '' : ' while it ran. It may have taken effect, wholly or in part'

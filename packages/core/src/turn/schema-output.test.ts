@@ -47,7 +47,7 @@ describe('the gate judges what runs', () => {
     },
   )
 
-  test('a person is shown what will run, and it runs as it was shown although the schema would change it once more', async () => {
+  test('a person sees exactly what will run, although the schema would transform it again', async () => {
     const ran: unknown[] = []
     let orders = 0
     const pay = recording(
@@ -69,7 +69,7 @@ describe('the gate judges what runs', () => {
     expect(ofType(await eventsOf(session), 'call.decided').at(-1)!.arguments).toEqual(shown)
   })
 
-  test('a transform to another type can be approved, and edited in the words of the schema', async () => {
+  test('a transform to another type can be approved, and edited in the schema’s input form', async () => {
     const ran: unknown[] = []
     const meet = recording(
       ran,
@@ -92,7 +92,7 @@ describe('the gate judges what runs', () => {
     ])
   })
 
-  test('what JSON would leave out cannot be judged: such a call is refused, and told why', async () => {
+  test('values that JSON drops cannot be judged: such a call is refused with the reason', async () => {
     const ran: unknown[] = []
     const send = recording(ran, 'send', z.object({ to: z.array(z.string()).transform((it) => new Set(it)) }))
     const { session, server } = await bench([call('send', { to: ['bob'] }), { text: 'ok' }], {
@@ -113,7 +113,7 @@ describe('arguments that were judged before', () => {
     return { first, second: await parseAgain(raw, first.arguments, it) }
   }
 
-  test('are what runs, also if the schema makes something else by now', async () => {
+  test('are what runs, even if the schema has changed since', async () => {
     let n = 0
     const { first, second } = await again(z.object({ n: z.number().default(() => ++n) }), '{}')
     expect(second).toMatchObject({ ok: true, arguments: first.arguments, input: first.arguments })

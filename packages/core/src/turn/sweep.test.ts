@@ -1,4 +1,4 @@
-// The sweep: what is overdue is ended, whoever else has something overdue in the same store.
+// The sweep ends overdue turns, regardless of other engines' overdue turns in the same store.
 import { memory } from '@oxbow/backends'
 import { openaiChat } from '@oxbow/models'
 import { scriptedModel, until } from '@oxbow/testing'
@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { call, ofType } from '../core.fixture.ts'
 import { type AgentDefinition, agent, createEngine, tool } from '../index.ts'
 
-test('overdue sessions of agents that only another engine knows keep nobody from being looked at', async () => {
+test('overdue sessions of unknown agents do not block the sweep of others', async () => {
   const server = await scriptedModel({
     scripts: { '*': ({ messages }) => (messages.at(-1)?.role === 'tool' ? { text: 'ok' } : call('send', {})) },
   })

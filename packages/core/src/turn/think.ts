@@ -2,7 +2,7 @@
 
 import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
-import type { Block, EventBody, Message } from '../events/types.ts'
+import type { Block, EventBody, FinishReason, Message } from '../events/types.ts'
 import { callIds, nameOfKey } from '../journal/ids.ts'
 import { type LiveStep, liveStep } from '../journal/live-step.ts'
 import { failuresOf, type TurnState } from '../journal/state.ts'
@@ -23,7 +23,7 @@ import type { TurnRun } from './turn-run.ts'
 export async function think(run: TurnRun): Promise<void> {
   const turn = run.turn()
   const tree = await sharedBudget(run)
-  // What compaction has used since the step began counts, too.
+  // Usage of compaction since the start of the step counts too.
   const spent = overBudget(turn, run.agent.limits.budget) ?? (tree && overBudget(tree.turn, tree.budget))
   if (spent !== undefined) return run.stop('failure', spent)
   const { step } = turn
@@ -77,7 +77,7 @@ export async function think(run: TurnRun): Promise<void> {
 /** How long a model may take to notice that it was aborted. */
 const ABORT_GRACE_MS = 1_000
 
-/** The model's answer; whatever a model does wrong is a ModelError that holds what had been shown. */
+/** The model's answer; any failure of a model becomes a ModelError with the partial answer. */
 async function generate(
   run: TurnRun,
   live: LiveStep,
@@ -97,10 +97,13 @@ async function generate(
     run.signal.addEventListener('abort', leave, { once: true })
   })
   try {
-    return await Promise.race([
+    const reply = await Promise.race([
       model.generate(request, { signal: run.signal, session: nameOfKey(run.log.key), ...listeners }),
       abortGrace,
     ])
+    if (WHOLE.has(reply.finishReason)) return reply
+    const message = `The model ${model.id} ended its answer with ${JSON.stringify(reply.finishReason)}, which is not known as an end.`
+    throw new ModelError('provider_error', message, { partial: { ...reply, finishReason: 'error' } })
   } catch (error) {
     if (error instanceof ModelError) throw error
     const message = `The model ${model.id} failed.`
@@ -110,6 +113,9 @@ async function generate(
     run.signal.removeEventListener('abort', leave)
   }
 }
+
+/** An answer that ends in any other way has failed, whatever a model makes of it. */
+const WHOLE: ReadonlySet<string> = new Set<FinishReason>(['stop', 'calls', 'length', 'refusal', 'filtered'])
 
 export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {
   const context = { ...turn, step }
@@ -148,7 +154,7 @@ function finished(
   const cancelled = error !== undefined && run.stopped !== undefined
   const blocks: Block[] = reply?.blocks ?? []
   const message: Message = {
-    // No id of a client holds a colon: joined ids of two turns never meet.
+    // Client ids never contain a colon, so joined ids of two turns never collide.
     id: `${run.turnId}:${step}`,
     role: 'assistant',
     // Half a call never runs, and a provider would refuse it in the history.

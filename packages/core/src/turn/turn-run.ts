@@ -57,23 +57,23 @@ export interface TurnRun {
   durable(): Promise<void>
   /** Something came: an event or a fragment. Resets the idle clock. */
   touch(): void
-  /** While a tool works within its own limit the idle clock stands still. Returns how to let it go on. */
+  /** Pauses the idle clock while a tool runs within its own limit. Returns the function that resumes it. */
   suspendIdle(): () => void
-  /** Work that did not stop when it was told to, and may still act: until it ends this worker must look alive. */
+  /** Work that ignored its cancellation and may still act: until it ends, this worker must look alive. */
   leaveBehind(work: Promise<unknown>): void
   stop(reason: StopReason, failure?: Failure): void
   /** Calls that run in this process now; the turn does not end while their outcomes are awaited. */
   readonly inFlight: Set<string>
   /**
-   * Who the principal is now, according to the host; undefined when they may not act any more. While the host cannot
-   * tell it is asked again, and the turn's clocks stand still.
+   * Who the principal is now, according to the host; undefined when they are no longer authorised. While the host
+   * cannot resolve it, the call is retried and the turn's clocks are paused.
    */
   currentPrincipal(principal: Principal): Promise<Principal | undefined>
-  /** For whom the turn runs: as they were when this worker took it up, or as an approval found them since. */
+  /** The turn's principal, as of this worker's claim or of a later approval. */
   readonly principal: Principal
   /**
-   * Asks who they are now, and stops the turn with `principal_revoked` when they may not act any more. Resolves with
-   * whether they may.
+   * Asks who they are now, and stops the turn with `principal_revoked` when they are no longer authorised. Resolves
+   * with whether they may.
    */
   refreshPrincipal(): Promise<boolean>
   /** The same, when it was asked longer ago than the engine's `principalMaxAgeMs`. */
@@ -83,9 +83,9 @@ export interface TurnRun {
    * long.
    */
   readonly waited: boolean
-  /** The host cannot tell at the moment who the principal is. */
+  /** The host currently cannot resolve the principal. */
   readonly waitsForIdentity: boolean
-  /** Allow rules that people accepted for this session, this user or everybody. */
+  /** Remembered allow rules of this session, this user or the tenant. */
   rememberedRules(principal: Principal): Promise<RememberedRules>
   /** Logs the full error and returns the reference under which a person finds it. */
   report(error: unknown): string
@@ -220,7 +220,7 @@ export function turnRun(options: {
     const askedAt = performance.now()
     const now = await askHost(first.principal)
     if (now === undefined) {
-      stop('failure', { code: 'principal_revoked', message: `${first.principal.user} may not act any more.` })
+      stop('failure', { code: 'principal_revoked', message: `${first.principal.user} is no longer authorised.` })
       return false
     }
     principal = now

@@ -92,7 +92,7 @@ describe('a turn', () => {
     expect(ofType(await eventsOf(session), 'turn.steered')).toHaveLength(1)
   })
 
-  test('a steering input that comes during the last answer gets an answer of its own', async () => {
+  test('a steering input during the last answer gets a separate answer', async () => {
     const held = gate()
     const { session } = await bench([{ text: 'done', hold: { atChunk: 0, gate: held } }, { text: 'done again' }])
     const running = session.run('Go.')
@@ -130,7 +130,7 @@ describe('a turn', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('an empty answer is asked for once more, and then said to be empty', async () => {
+  test('an empty answer is requested once more, and then reported as empty', async () => {
     const { session } = await bench([{ text: '' }, { text: 'now' }, { text: '' }, { text: ' ' }])
     expect((await session.run('One.')).text).toBe('now')
     await expect(session.run('Two.')).rejects.toMatchObject({ code: 'empty_reply' })
@@ -139,7 +139,7 @@ describe('a turn', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('a failure of the provider ends the turn with its code, and the session goes on', async () => {
+  test('a provider failure ends the turn with its code, and the session continues', async () => {
     const { session, errors } = await bench([
       { status: 401, body: { error: { message: 'bad key' } } },
       { text: 'half an ', finishReason: null, done: false },
@@ -154,7 +154,7 @@ describe('a turn', () => {
     assertWhole(await eventsOf(session))
   })
 
-  test('a model of somebody else may throw anything and ignore the signal', async () => {
+  test('a third-party model may throw anything and ignore the signal', async () => {
     const { session, server } = await bench([], {
       model: {
         id: 'own:model',
@@ -208,7 +208,7 @@ describe('an interrupt', () => {
     await (await server.nextRequest()).headers
     const other = another().session({ user: 'ann', session: 's1' })
     expect(await other.interrupt()).toBe(stream.turnId)
-    // The memory back end tells nobody; asking for the state reads the journal.
+    // The memory back end sends no wake-ups; reading the state reads the journal.
     await session.state()
     expect(await stream.result).toMatchObject({ status: 'cancelled' })
     assertWhole(await eventsOf(session))

@@ -14,7 +14,7 @@ export async function checkOutput(run: TurnRun): Promise<void> {
   const finding = 'value' in verdict ? run.agent.review?.(reviewInput(text, run.log.ahead)) : undefined
   const { turnId } = run
   await run.write((now) => {
-    // A steering input came in between: the answer is not the last word any more.
+    // A steering input came in between, so this answer is not the last one.
     if (now.steers.length > 0 || now.interrupt !== undefined) return []
     if (finding !== undefined)
       return [{ type: 'output.rejected', turnId, step: now.step, message: `${finding.correction} ${AGAIN}` }]

@@ -24,7 +24,7 @@ export async function endIfStuck(watch: Watch, log: SessionLog, limits: StateLim
   const holder = turn.claim?.worker
   // Its worker waits for an answer that the turn cannot do without.
   if (watch.run(log)?.waitsForIdentity) return
-  // A turn whose worker has died is taken up, not ended.
+  // A turn of a dead worker is resumed, not ended.
   if (holder !== undefined && holder !== watch.worker && !(await watch.alive(holder))) return
   const { turnId, task } = turn
   const message = `The turn was stopped: it had been ${task.state} for ${now - task.since} ms.`
@@ -40,7 +40,7 @@ export async function endIfStuck(watch: Watch, log: SessionLog, limits: StateLim
   })
 }
 
-/** The time in which nobody was there to work counts for nobody, except for those who were asked something. */
+/** Time without a worker does not count, except while waiting for people. */
 function isStuck(turn: TurnState, limits: StateLimits, startedAt: number, now: number): boolean {
   const absent = turn.paused === undefined ? Math.max(0, startedAt - turn.task.since) : 0
   return stateDeadline(turn, limits) + absent <= now

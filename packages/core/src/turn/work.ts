@@ -1,4 +1,4 @@
-// The loop: decide, perform, until the turn ends, waits, or is no longer ours.
+// The loop: decide and perform, until the turn ends, pauses, or is claimed by another worker.
 import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import { act, withdrawQuestions } from './act.ts'
@@ -8,7 +8,7 @@ import { think } from './think.ts'
 import { ClaimLost, type TurnRun } from './turn-run.ts'
 import { checkOutput } from './validate-output.ts'
 
-/** Works on the turn until there is nothing to do for this worker. Rejects only when the journal cannot be written. */
+/** Runs the turn until there is nothing left for this worker. Rejects only when the journal cannot be written. */
 export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
   run.log.onChanged = () => watchOver(run)
   watchOver(run)
@@ -56,7 +56,7 @@ async function drain(run: TurnRun): Promise<void> {
 /** How long hooks and tools may take to come back once the turn is to stop. */
 const STOP_GRACE_MS = 5_000
 
-/** Resolves when the turn was told to stop and a hook still has not come back: it is left behind. */
+/** Resolves when the turn was stopped and a hook has not returned: the hook is abandoned. */
 function stopGrace(run: TurnRun): Promise<void> {
   return new Promise((resolve) => {
     const wait = (): void => {
@@ -96,9 +96,9 @@ function watchOver(run: TurnRun): void {
 const STORAGE = /^(storage|journal)_/
 const isStorageError = (error: unknown): boolean => error instanceof OxbowError && STORAGE.test(error.code)
 
-/** Something of ours or of a middleware threw: the turn ends, visibly, and the full error is in the log. */
+/** The engine or a middleware threw: the turn fails visibly, and the full error is in the log. */
 async function failTurn(run: TurnRun, error: unknown): Promise<void> {
-  // The turn was stopped, and what waited was told so: there is nothing new to say about it.
+  // The turn was stopped and its waiting tools were informed: there is nothing to add.
   if (error !== run.signal.reason) failWith(run, error)
   try {
     run.settle()

@@ -45,7 +45,7 @@ describe('every simple command is found', () => {
     expect(await programs(text)).toEqual(expected)
   })
 
-  test('with what stands around it', async () => {
+  test('with its context', async () => {
     const { simple } = await analyse("for i in x; do timeout 5 sh -c 'env A=1 ls >out'; done")
     expect(
       simple.map(({ via, assignments, redirections }) => [
@@ -60,7 +60,7 @@ describe('every simple command is found', () => {
   })
 })
 
-describe('words are read as the shell reads them', () => {
+describe('words are parsed as the shell parses them', () => {
   test.each([
     ['a "b c" d\\ e \'f\'"g"h', ['a', 'b c', 'd e', 'fgh']],
     ["a $'b\\tc\\x41'", ['a', 'b\tcA']],

@@ -28,7 +28,7 @@ describe('a command that costs too much to follow asks, with that reason', () =>
     expect(reasons.map((it) => it.code)).toContain('too much')
   })
 
-  test('a folder that is not known any more asks', () => {
+  test('a folder that is no longer known asks', () => {
     expect(checkCommand(`${'cd a; '.repeat(120)}ls`, place).decision).toBe('ask')
     expect(checkCommand(`${'cd a || cd b; '.repeat(30)}ls`, place).decision).toBe('ask')
   })
@@ -39,7 +39,7 @@ describe('a command that costs too much to follow asks, with that reason', () =>
   })
 })
 
-test('a budget ends where it is spent, whatever is counted', () => {
+test('a budget ends when it is spent, whatever it counts', () => {
   for (const cost of ['commands', 'characters', 'steps', 'folders', 'entries', 'paths'] as const) {
     const { spend } = makeBudget()
     expect(() => {

@@ -40,7 +40,7 @@ export function readLine(text: string, options: AnalyseOptions): CommandLine {
 }
 
 /**
- * Takes a command line apart into the simple commands in it, wherever they stand. The text is read as a shell reads it
+ * Splits a command line into its simple commands, at any depth. The text is parsed as a shell parses it
  * that is started for this one command (`bash -c`, or `sh -c`; see `shell`), without a terminal.
  *
  * It reads folders to expand patterns and to follow links, and writes nothing. It does not see what another process
@@ -117,7 +117,7 @@ export function checkLine(line: CommandLine, options: CommandOptions): CommandCh
     if (secret !== undefined) reasons.push({ decision: 'ask', code: 'secret', message: shows(secret), text: word })
   }
   if (simple.length === 0 && reasons.length === 0)
-    reasons.push({ decision: 'ask', code: 'construct', message: 'There is no command in the text.', text })
+    reasons.push({ decision: 'ask', code: 'construct', message: 'The text contains no command.', text })
 
   const distinct = [...new Map(reasons.map((it) => [`${it.code}\0${it.message}\0${it.text}`, it])).values()]
   distinct.sort((one, other) => Number(other.decision === 'deny') - Number(one.decision === 'deny'))

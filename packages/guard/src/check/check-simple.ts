@@ -36,7 +36,7 @@ const reason = (code: Reason['code'], message: string, text: string): Reason => 
   text,
 })
 
-/** What is against the assignments and redirections of a command; they count whatever the command is. */
+/** Objections to the assignments and redirections of a command; they apply to any command. */
 export function checkSurroundings(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const reasons: Reason[] = []
   for (const it of command.assignments) {
@@ -196,7 +196,7 @@ function checkGit(command: SimpleCommand, options: SimpleOptions): readonly Reas
   for (const directory of directories) {
     const { inside, real } = check(directory, directory, 'read', options)
     if (!inside) return [reason('path', `${directory} is outside the allowed folders.`, text)]
-    // Git sees the real folder, whatever the link is called that led there.
+    // Git sees the real folder, whatever link led there.
     const risky = riskyRepository(real, isTopOf(options), options.look.budget)
     if (risky !== undefined) return [reason('path', risky, text)]
     if (call.showsRemotes && holdsCredentials(real, isTopOf(options)))

@@ -27,7 +27,7 @@ test('output may go to harmless files in the mode accept-edits only', () => {
   for (const mode of ['default', 'explore', 'bypass', 'dont-ask']) expect(check('ls > out', mode)).toBeUndefined()
 })
 
-test('a command is taken apart once for one decision, and anew for the next one', () => {
+test('a command is parsed once per decision, and again for the next one', () => {
   const { matches } = guard()
   const first = { mode: 'default' }
   expect(matches('cat a.txt', { command: 'cat *.txt' }, 'allow', first)).toBe(false)

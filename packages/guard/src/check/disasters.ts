@@ -1,4 +1,4 @@
-// Commands that nobody wants to run. They are denied without a question, at any place in a line.
+// Destructive commands. They are denied without asking, anywhere in a line.
 import { posix } from 'node:path'
 import { OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Argument, SimpleCommand } from '../words/types.ts'

@@ -51,7 +51,7 @@ const quoteOne = (text: string, index: number, quote: (word: string) => string):
   return words.with(at, quote(words[at]!)).join(' ')
 }
 
-// The same texts in every run: what is found once stands in the corpus from then on.
+// The same texts in every run: findings are added to the corpus.
 fc.configureGlobal({ seed: 20_261_130 })
 
 describe('quotes', () => {

@@ -132,7 +132,7 @@ const GIT: readonly { readonly when: (args: readonly string[], text: string) => 
   [
     {
       when: (_, text) => /GIT_SEQUENCE_EDITOR=['"]?(true|:)/.test(text),
-      message: 'GIT_SEQUENCE_EDITOR=true runs the rebase as it stands; false makes it fail.',
+      message: 'GIT_SEQUENCE_EDITOR=true runs the rebase unchanged; false makes it fail.',
     },
     {
       when: (args) => args.includes('rebase') && has(args, /^(-[a-z]*i[a-z]*|--interactive|--edit-todo)$/),

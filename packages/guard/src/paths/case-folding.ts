@@ -35,7 +35,7 @@ export function foldsCase(folder: string): boolean {
 
 function probe(folder: string): boolean | undefined {
   try {
-    // What lies in the folder tells more than its own name, which stands in the parent, perhaps another volume.
+    // The folder's content is a better test than its own name, which is in the parent, perhaps on another volume.
     const name = readdirSync(folder).find((it) => swapCase(it) !== it)
     if (name !== undefined) return sameFile(join(folder, name), join(folder, swapCase(name)))
   } catch {

@@ -39,7 +39,7 @@ export interface PathCheck {
   readonly inside: boolean
   /** The path that the system would open; a tool must open this one and not what was written. */
   readonly real: string
-  /** The root that holds it, as it was given. */
+  /** The root that contains it, as given. */
   readonly root?: string
   readonly reason: PathReason
   /** A sentence for the person and the model. */

@@ -1,4 +1,4 @@
-// Follows a path as the system would when it opens it, also where the end of it does not exist yet.
+// Resolves a path as the system would when opening it, even where its end does not exist yet.
 import { lstatSync, readlinkSync, realpathSync, type Stats } from 'node:fs'
 import { type posix, win32 } from 'node:path'
 

@@ -1,4 +1,4 @@
-// `awk`: a program is taken apart into tokens; only one that reads its input and prints passes.
+// `awk`: a program is split into tokens; only one that reads its input and prints passes.
 
 import type { Argument } from '../words/types.ts'
 import { optionList, readOptions } from './options.ts'

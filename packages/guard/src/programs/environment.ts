@@ -39,7 +39,7 @@ const SAFE: Readonly<Record<string, RegExp>> = {
   LESS: /^-?[FRXSMin]*$/,
 }
 
-/** Names in capitals that scripts give to their own values. */
+/** Upper-case names that scripts use for their own values. */
 const OWN_NAMES = new Set(
   'A B C D F I J K N X Y BASE BRANCH COMMIT COUNT CURRENT DATE DEST DIR DIRS END EXT FILE FILENAME FILES FIRST FOUND HASH IDX INDEX ITEM ITEMS LAST LEN LIMIT LINE LIST MATCH MAX MESSAGE MIN MSG NAME NUM OLD NEW OUT OUTPUT PATTERN PKG PORT RESULT ROOT SHA SIZE SRC START STATUS STR TAG TARGET TEXT TOTAL URL VALUE VERSION'.split(
     ' ',
@@ -60,7 +60,7 @@ const SHELL_NAMES = new Set(
   ),
 )
 
-/** A variable that no program and no shell gives a meaning. */
+/** A variable without a meaning for any program or shell. */
 export const isPlainName = (name: string): boolean =>
   /^[a-z][a-z0-9_]*$/.test(name) && !/(_proxy|_config_.*)$/.test(name) && !SHELL_NAMES.has(name)
 

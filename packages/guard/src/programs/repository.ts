@@ -36,7 +36,7 @@ function riskySetting(config: string): string | undefined {
     }
     if (rest === '' || /^[#;]/.test(rest)) continue
     const key = /^([A-Za-z][\w-]*)\s*(=|$)/.exec(rest)?.[1]?.toLowerCase()
-    // A line that goes on in the next one is not read here.
+    // Continuation lines are not supported here.
     if (key === undefined || rest.endsWith('\\')) return rest
     if (!HARMLESS.some(([sections, keys]) => sections.test(section) && keys.test(key))) return `${section}.${key}`
     // `ext::` runs what follows it.
@@ -112,7 +112,7 @@ export function chosenToolchain(from: string, isTop: (folder: string) => boolean
   }
 }
 
-/** Also where a link leads nowhere: git reads the text of the link. */
+/** Even for a dangling link: git reads the text of the link. */
 const exists = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
 const names = (folder: string): readonly string[] => {

@@ -22,7 +22,7 @@ export function checkSed(words: readonly Argument[]): string | readonly Argument
   return files
 }
 
-/** A strict reading: whatever two versions of sed could take differently is not harmless. */
+/** A strict reading: text that two versions of sed could read differently is not harmless. */
 function isHarmless(script: string): boolean {
   let rest = script
   const take = (pattern: RegExp): boolean => {

@@ -80,7 +80,7 @@ export const checkTest = (words: readonly Argument[]): Raw => {
     if (BINARY.test(two!.value)) return []
     return one!.value === '(' && three!.value === ')' ? [] : refuse
   }
-  // `a -o b` and `a -a b` are taken apart only where nothing is left to guess.
+  // `a -o b` and `a -a b` are split only where they are unambiguous.
   if (rest.every((it) => it.value !== undefined)) {
     const parts: Argument[][] = [[]]
     for (const it of rest) {

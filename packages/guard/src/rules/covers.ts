@@ -55,7 +55,7 @@ export function ruleCovers(rule: CommandRule, { written, words, start }: SimpleC
   return matchesAll(rule, written, named(written, start)) || (start > 0 && matchesAll(rule, words, named(words, 0)))
 }
 
-/** Where the program in a wrapper stands, if there is one. */
+/** The position of the program in a wrapper, if there is one. */
 export function innerIndex(written: readonly Argument[], start: number): number | undefined {
   const name = programNameOf(written.slice(start, start + 1))
   if (name === undefined || !Object.hasOwn(OPAQUE, name)) return start > 0 ? start : undefined

@@ -1,4 +1,4 @@
-// Whether a rule that denies or asks means a command: in whatever spelling, and in whatever disguise.
+// Whether a deny or ask rule matches a command, in any spelling and any disguise.
 import { runsNoWord } from '../programs/lookup.ts'
 import { OPAQUE, programNameOf } from '../programs/wrappers.ts'
 import type { Argument, SimpleCommand } from '../words/types.ts'
@@ -26,11 +26,11 @@ export interface CommandView {
   readonly names: ReadonlySet<string>
   /** A program whose name only the shell will know. */
   readonly open: boolean
-  /** It runs something that the words do not tell. */
+  /** It runs something that its words do not show. */
   readonly unfollowed: boolean
 }
 
-/** The name of a program whatever its place, as systems that fold case would find it. */
+/** The name of a program without its folder, as case-folding systems would find it. */
 const baseName = (value: string): string =>
   value
     .slice(value.lastIndexOf('/') + 1)

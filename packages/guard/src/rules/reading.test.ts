@@ -8,7 +8,7 @@ describe('a rule that no command can match is a mistake, and the problem says wh
     ['FOO=1 npm test', 'Variables in front of a command are not part of a rule. Leave them out.'],
     ['"ls -la"', 'No program is called "ls -la". Quote words one by one, not the whole command.'],
     ['~/bin/x *', 'The shell replaces "~" by the home folder. Write the whole path.'],
-    ['sh -c "rm *"', 'The text that sh runs is taken apart. Write a rule for the command in it.'],
+    ['sh -c "rm *"', 'The text that sh runs is parsed. Write a rule for the command in it.'],
     ['if true', expect.any(String)],
     ['! git push', expect.any(String)],
     ['git push {a,b}', expect.any(String)],

@@ -50,7 +50,7 @@ function problemOf(rule: CommandRule, use: RuleUse): string | undefined {
   if (differs >= 0) return differently(rule, command, differs)
   const takenApart = command.script !== undefined && isShell(rule.program)
   if (takenApart && (use === 'allow' || rule.exact))
-    return `The text that ${rule.program} runs is taken apart. Write a rule for the command in it.`
+    return `The text that ${rule.program} runs is parsed. Write a rule for the command in it.`
   if (use === 'deny') return undefined
   const [construct] = unknown
   if (construct !== undefined) return `No rule can allow it. ${construct.why}`
@@ -78,7 +78,7 @@ function namesInner({ words }: CommandRule): boolean {
   const end = words.findIndex((it) => it.type === 'any' || it.pieces.length > 1)
   if (end < 0) return true
   const written = words.slice(0, end).map((it) => literal(it.type === 'any' ? '' : it.pieces[0]!))
-  // With one more word, which stands for the wildcard, the wrapper may run that word.
+  // With one more word for the wildcard, the wrapper may run that word.
   const { start } = unwrap([...written, literal('x')])
   const inner = innerIndex([...written, literal('x')], start)
   return inner === undefined ? !isWrapper(programNameOf(written) ?? '') : inner < written.length

@@ -21,7 +21,7 @@ export function suggestFrom({ simple, unknown, compound }: Analysis): readonly s
   return [words.map((it) => quote(it.value!)).join(' ')]
 }
 
-/** Whether the word stands in the text letter by letter, apart from quotes. */
+/** Whether the text contains the word literally, apart from quotes. */
 const isWrittenOut = ({ text, value }: Argument): boolean =>
   value !== undefined && !/[\n\0]/.test(value) && value.replace(/['"\\]/g, '') === text.replace(/['"\\]/g, '')
 

@@ -1,4 +1,4 @@
-// What the walk through a script carries with it, and how its words ask for it.
+// The state of the walk through a script, and its interface for words.
 import type { ParsedScript } from 'unbash'
 import type { Construct, Shell, SimpleCommand } from '../words/types.ts'
 import type { Scope, WordContext } from '../words/units.ts'

@@ -166,7 +166,7 @@ function command(place: WorkingPlace, node: CommandNode | Redirection | SyntaxNo
     case 'Function':
       refuse('function', 'A function can take the name of a program and runs when it is called.')
       if (startsItself(node.name.text, node.body))
-        refuse(FORK_BOMB, 'The function starts itself in the background until the machine stands still.')
+        refuse(FORK_BOMB, 'The function starts itself in the background until the machine hangs.')
       return lost(place, node.body, scope)
     case 'Coproc':
       refuse('coproc', 'A coprocess runs in parallel with the shell.')

@@ -11,7 +11,7 @@ const PICTURE = /\p{Extended_Pictographic}\ufe0f?(?:\u200d\p{Extended_Pictograph
 /** Characters that make a text look like something else than the shell reads. */
 const DECEPTIVE = /\p{Cc}|\p{Cf}|\p{Co}|\p{Z}|\p{Default_Ignorable_Code_Point}|\u2800/gu
 
-/** What is wrong with the characters of a text, before anybody parses it. */
+/** The fault in the characters of a text, before parsing. */
 export function deceptive(source: string): Construct | undefined {
   if (source.length > LONGEST)
     return {

@@ -1,4 +1,4 @@
-// What the analysis of a command says, as plain data.
+// The result of a command's analysis, as plain data.
 import type { PathOptions } from '../paths/check-path.ts'
 
 /** One word of a command after everything that can be known about its expansion. */
@@ -36,11 +36,11 @@ export interface SimpleCommand {
   readonly words: readonly Argument[]
   /** The words as written, with the wrappers in front. */
   readonly written: readonly Argument[]
-  /** Where in `written` the program of `words` stands. */
+  /** The index in `written` of the program of `words`. */
   readonly start: number
   readonly assignments: readonly Assigned[]
   readonly redirections: readonly Redirected[]
-  /** What stands around the program: wrappers (`timeout`, `sh -c`), substitutions, loops. Outermost first. */
+  /** The context of the program: wrappers (`timeout`, `sh -c`), substitutions, loops. Outermost first. */
   readonly via: readonly string[]
   /** Its standard input is the output of the command before it. */
   readonly piped: boolean
@@ -115,7 +115,7 @@ export interface CommandOptions extends AnalyseOptions {
   readonly allow?: readonly string[]
   /** Redirections into files of the roots need no question. Default false. */
   readonly allowEdits?: boolean
-  /** Where the shell looks programs up. Default: `PATH` of this process. */
+  /** Where the shell searches for programs. Default: `PATH` of this process. */
   readonly searchPath?: string
 }
 

@@ -1,4 +1,4 @@
-// What a word consists of, and what is known where it stands.
+// The parts of a word, and its known context.
 import type { ParsedScript } from 'unbash'
 import type { WorkBudget } from '../budget.ts'
 import type { Argument, Construct } from './types.ts'
@@ -16,7 +16,7 @@ export type Unit =
       readonly pipe?: boolean
     }
 
-/** What is known where a word stands. */
+/** The known context of a word. */
 export interface Scope {
   /** Variables with a known value; `null` marks one that was changed in a way that is not known. */
   readonly variables: ReadonlyMap<string, Argument | null>

@@ -196,7 +196,7 @@ function argumentsOf(units: readonly Unit[], text: string, context: WordContext)
     const matched = expandGlob(characters, directory, context.mayRead, context.scope.budget)
     if (matched === undefined) return [dynamic(text, literalStart(characters), true)]
     for (const name of matched) names.add(name)
-    // A pattern without a match stays as it is.
+    // A pattern without a match is unchanged.
     if (matched.length === 0) names.add(value)
   }
   return [...names].map((it) => literal(it, text))

@@ -1,5 +1,5 @@
-// An engine whose agent compacts, with scripted models over HTTP: `helper` answers, `notes` summarises, `kid` works for
-// it.
+// An engine whose agent compacts, with scripted models over HTTP: `helper` answers, `notes` summarises, `kid` is its
+// sub-agent.
 import { memory } from '@oxbow/backends'
 import {
   type AgentDefinition,
@@ -25,7 +25,7 @@ export interface Bench {
   readonly backend: Backend
   readonly engine: Engine
   readonly session: Session
-  /** What the agent's model was asked, in order. */
+  /** The requests to the agent's model, in order. */
   asked(): ScriptedRequest[]
   summaries(): ScriptedRequest[]
 }
@@ -34,7 +34,7 @@ export const notes = (...texts: readonly string[]): Reply => ({
   text: JSON.stringify({ add: texts.map((text) => ({ kind: 'fact', text })) }),
 })
 
-/** `tokens`: what the provider says that the request took. */
+/** `tokens`: the request size that the provider reports. */
 export const saying = (text: string, tokens: number, more: Partial<Reply> = {}): Reply => ({
   text,
   usage: { prompt_tokens: tokens, completion_tokens: 10, total_tokens: tokens + 10 },
@@ -107,5 +107,5 @@ export async function eventsOf(session: Session): Promise<Event[]> {
 export const compactions = async (session: Session): Promise<Event<'context.compacted'>[]> =>
   (await eventsOf(session)).filter((it) => it.type === 'context.compacted')
 
-/** All text of a conversation or a request, for looking words up in it. */
+/** All text of a conversation or a request, for searching in tests. */
 export const textOf = (messages: readonly Message[] | ScriptedRequest['messages']): string => JSON.stringify(messages)

@@ -1,5 +1,5 @@
-// What holds for every conversation, whatever the model that summarises does. The conversations look like real ones:
-// tools, parallel calls, images, steering, Chinese, huge results.
+// Properties of every conversation, whatever the summarising model does. The conversations resemble real ones: tools,
+// parallel calls, images, steering, Chinese, huge results.
 import { type Block, type CompactionReason, type Message, noUsage } from '@oxbow/core'
 import { openaiChat, repairHistory } from '@oxbow/models'
 import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
@@ -130,7 +130,7 @@ const compact = (messages: readonly Message[], reason: CompactionReason, id = 'c
 const textIn = (messages: readonly Message[]): string =>
   messages.flatMap((it) => it.blocks.map((block) => (block.type === 'text' ? block.text : ''))).join('\n')
 
-test('H7: every conversation stays paired, fits or says why not, keeps what the user said, and never grows', async () => {
+test('H7: every conversation stays paired, fits or reports why not, keeps the user’s words, and never grows', async () => {
   const seen = { references: 0, summary: 0, excerpt: 0, none: 0, full: 0 }
   await fc.assert(
     fc.asyncProperty(
@@ -152,7 +152,7 @@ test('H7: every conversation stays paired, fits or says why not, keeps what the 
         if (reason === 'threshold' || reason === 'overflow') expect(grew).toBeLessThanOrEqual(0)
         else if (grew > 0) expect(after.length).toBeLessThan(messages.length)
 
-        // Word for word, or the model is told where to read it.
+        // Verbatim, or the model learns where to read it.
         const shown = textIn(after)
         const told = shown.includes('session_read {"only":"user"}')
         for (const it of messages.filter(({ role }) => role === 'user'))
@@ -160,7 +160,7 @@ test('H7: every conversation stays paired, fits or says why not, keeps what the 
             if (block.type === 'text') expect(told || shown.includes(block.text)).toBe(true)
         expect(after.at(-1)).toEqual(messages.at(-1))
 
-        // Again at once: nothing is left to do that would make it longer.
+        // A second compaction right away must not make it longer.
         const state = { tokens: result.tokensAfter, messages: after.length, memory: result.memory }
         const again = await compact(after, 'threshold', 'c2', state)
         expect(again.tokensAfter).toBeLessThanOrEqual(result.tokensAfter)
@@ -169,12 +169,12 @@ test('H7: every conversation stays paired, fits or says why not, keeps what the 
     ),
     { numRuns: 300 },
   )
-  // A property that never meets a case proves nothing of it.
+  // A property that never meets a case does not test it.
   for (const [tier, times] of Object.entries(seen).filter(([it]) => it !== 'full'))
     expect([tier, times > 0]).toEqual([tier, true])
 }, 120_000)
 
-test('H7: over many compactions facts stay, sizes stay bounded, and every unit stays whole', async () => {
+test('H7: over many compactions facts survive, sizes stay bounded, and every unit stays whole', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(conversation, { minLength: 3, maxLength: 8 }), async (parts) => {
       let messages: readonly Message[] = []

@@ -6,12 +6,12 @@ import { bench, compactions, eventsOf, notes, read, saying, textOf, tooLong } fr
 
 const readPage = (page: string, tokens = 100) => saying('', tokens, { calls: [{ name: 'read', arguments: { page } }] })
 
-/** What a provider would count, roughly. */
+/** Roughly a provider's count. */
 const sizeOf = (request: ScriptedRequest): number =>
   Math.ceil(JSON.stringify([request.messages, request.tools]).length / 4)
 
 describe('Y7: a session compacts itself', () => {
-  test('at 30 messages it keeps the newest 10 and a summary, and the user’s words as they were', async () => {
+  test('at 30 messages it keeps the newest 10, a summary, and the user’s words verbatim', async () => {
     const { session, asked, summaries } = await bench({ always: saying('Noted, I have done that.', 100) }, () =>
       notes('The answer to everything is 42.'),
     )
@@ -21,7 +21,7 @@ describe('Y7: a session compacts itself', () => {
     const [event] = await compactions(session)
     expect(event).toMatchObject({ reason: 'messages', tier: 'summary', messagesBefore: 31, messagesAfter: 11 })
     expect(summaries()).toHaveLength(1)
-    // What the summary took is part of what the turn and the session took.
+    // The summary's usage is part of the usage of the turn and the session.
     const { usage } = await session.state()
     expect(usage.outputTokens).toBe(16 * 10 + event!.usage!.outputTokens)
     expect((await session.result(event!.turnId))!.usage.outputTokens).toBe(10 + event!.usage!.outputTokens)
@@ -38,7 +38,7 @@ describe('Y7: a session compacts itself', () => {
     expect(await compactions(session)).toHaveLength(1)
   })
 
-  test('bad settings fail at the start, with the arithmetic', async () => {
+  test('invalid settings fail at the start, with the arithmetic', async () => {
     await expect(bench([], [], { trigger: 11, keep: 10 })).rejects.toMatchObject({
       code: 'compaction_invalid',
       message: expect.stringContaining('keep 10 + 1 summary = 11 messages'),
@@ -57,7 +57,7 @@ describe('Y7: a session compacts itself', () => {
 })
 
 describe('H7: when the context passes the threshold', () => {
-  test('old results become references first, without a model, also in the middle of a turn', async () => {
+  test('old results become references first, without a model, even in the middle of a turn', async () => {
     const pages = ['one', 'two', 'three', 'four']
     const { session, asked, summaries } = await bench(
       (request) => {
@@ -82,7 +82,7 @@ describe('H7: when the context passes the threshold', () => {
     expect(results.at(-1)!.length).toBeGreaterThan(4_000)
   })
 
-  test('what was left out is read again by its reference', async () => {
+  test('omitted content can be read by its reference', async () => {
     let reference = ''
     const { session, asked } = await bench(
       (request) => {
@@ -122,7 +122,7 @@ describe('H7: when the context passes the threshold', () => {
     expect(broken.length).toBe((await compactions(session)).filter((it) => it.messages !== undefined).length)
   })
 
-  test('facts outlive summaries of summaries, and what is done leaves the notes', async () => {
+  test('facts survive summaries of summaries, and finished work leaves the notes', async () => {
     let summary = 0
     const { session, asked, summaries } = await bench(
       { always: saying('Fine.', 100) },
@@ -146,11 +146,11 @@ describe('H7: when the context passes the threshold', () => {
   })
 })
 
-describe('a summary that cannot be believed changes nothing', () => {
+describe('an invalid summary changes nothing', () => {
   const bad = {
     'that is empty': { text: '' },
     'whose every section says none': { text: '{"add":[{"kind":"goal","text":"(none)"},{"kind":"fact","text":"N/A"}]}' },
-    'that is no JSON': { text: 'We talked about this and that.' },
+    'that is not JSON': { text: 'We talked about this and that.' },
     'of another structure': { text: '{"add":[{"kind":"rumour","text":"x"}]}' },
     'that is too long': notes(...Array.from({ length: 30 }, (_, n) => `${n} ${'word '.repeat(115)}`)),
     'that fails': { status: 400, body: { error: { message: 'no' } } },
@@ -177,7 +177,7 @@ describe('a summary that cannot be believed changes nothing', () => {
     expect(summaries()).toHaveLength(tries)
   })
 
-  test('old results still become references when it was needed', async () => {
+  test('old results still become references where needed', async () => {
     const { session, summaries } = await bench(
       (request) => {
         const read = request.messages.filter((it) => it.role === 'tool').length
@@ -198,9 +198,9 @@ describe('H7: a provider refuses the request as too long', () => {
   test.each([
     ['on the first call', [tooLong, saying('Yes.', 100)]],
     ['after tools', [readPage('one'), readPage('two'), tooLong, saying('Yes.', 100)]],
-  ])('%s: the context is compacted and the model asked once more', async (where, replies) => {
+  ])('%s: the context is compacted and the call retried once', async (where, replies) => {
     const { session } = await bench(replies, { always: notes('A fact.') })
-    // A long message of before, so that there is something that can go.
+    // A long earlier message, so that there is something to remove.
     const first = where.includes('first')
     const result = await session.run('Go.').catch((error: unknown) => error)
     const [event] = await compactions(session)
@@ -209,7 +209,7 @@ describe('H7: a provider refuses the request as too long', () => {
     else expect(result).toMatchObject({ status: 'finished', text: 'Yes.' })
   })
 
-  test('it fails once, with what fills the window, when it refuses again', async () => {
+  test('a second refusal fails the turn, with what fills the window', async () => {
     const { session, asked } = await bench([readPage('one'), readPage('two'), tooLong, tooLong], {
       always: notes('A fact.'),
     })
@@ -221,7 +221,7 @@ describe('H7: a provider refuses the request as too long', () => {
     expect(await compactions(session)).toHaveLength(1)
   })
 
-  test('at the last step, in which no tools are offered', async () => {
+  test('it also works at the last step, which offers no tools', async () => {
     const { session, asked } = await bench(
       [readPage('one'), readPage('two'), tooLong, saying('That is all.', 100)],
       { always: notes('A fact.') },
@@ -232,7 +232,7 @@ describe('H7: a provider refuses the request as too long', () => {
     expect(asked().at(-1)!.tools).toEqual([])
   })
 
-  test('while summarising: the material is halved, then it goes without', async () => {
+  test('while summarising: the material is halved, then no summary is made', async () => {
     let tries = 0
     const { session, summaries } = await bench(
       { always: saying('Yes.', 100) },
@@ -245,7 +245,7 @@ describe('H7: a provider refuses the request as too long', () => {
     expect(half).toBeLessThan(whole! * 0.7)
   })
 
-  test('an answer of which something was shown is not made again', async () => {
+  test('a partly streamed answer is not retried', async () => {
     const { session, asked } = await bench(
       [{ text: 'Half an', error: { code: 'context_length_exceeded', message: 'maximum context length' } }],
       [],
@@ -255,7 +255,7 @@ describe('H7: a provider refuses the request as too long', () => {
   })
 })
 
-test('a provider that takes no schema for the answer is asked without one', async () => {
+test('a provider that does not support a schema is called without one', async () => {
   const { session, summaries } = await bench(
     { always: saying('Yes.', 100) },
     ({ body }) =>
@@ -267,7 +267,7 @@ test('a provider that takes no schema for the answer is asked without one', asyn
   expect(summaries()).toHaveLength(2)
 })
 
-test('an agent without compaction fails as it did', async () => {
+test('an agent without compaction fails', async () => {
   const { session, asked } = await bench([tooLong], [], {}, { capabilities: [] })
   await expect(session.run('Go.')).rejects.toMatchObject({ code: 'context_overflow' })
   expect(asked()).toHaveLength(1)
@@ -304,7 +304,7 @@ test('while approvals are open nothing is compacted, and their calls stay paired
   expect(roles.slice(-3)).toEqual(['assistant', 'tool', 'tool'])
 })
 
-test('the folded state is the same from one by one, all at once, and a snapshot', async () => {
+test('the folded state is the same event by event, all at once, and from a snapshot', async () => {
   const { session, backend, engine } = await bench({ always: saying('Yes.', 100) }, () => notes('A fact.'), {
     trigger: 6,
     keep: 2,
@@ -318,7 +318,7 @@ test('the folded state is the same from one by one, all at once, and a snapshot'
   await again.stop(0)
 })
 
-test('by hand: a dry run tells what would go and stores nothing, a real one is an event', async () => {
+test('manual compaction: a dry run reports the removal and stores nothing, a real one is an event', async () => {
   const { session, summaries } = await bench({ always: saying('Yes, that is so.', 100) }, () => notes('A fact.'))
   await expect(session.compact()).rejects.toMatchObject({ code: 'unknown_session' })
   for (let n = 0; n < 12; n++) await session.run(`Request ${n}`)
@@ -356,7 +356,7 @@ describe('while the summary is written', () => {
     expect((await session.state()).messages).toHaveLength(7)
   })
 
-  test('what is said meanwhile, and turns that queue, are not lost', async () => {
+  test('new messages and queued turns are not lost', async () => {
     const { session, writing, asked } = await held()
     await session.submit('Be quick!', { whenBusy: 'steer' })
     const next = session.submit('Then this.', { turnId: 'next' })
@@ -370,7 +370,7 @@ describe('while the summary is written', () => {
   })
 })
 
-test('what capabilities remember stands in the prompt as before', async () => {
+test('the state of capabilities stays in the prompt', async () => {
   const todos = slot({ name: 'todos', initial: [] as string[], reduce: (list, added: string) => [...list, added] })
   const add = tool({
     name: 'add_todo',
@@ -397,11 +397,11 @@ test('what capabilities remember stands in the prompt as before', async () => {
   expect(String(asked().at(-1)!.messages[0]!.content)).toContain('Open todos: water the roses')
 })
 
-describe('figures of a provider that cannot be right', () => {
+describe('implausible token counts of a provider', () => {
   test.each([
     ['above the window', 60_000],
     ['far above what was sent', 25_000],
-  ])('%s are not believed: the next turn goes on', async (_, tokens) => {
+  ])('%s are ignored: the next turn runs', async (_, tokens) => {
     const { session, asked } = await bench({ always: saying('Hello.', tokens) }, [], { contextWindow: 32_000 })
     for (const text of ['hi', 'and now?', 'still there?']) expect((await session.run(text)).text).toBe('Hello.')
     expect(asked()).toHaveLength(3)
@@ -409,7 +409,7 @@ describe('figures of a provider that cannot be right', () => {
   })
 })
 
-test('middleware sees the requests for summaries, and which model is asked', async () => {
+test('middleware sees the summary requests and their model', async () => {
   const seen: (string | undefined)[] = []
   const { session } = await bench(
     { always: saying('Yes.', 100) },

@@ -1,4 +1,4 @@
-// When a conversation is compacted, and how far: the cheap ways first, then a summary, and less and less of the rest.
+// When to compact a conversation and how far: cheap ways first, then a summary, then less and less of the rest.
 import type {
   Compaction,
   CompactionReason,
@@ -16,9 +16,9 @@ import { type CompactionOptions, type CompactionSettings, fixedTokens, type Size
 import { shorten } from './shorten.ts'
 import { type Summary, summarise } from './summarise.ts'
 
-/** Of an old result, once it is a reference. */
+/** Characters kept of an old result once it is a reference. */
 const REFERENCE_CHARS = 200
-/** How far below the budget a compaction aims, so that the next one is not due at once. */
+/** How far below the budget a compaction aims, so that the next one is not due immediately. */
 const AIM = 0.7
 
 export const compactorFor =
@@ -39,13 +39,13 @@ function due(
 ): CompactionReason | undefined {
   const { messages, compaction } = conversation
   const tokens = contextTokens(conversation, fixed, window())
-  // What could not be made smaller is tried again only when there is clearly more of it.
+  // A conversation that could not be shortened is retried only when it has grown clearly.
   if (tokens >= sizes().budget && tokens >= (compaction?.tokens ?? 0) * 1.1) return 'threshold'
   const fresh = messages.length - (compaction?.messages ?? 0)
   return messages.length >= trigger && fresh >= trigger - keep - 1 ? 'messages' : undefined
 }
 
-/** A conversation taken apart: what stood for the beginning already, and the rest. */
+/** A conversation split into the earlier head message and the rest. */
 interface Given {
   readonly messages: readonly Message[]
   readonly head: Message | undefined
@@ -53,7 +53,7 @@ interface Given {
   readonly rest: readonly Message[]
 }
 
-/** A way to cut: what goes away, what the user has said in it, and what stays. */
+/** One way to cut: the removed part, the user's messages in it, and the kept part. */
 interface Cut {
   readonly gone: readonly Message[]
   readonly tail: readonly Message[]
@@ -110,18 +110,18 @@ function takenApart({ messages, compaction }: Conversation): Given {
 }
 
 interface Aims extends Sizes {
-  /** What is left should take no more. */
+  /** The target size after compaction. */
   readonly goal: number
 }
 
-/** After an overflow our figures are proven wrong: then what counts is to send clearly less. */
+/** An overflow proves the estimates wrong: then the request must become clearly smaller. */
 function aimsFor(sizes: Sizes, reason: CompactionReason, before: number): Aims {
   const goal = sizes.budget * AIM
   if (reason !== 'overflow') return { ...sizes, goal }
   return { ...sizes, goal: Math.min(goal, before * 0.5), limit: Math.min(sizes.limit, before * 0.9) }
 }
 
-/** Each answer with its calls and their results, and each other message, is one unit: it stays or goes as a whole. */
+/** Each answer with its calls and their results, and each other message, is one unit: kept or removed as a whole. */
 export function unitsOf(messages: readonly Message[]): Message[][] {
   const units: Message[][] = []
   for (const message of messages) {
@@ -132,7 +132,7 @@ export function unitsOf(messages: readonly Message[]): Message[][] {
   return units
 }
 
-/** How many units from the end hold at most `keep` messages; the last one always counts. */
+/** How many trailing units hold at most `keep` messages; the last one always counts. */
 function kept(units: readonly (readonly Message[])[], keep: number): number {
   let messages = 0
   const older = units.findLastIndex((unit) => {
@@ -149,7 +149,7 @@ function withReferences({ head, rest }: Given, keep: number): Message[] {
   return head === undefined ? short : [head, ...short]
 }
 
-/** Ways to cut, each with less than the one before: messages, then results but for the last, then the last ones too. */
+/** Ways to cut, each keeping less: fewer messages, then shorter results except the last, then those too. */
 const CUTS = (keep: number, user: number) => [
   { keep, user },
   { keep, user, tail: REFERENCE_CHARS },
@@ -158,7 +158,7 @@ const CUTS = (keep: number, user: number) => [
   { keep: 1, user: user / 4, last: 600 },
 ]
 
-/** The first way that comes down to the goal; else to the budget, else to the limit, else the shortest. */
+/** The first cut that reaches the goal; else the budget, else the limit, else the shortest. */
 function chosenCut(given: Given, { keep }: CompactionSettings, aims: Aims, ruler: Ruler): Cut {
   const cuts = CUTS(keep, aims.user).map((it) => cutAs(given, it))
   const size = (cut: Cut): number =>
@@ -197,7 +197,7 @@ async function summaryOf(
   tokens: number,
 ): Promise<Summary | { readonly usage?: Usage; readonly failure?: Failure }> {
   if (call !== undefined) return summarise(model, memory, gone, { tokens, call, generate })
-  // No model is called: a summary of the usual length is assumed.
+  // A dry run calls no model: it assumes a summary of the usual length.
   return { additions: { add: [{ kind: 'fact', text: 'x'.repeat(Math.max(1, (tokens - 10) * 4)) }], done: [] } }
 }
 
@@ -228,8 +228,8 @@ function report(it: {
 const tooFull = (tokens: number, limit: number, parts: Record<string, number>): Failure => ({
   code: 'context_full',
   message:
-    `The conversation takes about ${tokens} tokens also after it was compacted, and ${Math.floor(limit)} fit. Of them: ` +
+    `The conversation takes about ${tokens} tokens even after compaction, but only ${Math.floor(limit)} fit. Breakdown: ` +
     `${Object.entries(parts)
       .map(([part, it]) => `${part} ${it}`)
-      .join(', ')}. Begin a new session, or use a model with a larger window.`,
+      .join(', ')}. Start a new session, or use a model with a larger window.`,
 })

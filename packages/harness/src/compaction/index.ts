@@ -1,3 +1,3 @@
-// By itself, for who needs no more of this package: `@oxbow/harness/compaction`.
+// A separate entry for users of compaction alone: `@oxbow/harness/compaction`.
 export { compaction } from './compaction.ts'
 export type { CompactionOptions } from './options.ts'

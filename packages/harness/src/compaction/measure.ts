@@ -1,4 +1,4 @@
-// How long a conversation is: what the provider has counted, and estimates for the rest.
+// The length of a conversation: the provider's count, and estimates for the rest.
 import type { CompactionRequest, Conversation, Message } from '@oxbow/core'
 import { estimateMessageTokens } from '@oxbow/core/internal'
 import { fixedTokens } from './options.ts'
@@ -6,12 +6,12 @@ import { fixedTokens } from './options.ts'
 const sum = (messages: readonly Message[]): number =>
   messages.reduce((tokens, it) => tokens + estimateMessageTokens(it), 0)
 
-/** How far a provider's count may exceed our estimate: as a factor, plus tokens for pictures and hidden instructions. */
+/** How far a provider's count may exceed the estimate: a factor, plus tokens for pictures and hidden instructions. */
 const BELIEVED = { times: 4, plus: 8_000 }
 
 /**
- * How many messages the provider has counted; 0 when it has not yet, or when its figure cannot be right: a request that was
- * answered did fit into the window.
+ * How many messages the provider's count covers; 0 without a count or with an implausible one: a request that was
+ * answered fitted into the window.
  */
 function countedIn({ messages, contextTokens, countedTo }: Conversation, fixed: number, window = Infinity): number {
   if (contextTokens === 0 || contextTokens > window || countedTo === undefined) return 0
@@ -20,7 +20,7 @@ function countedIn({ messages, contextTokens, countedTo }: Conversation, fixed: 
   return contextTokens > estimated * BELIEVED.times + BELIEVED.plus ? 0 : counted
 }
 
-/** Tokens of the next request. `fixed`: what precedes the conversation, used while nothing was counted yet. */
+/** Tokens of the next request. `fixed`: the part before the conversation, used while there is no count. */
 export function contextTokens(conversation: Conversation, fixed: number, window?: number): number {
   const counted = countedIn(conversation, fixed, window)
   const before = counted === 0 ? fixed : conversation.contextTokens
@@ -33,15 +33,15 @@ export interface Ruler {
   parts(messages: readonly Message[], head: Message | undefined): Record<string, number>
 }
 
-/** Estimates that are corrected by what the provider has counted for this very conversation. */
+/** Estimates, corrected by the provider's counts for this conversation. */
 export function rulerFor({ conversation, reason, system, tools }: CompactionRequest, window?: number): Ruler {
   const fixed = fixedTokens(system, [])
   const toolsFixed = fixedTokens('', tools)
   const counted = countedIn(conversation, fixed + toolsFixed, window)
   const estimated = fixed + toolsFixed + sum(conversation.messages.slice(0, counted))
-  // What a provider counts in addition to the conversation does not grow with it.
+  // A provider's fixed overhead does not grow with the conversation.
   const measured = counted === 0 ? 1 : Math.min(BELIEVED.times, conversation.contextTokens / estimated)
-  // A provider that has counted little and then refuses counts otherwise than it says.
+  // A provider that reports few tokens and then refuses the request counts differently from its reports.
   const factor = reason === 'overflow' ? Math.max(1, measured) : measured
   const scaled = (tokens: number): number => Math.ceil(tokens * factor)
   const total = (messages: readonly Message[]): number => scaled(fixed + toolsFixed + sum(messages))

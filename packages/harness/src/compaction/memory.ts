@@ -1,4 +1,4 @@
-// What is left of messages that the model sees no more: notes of a summary, and what the user has said, word for word.
+// What remains of messages that the model no longer sees: the notes of a summary, and the user's messages verbatim.
 import { type Block, estimateTokens, type InputBlock, type Message } from '@oxbow/core'
 import { bounded } from '@oxbow/core/internal'
 import { cutMiddle, readAgain } from './shorten.ts'
@@ -7,7 +7,7 @@ export const KINDS = ['goal', 'constraint', 'decision', 'fact', 'open'] as const
 export type NoteKind = (typeof KINDS)[number]
 
 export interface MemoryNote {
-  /** Stable over compactions: `n1`, `n2` … */
+  /** Stable across compactions: `n1`, `n2` … */
   readonly id: string
   readonly kind: NoteKind
   readonly text: string
@@ -19,25 +19,25 @@ export interface MemoryNote {
 export interface Memory {
   readonly notes: readonly MemoryNote[]
   readonly lastNote: number
-  /** Messages that are not shown any more. */
+  /** Messages that are no longer shown. */
   readonly covered: number
-  /** Notes, and messages of the user, that had no room. */
+  /** Notes and user messages dropped for lack of room. */
   readonly lost: { readonly notes: number; readonly said: number }
 }
 
 export const emptyMemory: Memory = { notes: [], lastNote: 0, covered: 0, lost: { notes: 0, said: 0 } }
 
-/** What a summary adds, and the ids of notes that it ends. */
+/** The additions of a summary, and the ids of notes that it closes. */
 export interface Additions {
   readonly add: readonly Omit<MemoryNote, 'id'>[]
   readonly done: readonly string[]
 }
 
-/** A model cannot end facts and constraints: they leave only for lack of room, the oldest first. */
+/** A model cannot close facts and constraints: they are dropped only for lack of room, oldest first. */
 const ENDABLE: ReadonlySet<NoteKind> = new Set(['goal', 'decision', 'open'])
 const LEAVING: readonly NoteKind[] = ['fact', 'decision', 'open', 'goal', 'constraint']
 
-/** Old notes stay as they are: no model writes them anew, so none is lost on the way from summary to summary. */
+/** Old notes stay unchanged: no model rewrites them, so none is lost from summary to summary. */
 export function rememberNotes(memory: Memory, { add, done }: Additions, tokens: number): Memory {
   const ended = new Set(done)
   const notes: MemoryNote[] = memory.notes.filter((it) => !(ended.has(it.id) && ENDABLE.has(it.kind)))
@@ -61,7 +61,7 @@ export function rememberNotes(memory: Memory, { add, done }: Additions, tokens: 
 }
 
 const sayingOf = ({ kind, text }: Pick<MemoryNote, 'kind' | 'text'>): string => `${kind} ${text}`
-/** One line, whatever a note holds: another one could pass for a title or for another note. */
+/** Always one line: another line could pass for a title or another note. */
 export const lineOf = ({ id, text, where }: MemoryNote): string =>
   `- ${id}: ${text}${where ? ` (${where})` : ''}`.replace(/\s+/g, ' ')
 const tokensIn = (notes: readonly MemoryNote[]): number =>
@@ -82,22 +82,22 @@ export const notesText = (notes: readonly MemoryNote[]): string =>
   }).join('\n')
 
 /**
- * The message that replaces all before it. Its first block holds the notes, as data: they may come from results. Every
- * other block is the user's own.
+ * The message that replaces all before it. Its first block holds the notes, as data, because they may come from
+ * results. Every other block is the user's own.
  */
 export function headMessage(id: string, { notes, covered, lost }: Memory, said: readonly InputBlock[]): Message {
   const lines = [
-    `[The first ${covered} messages of this conversation are not shown any more. ` +
+    `[The first ${covered} messages of this conversation are no longer shown. ` +
       'All of them can be found with session_search and read with session_read.]',
     ...(notes.length > 0 ? [bounded('notes on them', notesText(notes))] : []),
     ...(lost.notes > 0 ? [`[${lost.notes} older notes had no room.]`] : []),
     ...(lost.said > 0 ? [`[Earlier parts of what the user said had no room; ${readAgain({ only: 'user' })}.]`] : []),
-    ...(said.length > 0 ? ['What the user has said until then, word for word, the oldest first:'] : []),
+    ...(said.length > 0 ? ['The user’s messages until then, verbatim, oldest first:'] : []),
   ]
   return { id, role: 'user', blocks: [{ type: 'text', text: lines.join('\n') }, ...said] }
 }
 
-/** What the user has said in the message that `headMessage` has made. */
+/** The user's messages inside a message made by `headMessage`. */
 export const saidInMessages = (head: Message): InputBlock[] => head.blocks.slice(1).filter(isInput)
 
 export const isInput = (block: Block): block is InputBlock => block.type === 'text' || block.type === 'data'
@@ -105,7 +105,7 @@ export const isInput = (block: Block): block is InputBlock => block.type === 'te
 const DATA_TOKENS = 800
 const costOf = (block: InputBlock): number => (block.type === 'text' ? estimateTokens(block.text) : DATA_TOKENS)
 
-/** The newest of what the user has said, up to `tokens`. The very newest is cut in the middle if it alone is too long. */
+/** The newest of the user's messages, up to `tokens`. The very newest is cut in the middle if it alone is too long. */
 export function sayable(said: readonly InputBlock[], tokens: number): { said: InputBlock[]; lost: number } {
   const kept: InputBlock[] = []
   let left = tokens

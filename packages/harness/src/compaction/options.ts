@@ -1,22 +1,21 @@
-// Settings of compaction, and whether they can work with an agent.
+// Compaction settings, and whether they can work with an agent.
 import { type CompactedAgent, estimateTokens, type Model, OxbowError } from '@oxbow/core'
 
 export interface CompactionOptions {
-  /** Compact when the conversation has so many messages. Default 30. */
+  /** Compact at this number of messages. Default 30. */
   readonly trigger?: number
-  /** So many of the newest messages stay as they are. Default 10. */
+  /** How many of the newest messages stay unchanged. Default 10. */
   readonly keep?: number
-  /** Compact when the context takes this part of the window. Default 0.6. */
+  /** Compact when the context exceeds this share of the window. Default 0.6. */
   readonly threshold?: number
-  /** In tokens. Default: what the model says; as long as that is not known only `trigger` counts. */
+  /** In tokens. Default: the model's window; while that is unknown only `trigger` counts. */
   readonly contextWindow?: number
-  /** Writes the summaries. Default: the agent's own model. */
+  /** The model that writes the summaries. Default: the agent's own model. */
   readonly model?: Model
-  /** The longest summary, in tokens. Default: a tenth of the window, at most 1,500. */
+  /** The maximum summary length in tokens. Default: a tenth of the window, at most 1,500. */
   readonly summaryTokens?: number
   /**
-   * How much of what the user has said stays word for word, the newest first. Default: 15 % of the window, at most
-   * 8,000.
+   * How many tokens of the user's messages stay verbatim, newest first. Default: 15 % of the window, at most 8,000.
    */
   readonly userTokens?: number
 }
@@ -26,16 +25,16 @@ export interface CompactionSettings {
   readonly keep: number
   readonly threshold: number
   readonly model: Model
-  /** Undefined while it is not known. */
+  /** Undefined while unknown. */
   window(): number | undefined
   sizes(): Sizes
 }
 
-/** All in tokens; infinite where the window is not known. */
+/** All in tokens; infinite where the window is unknown. */
 export interface Sizes {
-  /** Where compaction becomes due. */
+  /** The size at which compaction becomes due. */
   readonly budget: number
-  /** What a request may take, so that there is room for an answer. */
+  /** The maximum request size that leaves room for an answer. */
   readonly limit: number
   readonly summary: number
   readonly user: number
@@ -50,7 +49,7 @@ export function settingsFor(options: CompactionOptions, agent: CompactedAgent): 
   if (keep + 1 >= trigger)
     throw invalid(
       `keep ${keep} + 1 summary = ${keep + 1} messages are left after a compaction, but trigger ${trigger} makes the next ` +
-        `one due at once. Set trigger above ${keep + 1}, or keep below ${trigger - 1}`,
+        `one due immediately. Set trigger above ${keep + 1}, or keep below ${trigger - 1}`,
     )
   const window = (): number | undefined => options.contextWindow ?? agent.model.contextWindow
   const sizes = (): Sizes => sizesOf(options, threshold, window(), agent.maxOutputTokens)
@@ -85,13 +84,13 @@ function check(agent: CompactedAgent, threshold: number, window: number | undefi
   const needed = fixed + summary + user
   if (needed >= limit || summary + user >= budget)
     throw invalid(
-      `instructions and tools ${fixed} + summary ${summary} + the user's words ${user} = ${needed} tokens do not fit: a ` +
+      `instructions and tools ${fixed} + summary ${summary} + the user's messages ${user} = ${needed} tokens do not fit: a ` +
         `request may take ${limit}, and compaction is due at ${budget} (window ${window} × ${threshold}). Lower ` +
         'summaryTokens or userTokens, give the agent fewer tools, or use a model with a larger window',
     )
 }
 
-/** What precedes the conversation in each request. */
+/** The part of each request before the conversation. */
 export const fixedTokens = (system: string, tools: CompactedAgent['tools']): number =>
   estimateTokens(system) +
   tools.reduce((sum, it) => sum + estimateTokens(it.name + it.description + JSON.stringify(it.input)), 0)

@@ -1,12 +1,12 @@
-// Long results and arguments become their beginning, their end and a reference under which the whole can be read again.
+// Long results and arguments become their beginning, their end and a reference to the whole.
 import type { Block, CallBlock, InputBlock, Message, ResultBlock } from '@oxbow/core'
 
-/** A text is only cut when that saves more than the notice costs; so a second cut changes nothing. */
+/** A text is only cut when that saves more than the notice costs, so a second cut changes nothing. */
 const SLACK = 250
 
 /**
- * A message of an assistant or of tools with at most about `chars` characters in each result and argument. What a user
- * has said stays. Pure; a message that is short enough comes back as the same object.
+ * An assistant or tool message with at most about `chars` characters in each result and argument. User messages are
+ * unchanged. Pure; a message that is short enough is returned as the same object.
  */
 export function shorten(message: Message, chars: number): Message {
   if (message.role === 'user') return message
@@ -26,13 +26,13 @@ function shortResult(result: ResultBlock, chars: number): Block {
   const content: InputBlock[] = [
     ...(long ? [{ type: 'text' as const, text: cutMiddle(text, chars, reference) }] : texts),
     ...result.content.flatMap((it): InputBlock[] =>
-      it.type === 'data' ? [{ type: 'text', text: `[${it.name ?? it.mediaType} left out here; ${reference}]` }] : [],
+      it.type === 'data' ? [{ type: 'text', text: `[${it.name ?? it.mediaType} omitted here; ${reference}]` }] : [],
     ),
   ]
   return { ...result, content }
 }
 
-/** Arguments stay valid JSON. What the provider has signed, or cannot be read, stays as it is. */
+/** Arguments stay valid JSON. Signed or unparsable arguments stay unchanged. */
 function shortCall(call: CallBlock, chars: number): Block {
   if (call.signature !== undefined || call.arguments.length <= chars + SLACK) return call
   let value: unknown
@@ -52,7 +52,7 @@ function shortValue(value: unknown, chars: number, reference: string): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, it]) => [name, shortValue(it, chars, reference)]))
 }
 
-/** How the agent gets at the whole: a call of `session_read`. */
+/** How the agent reads the whole: a call of `session_read`. */
 export const readAgain = (where: Readonly<Record<string, string>>): string =>
   `the whole: session_read ${JSON.stringify(where)}`
 
@@ -60,5 +60,5 @@ export const readAgain = (where: Readonly<Record<string, string>>): string =>
 export function cutMiddle(text: string, chars: number, reference: string): string {
   const head = text.slice(0, Math.ceil(chars * 0.7)).replace(/[\ud800-\udbff]$/, '')
   const tail = text.slice(text.length - Math.floor(chars * 0.3)).replace(/^[\udc00-\udfff]/, '')
-  return `${head} […left out here; ${reference}…] ${tail}`
+  return `${head} […omitted here; ${reference}…] ${tail}`
 }

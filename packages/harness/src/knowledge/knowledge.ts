@@ -1,25 +1,25 @@
-// A knowledge base as a capability: a tool that finds passages, and a check of what the answer cites.
+// A knowledge base as a capability: a tool that finds passages, and a check of the answer's citations.
 import { type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
 import { bounded } from '@oxbow/core/internal'
 import type { Hit, SearchResult } from '@oxbow/knowledge'
 import { citationsReviewer } from './citations.ts'
 import { visibleText } from './visible.ts'
 
-/** Satisfied by what `openKnowledge` of `@oxbow/knowledge` returns. */
+/** Implemented by the result of `openKnowledge` of `@oxbow/knowledge`. */
 export interface Searchable {
   search(question: string, options: { readonly k: number; readonly signal: AbortSignal }): Promise<SearchResult>
 }
 
 export interface KnowledgeOptions {
   readonly knowledge: Searchable
-  /** Passages that one search gives, at most. Default 5. */
+  /** The maximum number of passages per search. Default 5. */
   readonly passages?: number
 }
 
-/** How many of the last retrieved passages may be cited; a session that retrieves more forgets the oldest. */
+/** How many of the last retrieved passages may be cited; beyond that a session forgets the oldest. */
 const MOST_REMEMBERED = 1_000
 
-/** The ids of the passages that this session has retrieved, the newest last. */
+/** The ids of the passages that this session has retrieved, newest last. */
 const retrieved = slot({
   name: 'retrieved-passages',
   initial: [] as readonly string[],
@@ -31,8 +31,8 @@ const retrieved = slot({
 
 /**
  * Gives an agent the tool `retrieve`, and checks the citations in its answers. The model learns of an id that this
- * session has not retrieved, and may answer once more; what is still wrong is stored as `reply.reviewed` and shown to
- * readers.
+ * session has not retrieved, and may answer once more; a citation that stays wrong is stored as `reply.reviewed` and
+ * shown to readers.
  *
  * @example
  * const base = openKnowledge({ path: '.oxbow/knowledge.db' })
@@ -50,7 +50,7 @@ export function knowledge({ knowledge: base, passages = 5 }: KnowledgeOptions): 
 }
 
 const RULE =
-  'After each statement that you take from a retrieved passage, cite its id as it is written, in brackets, for example ' +
+  'After each statement from a retrieved passage, cite the passage’s id exactly, in brackets, for example ' +
   '[setup.md#1a2b3c4d5e6f]. Never cite an id that was not retrieved.'
 
 function retrieveTool(base: Searchable, k: number): Tool {
@@ -81,13 +81,13 @@ function retrieveTool(base: Searchable, k: number): Tool {
 }
 
 function passageText({ id, title, headings, page, text }: Hit): string {
-  // The first passage below a heading begins with it.
+  // The first passage below a heading starts with the heading.
   const above = /^#{1,6} /.test(text) ? headings.slice(0, -1) : headings
   const place = headings.length > 0 ? above.join(' › ') : (title ?? '')
   return `${`[${id}] ${visibleText(place)}`.trimEnd()}${page === undefined ? '' : `, page ${page}`}\n${visibleText(text)}`
 }
 
-/** Which channels answered, and which failed: a passage that was not found may exist all the same. */
+/** The channels that answered and that failed: a passage that was not found may still exist. */
 function inWords(channels: SearchResult['channels']): string {
   const answered = channels.filter((it) => it.status === 'answered').map((it) => it.channel)
   const failed = channels.filter((it) => it.status === 'failed').map((it) => `${it.channel} failed: ${it.reason}`)

@@ -1,9 +1,9 @@
-// A server that asks the user during a call. The call ends (the server gets `cancel`), its question becomes an approval in the
-// journal, and after the decision the call is made again and the question is answered.
+// Questions of a server to the user during a call. The call ends (the server gets `cancel`), its question becomes an
+// approval in the journal, and after the decision the call is repeated and the question is answered.
 //
-// A decision is yes or no. So only questions that a yes answers are asked: a confirmation, or a form whose fields all have
-// defaults. Anything else is declined at once, and so is a question that is too long to read before agreeing.
-// One decision answers one question once: the next one, also of the same words, is asked again.
+// A decision is yes or no. So only questions that a yes can answer are accepted: a confirmation, or a form whose fields
+// all have defaults. All others are declined at once, and so is a question too long to read before agreeing.
+// One decision answers one question once: the next one, even with the same text, needs another decision.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ElicitRequest, ElicitResult } from '@modelcontextprotocol/client'
 import type { ToolDecision } from '@oxbow/core'
@@ -11,20 +11,20 @@ import type { QuestionPolicy } from './options.ts'
 
 export interface ElicitationQuestion {
   readonly message: string
-  /** The form's own words on its fields, by their names. */
+  /** The form's labels for its fields, by name. */
   readonly labels: Readonly<Record<string, string>>
-  /** What a yes says to the server. */
+  /** The content of a yes. */
   readonly answer: Readonly<Record<string, string | number | boolean | string[]>>
 }
 
-/** The decisions of one call, and what its server asks in addition. */
+/** The decisions of one call, and further questions of its server. */
 export interface Elicitation {
-  /** Asked before, in the order of the server; the decision is on the last, and those before it were approved. */
+  /** Earlier questions in the server's order; the decision is on the last, and those before it were approved. */
   readonly decided: readonly ElicitationQuestion[]
-  /** Those that this run of the call has not answered yet. */
+  /** Questions that this run of the call has not answered yet. */
   readonly left: ElicitationQuestion[]
   readonly decision: ToolDecision | undefined
-  /** To be decided now. */
+  /** The question to decide now. */
   open?: ElicitationQuestion
 }
 
@@ -35,19 +35,19 @@ export function newAsking(decision: ToolDecision | undefined): Elicitation {
 
 const MAX_LENGTH = 4_000
 
-/** What the approver reads: everything that a yes sends. */
+/** The text that the approver reads: everything that a yes sends. */
 export function wordsOfQuestion({ message, labels, answer }: ElicitationQuestion): string {
   const fields = Object.entries(answer).map(([name, value]) => {
     const label = labels[name]
     return `${label === undefined ? name : `${label} (${name})`}: ${JSON.stringify(value)}`
   })
-  return fields.length === 0 ? message : `${message} A yes says ${fields.join('; ')}.`
+  return fields.length === 0 ? message : `${message} Approving sends ${fields.join('; ')}.`
 }
 
-/** To which call a request of the server belongs: over HTTP it comes on the stream of the call's own response. */
+/** The call of a server request: over HTTP it arrives on the stream of the call's own response. */
 export const currentCall = new AsyncLocalStorage<Elicitation>()
 
-/** @param inFlight all calls of the connection: over pipes a question says nothing of its call, so it must be the only one. */
+/** @param inFlight all calls of the connection: over pipes a question does not name its call, so only one may run. */
 export async function answerTo(
   { params }: ElicitRequest,
   inFlight: ReadonlySet<Elicitation>,
@@ -69,7 +69,7 @@ export async function answerTo(
   const { verdict = 'approved' } = call.decision ?? {}
   if (found !== undefined && (verdict === 'approved' || found !== call.decided.at(-1)))
     return { action: 'accept', content: { ...question.answer } }
-  // After a no, nothing more is asked.
+  // After a no, no further question is asked.
   if (verdict !== 'approved') return { action: verdict === 'denied' ? 'decline' : 'cancel' }
   call.open ??= question
   return { action: 'cancel' }

@@ -1,18 +1,18 @@
-// What went wrong with a server, in words without secrets, and whether a call may have taken effect.
+// Server errors as text without secrets, and whether a call may have taken effect.
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
 import { type ErrorCode, OxbowError } from '@oxbow/core'
 
-/** The code of an error response that we put in place of one that never came, for example because its stream ended. */
+/** The code of a generated error response for an answer that never came, for example because its stream ended. */
 export const NO_ANSWER = -32_099
 
 const MAX_MESSAGE = 500
 
-/** The request never left: it may be sent again. */
+/** The request was never sent: it may be sent again. */
 const NOT_SENT =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ENOENT|EACCES|CERT_.*|ERR_TLS_.*|DEPTH_ZERO_.*|SELF_SIGNED.*|UNABLE_TO_.*)$/
 
 export type Trouble =
-  /** The server answered no, or answered with a JSON-RPC error. */
+  /** The server refused, or answered with a JSON-RPC error. */
   | 'refused'
   /** The server does not know the session: a new session may send the same request. */
   | 'session'
@@ -22,12 +22,12 @@ export type Trouble =
   | 'unknown'
 
 /**
- * Statuses that mean that the request was not carried out, whatever proxies are in between. 401, 403 and 404 do
- * so as well, and have a `Trouble` of their own. A proxy answers any other status also after the server has acted.
+ * Statuses that mean the request was not executed, whatever proxies are in between. So do 401, 403 and 404, which have
+ * a `Trouble` of their own. A proxy may answer any other status after the server has acted.
  */
 const REFUSALS = new Set([400, 405, 413, 415, 422, 429])
 
-/** What an error means for the request that failed with it. Everything that is not known to be harmless is `unknown`. */
+/** What an error means for its request. Everything not known to be harmless is `unknown`. */
 export function troubleOf(error: unknown): Trouble {
   if (error instanceof ProtocolError) return error.code === NO_ANSWER ? 'unknown' : 'refused'
   if (error instanceof UnauthorizedError) return 'unauthorized'
@@ -47,7 +47,7 @@ const NEVER_SENT: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.MethodNotSupportedByProtocolVersion,
 ])
 
-/** Servers answer 400 as well as 404 when they do not know a session. Whether this is one, a second request has to show. */
+/** Servers answer 400 or 404 for an unknown session. A second request has to show whether this is one. */
 export const mayBeUnknownSession = (error: unknown): boolean =>
   error instanceof SdkHttpError && (error.status === 400 || error.status === 404)
 
@@ -81,7 +81,7 @@ function wordsOf(error: unknown): string {
   if (error.name === 'ZodError') return 'its answer is not a JSON-RPC message'
   if (error instanceof SyntaxError) return 'its answer is not JSON'
   if (error.name === 'TimeoutError') return 'no answer in time'
-  // The innermost message has the reason: `fetch failed` has none.
+  // The innermost message has the reason: `fetch failed` does not.
   if (!error.message.endsWith('fetch failed')) return error.message
   const { cause, data } = error as { cause?: unknown; data?: { cause?: unknown } }
   const inner = cause ?? data?.cause
@@ -98,12 +98,12 @@ function httpWords(error: SdkHttpError): string {
   return error.message.includes('Redirect') ? error.message : `HTTP ${status}`
 }
 
-/** For people and models. The cause is not kept: it may hold headers. */
+/** For people and models. The cause is dropped because it may hold headers. */
 export function mcpError(code: ErrorCode, message: string, options: { retryable?: boolean } = {}): OxbowError {
   return new OxbowError(code, message, options)
 }
 
-/** What an error says, in one line without secrets. */
+/** An error's message, in one line without secrets. */
 export function wordsFor(error: unknown, redact: (text: string) => string): string {
   return redact(wordsOf(error)).replace(/\s+/g, ' ').trim().slice(0, MAX_MESSAGE)
 }

@@ -1,4 +1,4 @@
-// Servers that die, hang, flood or send garbage: what the agent learns, and that nothing runs twice or is left behind.
+// Servers that die, hang, flood or send garbage: what the agent learns, and that nothing runs twice or stays behind.
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { callOf, connected, program, rawServer, talking } from './mcp.fixture.ts'
@@ -29,7 +29,7 @@ describe('Y12: a server that is a program', () => {
   test.each([
     ['noisy', 2],
     ['banner', 1],
-  ])('that writes to standard output what is not a message has it counted: %s', async (behaviour, lines) => {
+  ])('that writes other text to standard output has it counted: %s', async (behaviour, lines) => {
     const { servers } = await connected({ p: program(behaviour) })
     expect(servers.status()[0]!.stdoutNoise).toMatchObject({ lines })
   })
@@ -40,7 +40,7 @@ describe('Y12: a server that is a program', () => {
     })
   })
 
-  test('has in its environment what is listed, and PATH', async () => {
+  test('has only the listed variables and PATH in its environment', async () => {
     process.env.OXBOW_TEST_SECRET = 'not for others'
     const it = await talking({ p: program('good', { env: { LISTED: 'yes' } }) }, [
       callOf('environment'),
@@ -51,7 +51,7 @@ describe('Y12: a server that is a program', () => {
     expect(finished!.content).toEqual([{ type: 'text', text: 'LISTED PATH' }])
   })
 
-  test('that dies in the middle of a call leaves its outcome unknown, is not called again, and is started again', async () => {
+  test('that dies in the middle of a call leaves its outcome unknown, and is restarted without repeating the call', async () => {
     const it = await talking({ p: program('good') }, [callOf('die'), callOf('twice'), { text: 'Told.' }])
     await it.session.run('Go.')
     const [died, next] = await it.finished()
@@ -60,7 +60,7 @@ describe('Y12: a server that is a program', () => {
     expect(it.servers.status()[0]!.state).toBe('connected')
   })
 
-  test('that does not answer is left at the time limit of the call', async () => {
+  test('that does not answer is abandoned at the call’s time limit', async () => {
     const it = await talking({ p: program('good', { timeoutMs: 300 }) }, [callOf('hang'), { text: 'Told.' }])
     await it.session.run('Go.')
     expect((await it.finished())[0]).toMatchObject({ status: 'timed_out' })
@@ -78,7 +78,7 @@ describe('Y12: a server that is a program', () => {
     expect((await it.finished())[0]).toMatchObject({ status: 'success', content: [{ text: 'flooded' }] })
   })
 
-  test('that sends more than a message may hold is cut off', async () => {
+  test('that exceeds the message limit is cut off', async () => {
     const it = await talking({ p: program('good', { maxMessageBytes: 100_000 }) }, [
       callOf('huge', { length: 200_000 }),
       { text: 'Told.' },
@@ -90,7 +90,7 @@ describe('Y12: a server that is a program', () => {
     })
   })
 
-  test('that gives a long result has it stored, and the model is shown a part', async () => {
+  test('that returns a long result has it stored, and the model sees part of it', async () => {
     const it = await talking({ p: program('good') }, [callOf('huge', { length: 50_000 }), { text: 'Told.' }])
     await it.session.run('Go.')
     const [finished] = await it.finished()
@@ -98,7 +98,7 @@ describe('Y12: a server that is a program', () => {
     expect(JSON.stringify(finished!.content).length).toBeLessThan(20_000)
   })
 
-  test('that cannot start fails the start of the agent, without its secrets', async () => {
+  test('that cannot start fails the agent’s start, without its secrets', async () => {
     const starting = connected({ p: program('broken', { env: { KEY: 'super-secret' } }) })
     const error: Error = await starting.then(
       () => expect.unreachable(),
@@ -108,7 +108,7 @@ describe('Y12: a server that is a program', () => {
     expect(error.message).not.toContain('super-secret')
   })
 
-  test('that need not be there is tried again, and its tools are there at the next build', async () => {
+  test('that is optional is retried, and its tools are available at the next build', async () => {
     const server = await rawServer()
     await server.stop()
     const { servers, notices } = await connected({ raw: { url: server.url, required: false } })
@@ -134,7 +134,7 @@ describe('Y12: a server that is a program', () => {
     expect(servers.tools.map((it) => it.name)).toEqual(['look'])
   })
 
-  test('whose list changes: what is gone says so, what is new is there at the next build', async () => {
+  test('whose list changes: a removed tool reports it, a new one is available at the next build', async () => {
     const it = await talking({ p: program('good') }, [
       callOf('grow'),
       { text: 'Grown.' },
@@ -149,7 +149,7 @@ describe('Y12: a server that is a program', () => {
     expect(it.servers.tools.map((tool) => tool.name)).toContain('grown')
   })
 
-  test.each(['parent', 'stubborn'])('leaves no process behind when it is a %s', async (behaviour) => {
+  test.each(['parent', 'stubborn'])('does not leave a process behind when it is a %s', async (behaviour) => {
     const it = await talking({ p: program(behaviour) }, [callOf('pids'), { text: 'Told.' }])
     await it.session.run('Go.')
     const [finished] = await it.finished()
@@ -162,7 +162,7 @@ describe('Y12: a server that is a program', () => {
 })
 
 describe('Y12: a server over HTTP', () => {
-  test('that is restarted has forgotten the session: a new one is begun, and the call made once', async () => {
+  test('that forgot the session in a restart gets a new one, and the call once', async () => {
     const server = await rawServer()
     const it = await talking({ raw: { url: server.url } }, [callOf('look'), callOf('look'), { text: 'Told.' }])
     server.intercept = ({ method }) => {
@@ -190,14 +190,14 @@ describe('Y12: a server over HTTP', () => {
     expect((await it.finished())[0]).toMatchObject({ status: 'unknown', error: { code: 'outcome_unknown' } })
   })
 
-  test('whose answer is lost to a tool that is trusted to read only is an error that may be repeated', async () => {
+  test('that loses the answer of a trusted read-only tool yields a retryable error', async () => {
     const server = await rawServer((_message, request) => void request.socket.destroy())
     const it = await talking({ raw: { url: server.url, trustReadOnly: true } }, [callOf('look'), { text: 'Told.' }])
     await it.session.run('Go.')
     expect((await it.finished())[0]).toMatchObject({ status: 'error', error: { code: 'mcp_no_answer' } })
   })
 
-  test('that quotes our headers in an error does not get them into the journal', async () => {
+  test('that quotes request headers in an error does not get them into the journal', async () => {
     const server = await rawServer((_message, request, response) => {
       response.writeHead(400).end(`no luck with ${request.headers.authorization}`)
     })
@@ -211,7 +211,7 @@ describe('Y12: a server over HTTP', () => {
     expect(server.headers.every((it) => it.authorization === 'Bearer very-secret-token')).toBe(true)
   })
 
-  test('that answers with a longer message than is read leaves the outcome unknown', async () => {
+  test('that exceeds the message limit leaves the outcome unknown', async () => {
     const server = await rawServer(() => ({ content: [{ type: 'text', text: 'x'.repeat(200_000) }] }))
     const it = await talking({ raw: { url: server.url, tools: ['*'], maxMessageBytes: 100_000 } }, [
       callOf('change'),
@@ -235,7 +235,7 @@ describe('Y12: a server over HTTP', () => {
     expect(other.received).toEqual([])
   })
 
-  test('that has a stream for its client already (409) works all the same', async () => {
+  test('that already has a stream for its client (409) still works', async () => {
     const server = await rawServer()
     let streams = 0
     server.intercept = (_message, request, response) => {
@@ -251,7 +251,7 @@ describe('Y12: a server over HTTP', () => {
     expect(it.servers.status()[0]!.state).toBe('connected')
   })
 
-  test('that wants a sign-in, which nobody has configured, fails the start and says so', async () => {
+  test('that requires an unconfigured sign-in fails the start with that reason', async () => {
     const server = await rawServer()
     server.intercept = (_message, _request, response) => {
       response.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
@@ -260,7 +260,7 @@ describe('Y12: a server over HTTP', () => {
     await expect(connected({ raw: { url: server.url } })).rejects.toMatchObject({ code: 'mcp_unauthorized' })
   })
 
-  test('that is slow to start is waited for, but not for ever', async () => {
+  test('that is slow to start is awaited, but not forever', async () => {
     const held = gate()
     const server = await rawServer()
     server.intercept = async ({ method }) => {
@@ -272,7 +272,7 @@ describe('Y12: a server over HTTP', () => {
     held.open()
   })
 
-  test('is told when a call is stopped', async () => {
+  test('is notified when a call is cancelled', async () => {
     const reached = gate()
     const server = await rawServer(() => {
       void reached.pass()

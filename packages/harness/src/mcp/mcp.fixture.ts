@@ -1,4 +1,4 @@
-// Servers written message by message, because no library would behave so badly; and an agent that uses them.
+// Servers written message by message, because no library would misbehave like this, and an agent that uses them.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -39,13 +39,13 @@ type Answer = (message: Message, request: IncomingMessage, response: ServerRespo
 
 export interface RawServer {
   readonly url: string
-  /** What it was sent, without the handshake. */
+  /** The received messages, without the handshake. */
   readonly received: Message[]
   readonly headers: IncomingMessage['headers'][]
   tools: ServerTool[]
-  /** The session that it knows; another one is answered with 404. */
+  /** The known session; any other one is answered with 404. */
   session: string
-  /** Asked before everything else: may answer a request by itself, and then returns true. */
+  /** Called before everything else: may answer a request itself, and then returns true. */
   intercept: Answer | undefined
   stop(): Promise<void>
   start(): Promise<void>
@@ -56,7 +56,7 @@ const tools: ServerTool[] = [
   { name: 'change', description: 'Changes.', inputSchema: { type: 'object' } },
 ]
 
-/** A server of 2025-11-25 over streamable HTTP, which answers with JSON. `call` gives the result of `tools/call`. */
+/** A server of 2025-11-25 over streamable HTTP, which answers with JSON. `call` returns the result of `tools/call`. */
 export async function rawServer(
   call: Answer = () => ({ content: [{ type: 'text', text: 'seen' }] }),
 ): Promise<RawServer> {
@@ -64,7 +64,7 @@ export async function rawServer(
   let port = 0
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = request.method === 'POST' ? await text(request) : ''
-    // Forms go to an authorization server.
+    // Form-encoded requests go to an authorization server.
     const message = (body.startsWith('{') ? JSON.parse(body) : {}) as Message
     if ((await it.intercept?.(message, request, response)) === true) return
     if (request.method !== 'POST') return void response.writeHead(405).end()
@@ -136,7 +136,7 @@ export interface Talking extends Connected {
   readonly session: Session
   readonly model: ScriptedModel
   events(): Promise<Event[]>
-  /** What became of the calls, in their order. */
+  /** The outcomes of the calls, in order. */
   finished(): Promise<Event<'call.finished'>[]>
 }
 
@@ -144,7 +144,7 @@ export const callOf = (name: string, input: Record<string, unknown> = {}): Reply
   calls: [{ name, arguments: input }],
 })
 
-/** An agent that has the servers and may use all their tools. */
+/** An agent with the servers and permission for all their tools. */
 export async function talking(
   given: Record<string, McpServer>,
   replies: readonly Reply[],

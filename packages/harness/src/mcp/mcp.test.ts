@@ -11,7 +11,7 @@ const reading = (name: string): ServerTool => ({
   annotations: { readOnlyHint: true },
 })
 
-/** A server with tools of these names, which are all marked as read-only. */
+/** A server with tools of these names, all marked as read-only. */
 async function withTools(...tools: string[]) {
   const server = await rawServer()
   server.tools = tools.map(reading)
@@ -19,27 +19,27 @@ async function withTools(...tools: string[]) {
 }
 
 describe('Y12: which tools an agent has', () => {
-  test('those that the server marks as read-only; the others are named with their reason', async () => {
+  test('those marked as read-only; the others are reported with the reason', async () => {
     const { url } = await rawServer()
     const { servers, notices } = await connected({ raw: { url } })
     expect(names(servers.tools)).toEqual(['look'])
     const reason = 'it is not marked as read-only; name it in "tools" or "allow"'
     expect(servers.status()[0]!.skipped).toEqual([{ tool: 'change', reason }])
-    expect(notices).toEqual([{ level: 'info', server: 'raw', message: `Left out: "change" (${reason}).` }])
+    expect(notices).toEqual([{ level: 'info', server: 'raw', message: `Skipped: "change" (${reason}).` }])
   })
 
   test.each([
     ['tools', ['*'], []],
     ['tools', ['chan*'], []],
     ['allow', ['change'], ['change']],
-  ])('and those that the operator names in %s: %j', async (key, patterns, allow) => {
+  ])('and those named in %s: %j', async (key, patterns, allow) => {
     const { url } = await rawServer()
     const { servers } = await connected({ raw: { url, [key]: patterns } })
     expect(names(servers.tools)).toEqual(['look', 'change'])
     expect(servers.allow).toEqual(allow)
   })
 
-  test('that a tool only reads is the word of the server: it asks, unless the operator trusts the word or allows the tool', async () => {
+  test('a read-only hint is untrusted: the tool asks, unless the operator trusts the hint or allows the tool', async () => {
     const { url } = await rawServer()
     for (const [more, status] of [
       [{}, 'paused'],
@@ -51,14 +51,14 @@ describe('Y12: which tools an agent has', () => {
     }
   })
 
-  test('a tool that is listed twice is there once', async () => {
+  test('a tool that is listed twice is offered once', async () => {
     const { url } = await withTools('look', 'look')
     const { servers } = await connected({ raw: { url } })
     expect(names(servers.tools)).toEqual(['look'])
     expect(servers.status()[0]!.skipped).toEqual([{ tool: 'look', reason: 'the server lists it twice' }])
   })
 
-  test('a tool whose schema cannot be used is left out, and the others work', async () => {
+  test('a tool whose schema cannot be used is skipped, and the others work', async () => {
     const server = await rawServer()
     server.tools = [
       { name: 'dangling', inputSchema: { type: 'object', properties: { a: { $ref: '#/$defs/none' } } } },
@@ -77,7 +77,7 @@ describe('Y12: which tools an agent has', () => {
     expect((await it.finished())[0]!.status).toBe('success')
   })
 
-  test('two servers with a tool of one name: both are called server__tool, in whatever order they stand', async () => {
+  test('two servers with a tool of one name: both are named server__tool, in any order', async () => {
     const [a, b] = [await withTools('look', 'only_a'), await withTools('look', 'only_b')]
     const one = await connected({ a: { url: a.url }, b: { url: b.url } })
     expect(names(one.servers.tools)).toEqual(['a__look', 'only_a', 'b__look', 'only_b'])
@@ -85,7 +85,7 @@ describe('Y12: which tools an agent has', () => {
     expect(names(other.servers.tools).sort()).toEqual(names(one.servers.tools).sort())
   })
 
-  test('a name that no model accepts is written with others, and stays different from all', () => {
+  test('an invalid name is rewritten and stays unique', () => {
     const tools = ['a.b', 'a/b', 'x'.repeat(80), 'fine'].map((tool) => ({ server: 's', tool }))
     const given = namesOf(tools, ['fine'])
     expect(given.every((it) => /^[A-Za-z0-9_-]{1,64}$/.test(it))).toBe(true)
@@ -95,7 +95,7 @@ describe('Y12: which tools an agent has', () => {
 })
 
 describe('Y12: what is refused', () => {
-  test('programs, where a configuration may come from others', async () => {
+  test('programs, where a configuration is not trusted', async () => {
     const starting = connected({ p: program('good') }, { allowStdio: false })
     await expect(starting).rejects.toMatchObject({ code: 'mcp_stdio_refused' })
   })
@@ -117,7 +117,7 @@ describe('Y12: what a server answers', () => {
     return (await it.finished())[0]!
   }
 
-  test('pictures, sounds and files are data for the model, resources and links are text', async () => {
+  test('images, audio and files are data for the model, resources and links are text', async () => {
     const { content } = await answering({
       content: [
         { type: 'image', mimeType: 'image/png', data: 'aW1n' },
@@ -136,7 +136,7 @@ describe('Y12: what a server answers', () => {
     ])
   })
 
-  test('structured content is shown once, also when the text repeats it', async () => {
+  test('structured content is shown once, even when the text repeats it', async () => {
     const structuredContent = { degrees: 21 }
     const text = '{ "degrees": 21 }'
     expect((await answering({ content: [{ type: 'text', text }], structuredContent })).content).toEqual([
@@ -147,14 +147,14 @@ describe('Y12: what a server answers', () => {
     ])
   })
 
-  test('an answer that is an error is an error of the tool, in its words', async () => {
+  test('an error answer is a tool error with its message', async () => {
     expect(await answering({ isError: true, content: [{ type: 'text', text: 'no such order' }] })).toMatchObject({
       status: 'error',
       error: { code: 'mcp_tool_error', message: 'no such order' },
     })
   })
 
-  test('its resources and prompts are tools, where it has them', async () => {
+  test('its resources and prompts are offered as tools', async () => {
     const answers: Record<string, unknown> = {
       'resources/list': { resources: [{ uri: 'note://1', name: 'one' }] },
       'resources/templates/list': { resourceTemplates: [] },
@@ -191,7 +191,7 @@ describe('Y12: what a server answers', () => {
     expect(got?.params).toMatchObject({ name: 'greet', arguments: { who: 'Ann' } })
   })
 
-  test('its health is told as it was last verified', async () => {
+  test('its health is reported as last verified', async () => {
     const server = await rawServer()
     const it = await talking({ raw: { url: server.url, tools: ['*'] } }, [
       callOf('look'),
@@ -217,12 +217,12 @@ describe('Y12: a server that asks the user in the middle of a call', () => {
   test.each([
     ['approved', 'accept {"sure":true}'],
     ['denied', 'decline {}'],
-  ] as const)('has its question approved by a person: %s', async (verdict, told) => {
+  ] as const)('has its question decided by a person: %s', async (verdict, told) => {
     const it = await talking({ p: program('good') }, [callOf('confirm'), { text: 'Told.' }])
     const paused = await it.session.run('Go.', { turnId: 't1' })
     const [approval] = paused.approvals
     expect(approval).toMatchObject({
-      reason: 'The MCP server p asks: Really delete it? A yes says sure: true.',
+      reason: 'The MCP server p asks: Really delete it? Approving sends sure: true.',
       arguments: {
         server: 'p',
         tool: 'confirm',
@@ -234,7 +234,7 @@ describe('Y12: a server that asks the user in the middle of a call', () => {
     expect((await it.finished())[0]!.content).toEqual([{ type: 'text', text: told }])
   })
 
-  test('is declined where nobody is there to ask', async () => {
+  test('is declined where nobody can be asked', async () => {
     const it = await talking({ p: program('good', { allow: ['confirm'] }) }, [callOf('confirm'), { text: 'Told.' }], {
       mode: 'dont-ask',
     })
@@ -251,7 +251,7 @@ describe('Y12: a server that asks the user in the middle of a call', () => {
 })
 
 describe('Y12: the predecessor of streamable HTTP', () => {
-  test('is spoken where the configuration says so', async () => {
+  test('is used where configured', async () => {
     let stream: import('node:http').ServerResponse | undefined
     const http = createServer(async (request, response) => {
       if (request.method === 'GET') {
@@ -312,7 +312,7 @@ describe('schemas of any draft', () => {
     })
   })
 
-  test('lose their regular expressions, which could keep the process busy, but not properties of that name', () => {
+  test('lose their regular expressions, but not properties of that name', () => {
     expect(
       schema({
         properties: {
@@ -323,7 +323,7 @@ describe('schemas of any draft', () => {
     ).toEqual({ type: 'object', properties: { pattern: { type: 'string' }, o: {} } })
   })
 
-  test('are refused when they are endless', () => {
+  test('are refused when they are infinite', () => {
     let deep: object = {}
     for (let at = 0; at < 100; at++) deep = { not: deep }
     expect(() => schema({ properties: { deep } })).toThrow('nested deeper')

@@ -8,11 +8,11 @@ import { aliasesOf, namesOf, originOf } from './tools/names.ts'
 import { type Offered, offered } from './tools/remote-tools.ts'
 
 export interface McpCapability extends Capability {
-  /** What the servers offer now: an agent that is built later may have other tools. */
+  /** The servers' current tools: an agent built later may have others. */
   readonly tools: readonly Tool[]
   readonly allow: readonly string[]
   status(): readonly McpStatus[]
-  /** For the health of a service: each server as `mcp:NAME`, and what is wrong with it. */
+  /** For the health of a service: each server as `mcp:NAME`, with its problem. */
   health(): readonly McpHealth[]
   /** Closes the connections and ends the programs. Calls in flight are aborted. */
   close(): Promise<void>
@@ -64,7 +64,7 @@ export async function mcp(
   }
 
   const origins = new Map(entries.map(([name, server]) => [name, originOf(name, server)]))
-  /** What the servers offer now. The agent has what was offered when `tools` was last read. */
+  /** The servers' current tools. The agent has those of the last read of `tools`. */
   const build = (): Built => {
     const each = all.map(({ connection, server }) => offered(connection, server))
     const names = namesOf(
@@ -92,7 +92,7 @@ export async function mcp(
       const list = skipped.slice(0, MAX_TOLD).map(({ tool, reason }) => `${JSON.stringify(tool)} (${reason})`)
       if (skipped.length > MAX_TOLD) list.push(`and ${skipped.length - MAX_TOLD} more`)
       if (list.length > 0)
-        options.onNotice?.({ level, server: name, message: secretsRedactor(server)(`Left out: ${list.join(', ')}.`) })
+        options.onNotice?.({ level, server: name, message: secretsRedactor(server)(`Skipped: ${list.join(', ')}.`) })
     }
   })
   return {
@@ -131,11 +131,11 @@ export async function mcp(
 
 interface Offering {
   readonly tool: Tool
-  /** Runs without asking. */
+  /** True when it runs without asking. */
   readonly allowed: boolean
 }
 
-/** One entry for each server, in their order. */
+/** One entry for each server, in order. */
 type Built = readonly { readonly tools: readonly Offering[]; readonly skipped: Offered['skipped'] }[]
 
 const namesIn = ({ tools }: Built[number]): string[] => tools.map((it) => it.tool.name)
@@ -162,7 +162,7 @@ function check(name: string, server: McpServer, allowStdio: boolean): void {
   }
 }
 
-/** What is missing in the settings of the sign-in. */
+/** The missing part of the sign-in settings. */
 function faultOfAuth(auth: McpAuth): string | undefined {
   const { issuer } = auth
   const hasSecret = auth.type !== 'authorization-code' || auth.clientSecret !== undefined

@@ -31,7 +31,7 @@ if (behaviour === 'stubborn') {
   process.on('SIGTERM', () => {})
   setInterval(() => {}, 1_000)
 }
-/** As `npx` and shells do: the work is done by a process below. */
+/** Like `npx` and shells: a child process does the work. */
 const child = behaviour === 'parent' ? spawn('sleep', ['600'], { stdio: 'ignore' }) : undefined
 
 function call({ id, params }: Request): void {
@@ -63,7 +63,7 @@ function call({ id, params }: Request): void {
       answer('x'.repeat(Number(params.arguments?.length ?? 0)))
       return
     case 'garbage':
-      process.stdout.write('this is no JSON\n{"jsonrpc":"2.0","id":\n[]\n')
+      process.stdout.write('this is not JSON\n{"jsonrpc":"2.0","id":\n[]\n')
       answer('after the garbage')
       return
     case 'grow':
@@ -105,7 +105,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     asking = undefined
   } else if (id === undefined) continue
   else if (method === 'server/discover') {
-    // Programs of older libraries end at whatever comes before the handshake.
+    // Programs of older libraries exit at any message before the handshake.
     if (behaviour === 'old') process.exit(1)
     send({ id, error: { code: -32601, message: 'Method not found' } })
   } else if (method === 'initialize')

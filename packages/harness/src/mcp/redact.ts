@@ -1,9 +1,9 @@
-// What the configuration of a server says in confidence, out of every message.
+// Removes the secrets of a server's configuration from every message.
 import { isStdio, type McpServer } from './options.ts'
 
 const MIN_SECRET = 4
 
-/** Replaces what the configuration of the server has said in confidence. */
+/** Replaces the secrets of the server's configuration. */
 export function secretsRedactor(server: McpServer): (text: string) => string {
   const given = isStdio(server)
     ? Object.values(server.env ?? {})
@@ -19,7 +19,7 @@ export function secretsRedactor(server: McpServer): (text: string) => string {
   return (text) => secrets.reduce((done, it) => done.replaceAll(it, '…'), text)
 }
 
-/** An address may hold a password, or a key in its query. */
+/** A URL may hold a password, or a key in its query. */
 function secretsOf(url: string): string[] {
   const { username, password, search, searchParams } = new URL(url)
   return [username, password, search, ...searchParams.values()].flatMap((it) => [it, decodeURIComponent(it)])

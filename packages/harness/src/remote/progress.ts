@@ -1,4 +1,4 @@
-// What a remote agent does, as lines of progress that name it.
+// A remote agent's activity as progress lines with its name.
 import type { ToolContext } from '@oxbow/core'
 import type { RemoteAgentOptions, RemoteSource } from './options.ts'
 import type { RemoteEvent } from './wire.ts'
@@ -31,7 +31,7 @@ export function progressOf(
     if (event.type === 'TOOL_CALL_END') {
       flush()
       say(`calls ${event.toolName} ${event.toolInput ?? ''}`)
-    } else if (event.type === 'TOOL_RESULT') say(`${event.toolName} gave ${String(event.status).toLowerCase()}`)
+    } else if (event.type === 'TOOL_RESULT') say(`${event.toolName} returned ${String(event.status).toLowerCase()}`)
     else if (event.type === 'REQUIRE_CONFIRM') say('waits for an approval')
     else if (event.type === 'RUN_FINISHED' || event.type === 'RUN_ERROR') flush()
   }

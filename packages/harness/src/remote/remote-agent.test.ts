@@ -8,8 +8,8 @@ import type { RemoteEvent } from '../index.ts'
 const finishedCall = async (session: Parameters<typeof eventsOf>[0]) =>
   (await eventsOf(session)).find((it) => it.type === 'call.finished')!
 
-describe('P10: an agent elsewhere as a tool', () => {
-  test('is given a task, and its answer is the result', async () => {
+describe('P10: a remote agent as a tool', () => {
+  test('receives a task, and its answer is the result', async () => {
     const it = await pair({ caller: [ask('Read the notes.'), { text: 'Told.' }], remote: [{ text: 'Two notes.' }] })
     expect((await it.session.run('Go.')).text).toBe('Told.')
     expect(told(it.model)).toEqual(['Two notes.'])
@@ -23,7 +23,7 @@ describe('P10: an agent elsewhere as a tool', () => {
     })
   })
 
-  test('shows what it does, with its name, while it does it', async () => {
+  test('reports its activity under its name', async () => {
     const { bash } = bashTool()
     const events: RemoteEvent[] = []
     const it = await pair({
@@ -38,13 +38,13 @@ describe('P10: an agent elsewhere as a tool', () => {
       'researcher: First line.',
       'researcher: Second line.',
       'researcher: calls bash {"command":"ls"}',
-      'researcher: bash gave success',
+      'researcher: bash returned success',
       'researcher: Done.',
     ])
     expect(events.at(-1)).toMatchObject({ type: 'RUN_FINISHED', source: { agent: 'researcher' } })
   })
 
-  test('is bound by the deny rules of the caller and of the turn', async () => {
+  test('is bound by the deny rules of the caller and the turn', async () => {
     const { bash, ran } = bashTool()
     const it = await pair({
       caller: [ask(), { text: 'Told.' }],
@@ -56,7 +56,7 @@ describe('P10: an agent elsewhere as a tool', () => {
     expect(told(it.model)).toEqual(['I was not allowed.'])
   })
 
-  test('is cancelled when the caller is', async () => {
+  test('is cancelled with the caller', async () => {
     const held = gate()
     const it = await pair({
       caller: [ask()],
@@ -70,7 +70,7 @@ describe('P10: an agent elsewhere as a tool', () => {
     expect((await remote.wait(remote.key.session)).status).toBe('cancelled')
   })
 
-  test('that ends without an answer has failed', async () => {
+  test('fails when it ends without an answer', async () => {
     const it = await pair({
       caller: [ask(), { text: 'Told.' }],
       remote: [{ thinking: 'Hm.', finishReason: 'length' }],
@@ -79,14 +79,14 @@ describe('P10: an agent elsewhere as a tool', () => {
     expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_failed' } })
   })
 
-  test('that fails is an error of its own kind', async () => {
+  test('that fails has its own error code', async () => {
     const it = await pair({ caller: [ask(), { text: 'Told.' }], remote: [{ status: 401, body: {} }] })
     await it.session.run('Go.')
     expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_failed' } })
     expect(told(it.model)[0]).toContain('The remote agent researcher failed')
   })
 
-  test('that was stopped there is an error of its own kind', async () => {
+  test('that was stopped remotely has its own error code', async () => {
     const held = gate()
     const it = await pair({
       caller: [ask(), { text: 'Told.' }],
@@ -114,7 +114,7 @@ describe('P10: approvals of the remote', () => {
     }
   }
 
-  test('become an approval of the caller, which another process may decide', async () => {
+  test('become an approval of the caller, which another process can decide', async () => {
     const { ran, setting } = options()
     const it = await pair(setting)
     const paused = await it.session.run('Go.', { turnId: 't1' })
@@ -132,11 +132,11 @@ describe('P10: approvals of the remote', () => {
     expect((await there.wait('t1')).text).toBe('Told.')
     expect(ran).toEqual([{ command: 'make' }])
     expect(told(it.model)).toEqual(['Made.'])
-    // The remote has run one task, from one submission.
+    // The remote ran one task, from one submission.
     expect(it.model.requests.filter((request) => request.model === 'remote')).toHaveLength(2)
   })
 
-  test('are refused when the person refuses, and the remote is told why', async () => {
+  test('are denied when the person denies, and the remote receives the reason', async () => {
     const { ran, setting } = options()
     const it = await pair(setting)
     const { approvals } = await it.session.run('Go.', { turnId: 't1' })
@@ -147,7 +147,7 @@ describe('P10: approvals of the remote', () => {
     expect(results).toMatchObject([{ status: 'denied', content: [{ text: expect.stringContaining('not today') }] }])
   })
 
-  test('are refused at once by the policy deny, and where nobody can be asked', async () => {
+  test('are denied at once by the policy deny, and where nobody can be asked', async () => {
     for (const more of [{ client: { onApproval: 'deny' as const } }, { callerAgent: { mode: 'dont-ask' as const } }]) {
       const { ran, setting } = options()
       const it = await pair({ ...setting, ...more })
@@ -164,7 +164,7 @@ describe('P10: approvals of the remote', () => {
     expect(ran).toHaveLength(1)
   })
 
-  test('do not stay behind when the caller is stopped meanwhile', async () => {
+  test('are closed when the caller is stopped meanwhile', async () => {
     const it = await pair(options().setting)
     await it.session.run('Go.', { turnId: 't1' })
     await it.session.interrupt({ turnId: 't1' })
@@ -175,7 +175,7 @@ describe('P10: approvals of the remote', () => {
 })
 
 describe('P10: a connection that breaks', () => {
-  /** Stands between caller and remote, and does to each request what `treat` says. */
+  /** A proxy between caller and remote that handles each request as `treat` decides. */
   async function between(
     url: () => string,
     treat: (request: IncomingMessage) => 'pass' | { cutAfter: number } | { status: number } | { leaveOut: string },
@@ -206,7 +206,7 @@ describe('P10: a connection that breaks', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  test('goes on where it was, and nothing is told twice', async () => {
+  test('resumes where it was, and no event is reported twice', async () => {
     let remoteUrl = ''
     let cuts = 0
     const proxy = await between(
@@ -226,7 +226,7 @@ describe('P10: a connection that breaks', () => {
     expect(told(it.model)).toEqual(['one\ntwo\nthree\nfour\nfive\nsix'])
   })
 
-  test('works without streams, and through failures that pass', async () => {
+  test('works without streams and through transient failures', async () => {
     let remoteUrl = ''
     let failures = 0
     const proxy = await between(
@@ -246,7 +246,7 @@ describe('P10: a connection that breaks', () => {
     expect(told(it.model)).toEqual(['Found.'])
   })
 
-  test('to a service that reports success without an answer is an error of its own kind', async () => {
+  test('to a service that reports success without an answer has its own error code', async () => {
     let remoteUrl = ''
     const proxy = await between(
       () => remoteUrl,
@@ -262,7 +262,7 @@ describe('P10: a connection that breaks', () => {
     expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_empty' } })
   })
 
-  test('for good is an error that says so', async () => {
+  test('for good is an error', async () => {
     const it = await pair({
       caller: [ask(), { text: 'Told.' }],
       remote: [],
@@ -272,7 +272,7 @@ describe('P10: a connection that breaks', () => {
     expect(await finishedCall(it.session)).toMatchObject({ status: 'error', error: { code: 'remote_unreachable' } })
   })
 
-  test('that refuses the task is an error at once', async () => {
+  test('to a service that refuses the task is an error at once', async () => {
     const proxy = await between(
       () => '',
       () => ({ status: 401 }),

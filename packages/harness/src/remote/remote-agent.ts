@@ -1,25 +1,25 @@
-// An agent elsewhere as a tool of this one, over the Agent Protocol. The id of its task is the operation id of the
-// call, so that a crash on either side never starts it twice.
+// A remote agent as a tool, over the Agent Protocol. The task id is the operation id of the call, so that a crash on
+// either side never starts it twice.
 import { setTimeout as delay } from 'node:timers/promises'
 import { needsApproval, OxbowError, type Tool, type ToolContext, type ToolResult, tool } from '@oxbow/core'
 import type { PerCall, RemoteAgentOptions } from './options.ts'
 import { progressOf } from './progress.ts'
 import { type RemoteCall, type RemoteEvent, type RemoteTask, type RemoteTasks, remoteTasks } from './wire.ts'
 
-/** Default of `timeoutMs`. The turn's own time limit ends it, too. */
+/** Default of `timeoutMs`. The turn's own time limit applies too. */
 const TIMEOUT_MS = 10 * 60_000
 const PATIENCE_MS = 60_000
 const MAX_DEPTH = 5
-/** The first wait before a broken connection is tried again, and the longest. */
+/** The first delay before a broken connection is retried, and the longest. */
 const RETRY_MS = 200
 const MAX_RETRY_MS = 5_000
-/** How long a call that is stopped may take to tell the remote. */
+/** How long a cancelled call may take to notify the remote. */
 const CANCEL_MS = 400
 
 /**
- * A tool that gives a task to an agent of another service and returns its answer. What the remote does is shown as
- * progress; it is cancelled when the call is stopped; an empty, failed or lost task is an error to the model, never an
- * empty answer.
+ * A tool that gives a task to an agent of another service and returns its answer. The remote's activity is shown as
+ * progress; its task is cancelled with the call; an empty, failed or lost task is an error to the model, never an empty
+ * answer.
  *
  * @example
  * remoteAgent({ name: 'researcher', description: 'Researches a question.', url: 'http://research.internal:8080' })
@@ -54,7 +54,7 @@ export function remoteAgent(options: RemoteAgentOptions): Tool {
         throw error
       }
     },
-    // Whatever became of the task, asking for it again under its id is safe: it continues, or gives its result.
+    // Submitting the task again under its id is always safe: it continues, or returns its result.
     async reconcile(operationId, _input, context) {
       const remote = await connect(context)
       const task = await remote.task(operationId).catch(() => undefined)
@@ -67,7 +67,7 @@ export function remoteAgent(options: RemoteAgentOptions): Tool {
   })
 }
 
-/** A process that stops leaves the task to its successor; a worker that has lost the turn leaves it to the winner. */
+/** A process that stops leaves the task to its successor; a worker that lost its claim leaves it to the new one. */
 function isMeantForGood(reason: unknown): boolean {
   return !(reason instanceof OxbowError && (reason.code === 'shutdown' || reason.code === 'claim_lost'))
 }
@@ -86,7 +86,7 @@ async function delegate(
   const depth = depthOf(context) + 1
   const { maxDepth = MAX_DEPTH } = options
   if (depth > maxDepth)
-    throw new OxbowError('remote_depth', `This task has been handed on ${maxDepth} times already. Do it yourself.`)
+    throw new OxbowError('remote_depth', `This task has already been passed on ${maxDepth} times. Do it yourself.`)
   const patience = patiently(options.patienceMs ?? PATIENCE_MS, context.signal)
   const attributes = await perCall(options.attributes, context)
   await patience(() =>
@@ -128,7 +128,7 @@ async function delegate(
     })
     const task = await patience(() => remote.task(taskId))
     if (task === undefined)
-      throw new OxbowError('remote_lost', `The remote agent ${options.name} does not know the task any more.`)
+      throw new OxbowError('remote_lost', `The remote agent ${options.name} no longer knows the task.`)
     if (task.status === 'awaiting_confirm' && task.waiting.length > 0) {
       const asks = await decide(options, remote, taskId, task.waiting, context)
       if (asks !== undefined) return asks
@@ -138,7 +138,7 @@ async function delegate(
   }
 }
 
-/** Follows the events until the end, or until the remote waits. Resolves with the number of the last one. */
+/** Follows the events until the end or a pause. Resolves with the number of the last one. */
 async function watch(
   remote: RemoteTasks,
   taskId: string,
@@ -161,7 +161,7 @@ async function watch(
   return at
 }
 
-/** Repeats what fails for reasons that may pass, for so long. */
+/** Retries transient failures for a limited time. */
 const patiently =
   (patienceMs: number, signal: AbortSignal) =>
   async <T>(work: () => Promise<T>): Promise<T> => {
@@ -190,7 +190,7 @@ async function decide(
       arguments: { agent: name, calls },
       reason: `The agent ${name} waits for an approval of ${calls.map((it) => it.tool).join(', ')}.`,
     })
-  const refuse = { approved: false, reason: 'The calling agent approves nothing.' }
+  const refuse = { approved: false, reason: 'The calling agent does not approve anything.' }
   const given = onApproval === 'deny' ? [] : await onApproval(calls, context)
   await remote.resume(
     taskId,
@@ -199,14 +199,14 @@ async function decide(
   return undefined
 }
 
-/** How often the task was delegated before, according to the caller. */
+/** The caller's delegation depth. */
 function depthOf({ attributes }: ToolContext): number {
   const kept = attributes['agentprotocol.context'] as { context?: { delegation_depth?: unknown } } | undefined
   const depth = kept?.context?.delegation_depth
   return typeof depth === 'number' && depth > 0 ? depth : 0
 }
 
-/** What was asked, from the journal. */
+/** The waiting calls, from the journal. */
 const askedCalls = ({ calls }: Readonly<Record<string, unknown>>): { toolCallId: string }[] =>
   (calls as readonly RemoteCall[]).map(({ toolCallId }) => ({ toolCallId }))
 
@@ -217,7 +217,7 @@ function resultOf(name: string, { status, result, error }: RemoteTask): string {
   if (/^cancell?ed$/.test(status))
     throw new OxbowError('remote_cancelled', `The task of the remote agent ${name} was stopped before it was complete.`)
   if (status !== 'success')
-    throw new OxbowError('remote_failed', `The remote agent ${name} failed: ${error ?? 'it did not say why'}`)
+    throw new OxbowError('remote_failed', `The remote agent ${name} failed: ${error ?? 'no reason given'}`)
   if (result === undefined || result.trim() === '')
     throw new OxbowError(
       'remote_empty',

@@ -1,16 +1,16 @@
-// The Agent Protocol as a client speaks it: requests, answers, and the stream of events.
+// The client side of the Agent Protocol: requests, answers, and the event stream.
 import { OxbowError } from '@oxbow/core'
 
 export type Headers = Readonly<Record<string, string>>
 
-/** A call of the remote agent that waits for a decision. */
+/** A call of the remote agent that is waiting for a decision. */
 export interface RemoteCall {
   readonly toolCallId: string
   readonly tool: string
   readonly arguments: unknown
 }
 
-/** An event as it came. Types that are not known are passed on as well. */
+/** An event as received. Unknown types are passed on too. */
 export interface RemoteEvent {
   readonly seq: number
   readonly type: string
@@ -42,20 +42,23 @@ export interface Decision {
   readonly reason?: string
 }
 
-/** Whatever the server does, a request ends after this; the stream after as long without a byte. */
+/** The time limit of every request, and of silence on the stream. */
 const REQUEST_MS = 30_000
 const SILENCE_MS = 60_000
-/** One event; results of tools may be long. */
+/** The longest event; tool results may be long. */
 const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 export interface RemoteTasks {
-  /** Sending the same task again does not make a second task. @throws OxbowError `remote_refused`, `remote_unreachable` */
+  /**
+   * Submitting the same task again does not create a second one. @throws OxbowError `remote_refused`,
+   * `remote_unreachable`
+   */
   submit(submission: RemoteSubmission): Promise<void>
-  /** Undefined when there is no such task. */
+  /** Undefined for an unknown task. */
   task(id: string): Promise<RemoteTask | undefined>
-  /** Answers when the task has ended or waits for a decision, at the latest after some seconds. */
+  /** Resolves when the task has ended or waits for a decision, after some seconds at the latest. */
   wait(id: string): Promise<void>
-  /** False when the task does not wait for this (any more). */
+  /** False when the task is not (or no longer) waiting for this. */
   resume(id: string, decisions: readonly Decision[]): Promise<boolean>
   cancel(id: string): Promise<void>
   /**
@@ -107,7 +110,7 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
   return {
     async submit(submission) {
       const answer = await request('POST', '/tasks', { body: submission })
-      // It has ended already: an earlier attempt had been here.
+      // It has already ended: an earlier attempt succeeded.
       if (answer.status !== 409) await accepted(answer)
     },
     async task(id) {
@@ -124,7 +127,7 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
       await accepted(answer)
       return true
     },
-    // The signal that stops everything else is often the reason to cancel.
+    // The signal that aborts everything else is often the reason to cancel.
     async cancel(id) {
       await accepted(await request('POST', at(id, '/cancel'), { signal: AbortSignal.timeout(REQUEST_MS) }))
     },
@@ -137,14 +140,14 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
           signal: AbortSignal.any([signal, left.signal]),
         })
         if (answer.status === 404 || answer.status === 405)
-          throw new OxbowError('remote_no_stream', `The remote agent ${name} streams no events.`)
+          throw new OxbowError('remote_no_stream', `The remote agent ${name} does not stream events.`)
         await accepted(answer)
         const received: RemoteEvent[] = []
         const { createParser } = await import('eventsource-parser')
         const parser = createParser({
           maxBufferSize: MAX_EVENT_LENGTH,
           onError({ type }) {
-            // The events after it can no longer be separated.
+            // Later events can no longer be separated.
             if (type === 'max-buffer-size-exceeded')
               throw new OxbowError('remote_failed', `The remote agent ${name} sent an event that is too long.`)
           },
@@ -171,7 +174,7 @@ export function remoteTasks(name: string, url: string, headers: Headers, signal:
 }
 
 const unreachable = (name: string, cause: unknown): OxbowError =>
-  new OxbowError('remote_unreachable', `The remote agent ${name} cannot be reached or broke off.`, {
+  new OxbowError('remote_unreachable', `The remote agent ${name} is unreachable or the connection broke.`, {
     retryable: true,
     cause,
   })

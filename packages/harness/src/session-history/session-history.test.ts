@@ -1,9 +1,9 @@
-// What an agent finds of what was said before: in its own user's sessions, and nowhere else.
+// What an agent finds in earlier conversations: its own user's sessions and nothing else.
 import type { ScriptedRequest } from '@oxbow/testing'
 import { expect, test } from 'vitest'
 import { type Bench, bench, saying } from '../compaction/compaction.fixture.ts'
 
-/** The agent is told what to call by its user: `TOOL JSON`; anything else it answers. */
+/** The user names the tool call as `TOOL JSON`; anything else gets a plain answer. */
 const obeys = (request: ScriptedRequest) => {
   const last = request.messages.at(-1)!
   const [, name, input] = /^(session_\w+) (\{.*\})$/.exec(String(last.content)) ?? []
@@ -28,12 +28,12 @@ test('H7: session_search finds it in this session, or in all of the same user, a
   const everywhere = await told(it, 'session_search {"query":"ultramarine","everywhere":true}')
   expect(everywhere).toContain('Ultramarine is a colour.')
   expect(everywhere).not.toContain('secret')
-  // Of the search itself only the order of the user is found.
+  // Of the search itself only the user's message is found.
   expect(await told(it, 'session_search {"query":"vermilion-x"}', 'bob')).toContain(', user: session_search {')
   expect((await told(it, 'session_search {"query":"vermilion-x"}', 'bob')).split('\n')).toHaveLength(4)
 })
 
-test('H7: session_read reads a turn, what the user said, or another session of the same user, page by page', async () => {
+test('H7: session_read reads a turn, the user’s messages, or another session of the same user, page by page', async () => {
   const it = await bench(obeys, [])
   const long = `begin ${'word '.repeat(4_000)}end`
   await it.engine.session({ user: 'ann', session: 's1' }).run(long, { turnId: 'first' })
@@ -44,7 +44,7 @@ test('H7: session_read reads a turn, what the user said, or another session of t
   const next = /session_read (\{[^}]*\})\]$/.exec(page)![1]!
   expect(await told(it, `session_read ${next}`)).toContain('word word')
   expect(await told(it, 'session_read {"turn":"first"}')).toContain('begin word')
-  expect(await told(it, 'session_read {"session":"bobs"}')).toContain('There is no session "bobs"')
-  expect(await told(it, 'session_read {"call":"call_none"}')).toContain('nothing like that')
+  expect(await told(it, 'session_read {"session":"bobs"}')).toContain('No session "bobs"')
+  expect(await told(it, 'session_read {"call":"call_none"}')).toContain('Nothing found')
   expect(await told(it, 'session_read {"session":"s1"}', 'ann', 's3')).toContain('begin word')
 })

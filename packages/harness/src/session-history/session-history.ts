@@ -1,4 +1,4 @@
-// Tools with which an agent looks into what was said before: in this session, or in others of the same user.
+// Tools with which an agent searches and reads earlier conversations: this session, or others of the same user.
 import {
   type Event,
   type InputBlock,
@@ -12,10 +12,10 @@ import { bounded, type Said, saidIn } from '@oxbow/core/internal'
 
 const PAGE = 8_000
 
-/** The asking session decides whose sessions are searched, never the arguments. */
+/** The calling session decides whose sessions are searched, never the arguments. */
 const own = ({ tenant, user }: SessionKey, session: string): SessionKey => ({ tenant, user, session })
 
-/** What these tools were asked and have said before: it would be found again and again. */
+/** The input and output of these tools, which searches would find over and over. */
 const isOurs = ({ tool }: Said): boolean => tool === 'session_search' || tool === 'session_read'
 
 export const sessionSearch = (journal: Journal) =>
@@ -47,7 +47,7 @@ export const sessionSearch = (journal: Journal) =>
         limit,
         skip: isOurs,
       })
-      const rest = complete ? '' : '\n[There is more than was looked at; search for rarer words.]'
+      const rest = complete ? '' : '\n[The search was incomplete; use rarer words.]'
       if (hits.length === 0) return `Nothing was found for ${JSON.stringify(query)}.${rest}`
       const lines = hits.map(
         (it) => `session ${it.session}, seq ${it.seq}, ${new Date(it.at).toISOString()}, ${it.role}: ${it.text}`,
@@ -80,16 +80,16 @@ export const sessionRead = (journal: Journal) =>
         turn: { type: 'string' },
         only: { enum: ['user'] },
         from: { type: 'integer', minimum: 1, default: 1 },
-        offset: { type: 'integer', minimum: 0, default: 0, description: 'Characters of the first event to pass over.' },
+        offset: { type: 'integer', minimum: 0, default: 0, description: 'Characters of the first event to skip.' },
       },
       additionalProperties: false,
     },
     async run(input, context) {
       const wanted = input as ReadInput
       const key = own(context.session, wanted.session ?? context.session.session)
-      if ((await journal.head(key)) === 0) throw new ToolError(`There is no session ${JSON.stringify(key.session)}.`)
+      if ((await journal.head(key)) === 0) throw new ToolError(`No session ${JSON.stringify(key.session)}.`)
       const { text, next, files } = await readPage(journal, key, wanted)
-      if (text === '') throw new ToolError('There is nothing like that in this session.')
+      if (text === '') throw new ToolError('Nothing found in this session.')
       const more = next === undefined ? '' : `[There is more: session_read ${JSON.stringify({ ...wanted, ...next })}]`
       return [{ type: 'text', text: `Session ${key.session}:\n${text}${more}` }, ...files]
     },
@@ -109,19 +109,19 @@ async function readPage(journal: Journal, key: SessionKey, wanted: ReadInput): P
     const events = await journal.read(key, after)
     if (events.length === 0) return { text, files }
     for (const event of events) {
-      /** Characters of this event in front of what comes next. */
+      /** Characters of this event before the next part. */
       let before = 0
       for (const said of isWanted(event, wanted) ? saidIn(event) : []) {
         if (wanted.call !== undefined && said.callId !== wanted.call) continue
         const start = event.seq === from ? Math.max(0, offset - before) : 0
         const end = start + Math.max(0, PAGE - text.length)
-        // Each has its own marks, so that none can contain what looks like another one.
+        // Each has its own marks, so that no event can imitate another one.
         if (start < said.text.length && start < end)
           text += `${bounded(`seq ${event.seq}, ${said.role}`, said.text.slice(start, end))}\n`
         if (end < said.text.length) return { text, files, next: { from: event.seq, offset: before + end } }
         before += said.text.length
       }
-      // Of one call or turn the files are shown, too: they may be what was left out.
+      // For one call or turn the files are shown too: they may be the omitted part.
       if ((wanted.call ?? wanted.turn) !== undefined && isWanted(event, wanted)) files.push(...filesIn(event))
     }
     after = events.at(-1)!.seq

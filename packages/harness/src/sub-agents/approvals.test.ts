@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { subAgents } from '../index.ts'
 import { calls, childrenOf, handOff, ofType, sent, spawn, type Tree, tree, worker } from './sub-agents.fixture.ts'
 
-/** lead › editor › writer, whose `write` asks. */
+/** lead › editor › writer, whose `write` needs an approval. */
 async function three(options: { background?: boolean; writer?: Parameters<typeof tree>[0][string] } = {}) {
   const ran: string[] = []
   const it = await tree(
@@ -54,7 +54,7 @@ const writerOf = async ({ engine, root }: Tree) => {
 }
 
 describe('H10: an approval two levels down', () => {
-  test('is the root’s, with what runs and who asks; approved there, it runs in place', async () => {
+  test('is shown at the root with its call and agent; approved there, it runs in place', async () => {
     const it = await three()
     const paused = await it.root.run('Go.', { turnId: 't1' })
     expect(paused).toMatchObject({ status: 'paused', reason: 'approval' })
@@ -74,7 +74,7 @@ describe('H10: an approval two levels down', () => {
     expect(await ofType(writer, 'approval.resolved')).toMatchObject([
       { verdict: 'approved', principal: { user: 'ann' } },
     ])
-    // Nothing was asked of a model twice.
+    // No model was called twice.
     expect(it.model.requests.map((request) => request.model)).toEqual([
       'lead',
       'editor',
@@ -85,7 +85,7 @@ describe('H10: an approval two levels down', () => {
     ])
   })
 
-  test('is refused there with the reason', async () => {
+  test('is denied there with the reason', async () => {
     const it = await three()
     const { approvals } = await it.root.run('Go.', { turnId: 't1' })
     await it.root.decide(approvals[0]!.approvalId, { verdict: 'denied', reason: 'not today' })
@@ -94,7 +94,7 @@ describe('H10: an approval two levels down', () => {
     expect(sent(it.model, 'writer')[0]).toContain('not today')
   })
 
-  test('takes other arguments, which are checked where they are used', async () => {
+  test('accepts other arguments, which are validated where they are used', async () => {
     const it = await three()
     const { approvals } = await it.root.run('Go.', { turnId: 't1' })
     const [{ approvalId }] = approvals as [(typeof approvals)[0]]
@@ -108,7 +108,7 @@ describe('H10: an approval two levels down', () => {
     await expect(again).rejects.toMatchObject({ code: 'unknown_approval' })
   })
 
-  test('may be decided where it arose, and is decided above with it', async () => {
+  test('may be decided where it arose, which decides it above as well', async () => {
     const it = await three()
     await it.root.run('Go.', { turnId: 't1' })
     const { writer, editor } = await writerOf(it)
@@ -123,7 +123,7 @@ describe('H10: an approval two levels down', () => {
       ])
   })
 
-  test('waits in the journals: another process takes it up, in place', async () => {
+  test('is kept in the journals: another process resumes it in place', async () => {
     const it = await three()
     const { approvals } = await it.root.run('Go.', { turnId: 't1' })
     await it.engine.stop(0)
@@ -135,7 +135,7 @@ describe('H10: an approval two levels down', () => {
     expect(it.model.requests).toHaveLength(6)
   })
 
-  test('is gone when the root is stopped meanwhile', async () => {
+  test('is closed when the root is stopped meanwhile', async () => {
     const it = await three()
     await it.root.run('Go.', { turnId: 't1' })
     await it.root.interrupt({ turnId: 't1' })
@@ -146,7 +146,7 @@ describe('H10: an approval two levels down', () => {
     expect(it.ran).toEqual([])
   })
 
-  test('two of one child are asked one after the other, each once', async () => {
+  test('two of one child are requested one after the other, each once', async () => {
     const both = { calls: ['a', 'b'].map((what) => ({ name: 'write', arguments: { what } })) }
     const it = await three({ writer: [both, handOff('Written.')] })
     const { approvals } = await it.root.run('Go.', { turnId: 't1' })
@@ -161,7 +161,7 @@ describe('H10: an approval two levels down', () => {
 })
 
 describe('H10: the inbox', () => {
-  test('shows what a child asks exactly once, with root and source, and it can be decided there', async () => {
+  test('shows a child’s approval exactly once, with root and source, and can decide it', async () => {
     const it = await three()
     const http = await serve(it)
     await it.root.run('Go.', { turnId: 't1' })
@@ -185,7 +185,7 @@ describe('H10: the inbox', () => {
     expect((await http('/api/approvals?userId=ann')).approvals).toEqual([])
   })
 
-  test('shows what is asked in the background exactly once, though nobody above waits for it', async () => {
+  test('shows a background approval exactly once, although no parent waits for it', async () => {
     const it = await three({ background: true })
     const http = await serve(it)
     await it.root.run('Go.', { turnId: 't1' })
@@ -208,7 +208,7 @@ describe('H10: the inbox', () => {
   })
 })
 
-test('H10: the AG-UI stream tells what a child does, with its source', async () => {
+test('H10: the AG-UI stream reports a child’s activity, with its source', async () => {
   const it = await tree({ lead: [spawn('reader'), { text: 'Told.' }], reader: [handOff('Read.')] }, (of) =>
     of('lead', { capabilities: [subAgents([{ description: 'Reads.', agent: of('reader') }])] }),
   )

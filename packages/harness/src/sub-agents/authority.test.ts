@@ -1,4 +1,4 @@
-// What a child may do, as the engine judges it. The whole table is that of the gate, in core.
+// The authority of a child, as the engine applies it. The gate's tests in core cover the whole table.
 import type { Agent, Mode, OxbowError, Tool } from '@oxbow/core'
 import { tool } from '@oxbow/core'
 import { MODES } from '@oxbow/core/internal'
@@ -13,7 +13,7 @@ const EFFECTS = ['read', 'write'] as const
 const KINDS: readonly Kind[] = ['none', 'allow']
 const STRENGTH = { allow: 0, ask: 1, deny: 2 } as const
 
-/** What one agent by itself says, written down apart from the gate. */
+/** The decision of one agent alone, computed apart from the gate. */
 function alone(mode: Mode, effect: (typeof EFFECTS)[number], rule: Kind): Verdict {
   const free = (): Verdict => {
     if (rule === 'deny' || (mode === 'explore' && effect !== 'read')) return 'deny'
@@ -56,7 +56,7 @@ function family(of: (name: string, more?: object) => Agent, it: Case, name: stri
 }
 
 describe('H10: authority', () => {
-  // Each parent has an engine of its own; its children run one after the other in one turn each.
+  // Each parent has its own engine; its children run one after the other in one turn each.
   test.each(MODES.flatMap((parent) => EFFECTS.map((effect) => [parent, effect] as const)))(
     'under a parent in %s, a call that can %s has the strictest verdict of both',
     { timeout: 60_000 },
@@ -83,7 +83,7 @@ describe('H10: authority', () => {
     },
   )
 
-  /** What the child's one call came to, when the lead has `tools` and the rest as given. */
+  /** The result of the child's one call, with the lead's `tools` and the rest as given. */
   async function decision(given: {
     lead?: { tools?: readonly Tool[]; deny?: readonly string[] }
     options?: Parameters<typeof subAgents>[1]
@@ -115,7 +115,7 @@ describe('H10: authority', () => {
     return { decided: decided!, it, child: child! }
   }
 
-  test('is the intersection of effects, not of names: a tool of the child’s own runs, what no tool above can do does not', async () => {
+  test('is the intersection of effects, not of names: a child’s own tool runs unless its effects exceed those above', async () => {
     expect((await decision({ lead: { tools: [worker('other', ['write'])] } })).decided.decision).toBe('allow')
     const { decided, it } = await decision({})
     expect(decided).toMatchObject({ decision: 'deny', rule: 'effects:write' })
@@ -126,7 +126,7 @@ describe('H10: authority', () => {
     expect((await decision({ effects: ['read'] })).decided.decision).toBe('allow')
   })
 
-  test('has no effect whose only tools are denied above: by the definition, by the turn, or for want of a permission', async () => {
+  test('excludes effects whose only tools are denied above: by definition, by turn, or by a missing permission', async () => {
     const ran: string[] = []
     const writes = worker('own_write', ['write'])
     const child = (of: (name: string, more: object) => Agent) =>
@@ -147,12 +147,12 @@ describe('H10: authority', () => {
       expect(await ofType(below!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'effects:write' }])
     }
     expect(ran).toEqual([])
-    // A rule for some calls leaves the others.
+    // A rule for some calls does not affect the others.
     const some = { tools: [writes], deny: ['own_write(rm)'] }
     expect((await decision({ lead: some })).decided.decision).toBe('allow')
   })
 
-  test('can be handed on explicitly, in effects and in rules of the child’s tools', async () => {
+  test('can be extended explicitly, in effects and in rules for the child’s tools', async () => {
     const grant = { effects: ['write'] as const, allow: ['act(a)'] }
     expect((await decision({ options: { grant } })).decided.decision).toBe('allow')
     for (const [what, expected] of [
@@ -164,7 +164,7 @@ describe('H10: authority', () => {
     }
   })
 
-  test('deny rules of every level hold, by the patterns of the child’s own tool', async () => {
+  test('deny rules of every level apply, by the patterns of the child’s own tool', async () => {
     const lead = { tools: [worker('act', ['write'])], deny: ['act(rm)'] }
     expect((await decision({ lead, what: 'rm -r' })).decided).toMatchObject({ decision: 'deny', rule: 'deny:act(rm)' })
     expect((await decision({ lead, what: 'ls' })).decided.decision).toBe('allow')
@@ -196,7 +196,7 @@ describe('H10: authority', () => {
     expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'deny:act' }])
   })
 
-  test('deny rules of every level go along to whatever the child starts elsewhere', async () => {
+  test('deny rules of every level are passed to remote agents that the child calls', async () => {
     let seen: readonly string[] = []
     const elsewhere = tool({
       name: 'elsewhere',
@@ -221,7 +221,7 @@ describe('H10: authority', () => {
     expect([...seen].sort()).toEqual(['act(a)', 'act(b)'])
   })
 
-  test('a message from a turn that may do less is a task of its own, with that turn’s authority', async () => {
+  test('a message from a turn with less authority becomes a separate task with that authority', async () => {
     const held = gate()
     const ran: string[] = []
     const send = ({ messages }: { messages: readonly { content?: unknown }[] }) =>
@@ -255,7 +255,7 @@ describe('H10: authority', () => {
     expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'mode:explore' }])
   })
 
-  test('a rule is suggested only for what it can be accepted for: not for a session whose parents would ask again', async () => {
+  test('a rule is suggested only for scopes that can use it: not for a session whose parents would ask again', async () => {
     const act = worker('act', ['write'])
     const scopesUnder = async (mode: Mode) => {
       const it = await tree(
@@ -282,7 +282,7 @@ describe('H10: authority', () => {
     expect(await scopesUnder('bypass')).toEqual(['session', 'user', 'project'])
   })
 
-  test('a rule that is accepted in a child’s session lifts its own questions there, none of those above, and nowhere else', async () => {
+  test('a rule accepted in a child’s session allows calls there only, and not against questions of its parents', async () => {
     const send = ({ messages }: { messages: readonly { content?: unknown }[] }) =>
       calls('agent_send', { id: /agent_\w{20}/.exec(JSON.stringify(messages))![0], message: 'Again.' })
     const act = worker('act', ['write'])
@@ -300,7 +300,7 @@ describe('H10: authority', () => {
       for (let n = 0; result.status === 'paused'; n++) {
         const decision = { verdict: 'approved' as const, ...(n === 0 && { remember }) }
         const { approvalId } = result.approvals[0]!
-        // A rule that could let no such call run may be refused at once; the approval stands.
+        // A rule that cannot allow any such call may be refused at once; the approval stays valid.
         await it.root.decide(approvalId, decision).catch((error: OxbowError) => {
           if (error.code !== 'rule_invalid') throw error
           return it.root.decide(approvalId, { verdict: 'approved' })
@@ -310,7 +310,7 @@ describe('H10: authority', () => {
       expect((await it.root.state()).rules).toEqual([])
       return (await ofType(it.root, 'approval.requested')).length
     }
-    // The parent asks by itself: each time. It does not: the first session is asked once, the second again.
+    // Where the parent asks itself, it asks each time; otherwise the first session is asked once, the second again.
     expect(await asked('default')).toBe(3)
     expect(await asked('bypass')).toBe(2)
   })

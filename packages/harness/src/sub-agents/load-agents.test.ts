@@ -24,7 +24,7 @@ const file = (matter: string, body = 'You read.'): string => `---\n${matter}\n--
 const reader = 'name: reader\ndescription: Reads.'
 
 describe('H10: agents in Markdown', () => {
-  test('are read with everything they say', async () => {
+  test('are read with all their settings', async () => {
     const path = folder({
       'reader.md': file(
         `${reader}\ntools: [grep, write]\nmodel: small\nmode: explore\nmaxSteps: 4\ndeny:\n  - write`,
@@ -52,7 +52,7 @@ describe('H10: agents in Markdown', () => {
     expect([...tools.keys()]).toEqual(['grep', 'write', 'read_artifact'])
   })
 
-  test('that are no files, or endless, are refused at once', async () => {
+  test('that are not files, or are endless, are refused at once', async () => {
     const pipe = folder({})
     execFileSync('mkfifo', [join(pipe, 'x.md')])
     await expect(loadAgents(pipe, options)).rejects.toThrow(`${join(pipe, 'x.md')}: it is not a file`)
@@ -60,7 +60,7 @@ describe('H10: agents in Markdown', () => {
     symlinkSync('/dev/zero', join(endless, 'x.md'))
     await expect(loadAgents(endless, options)).rejects.toThrow('it is not a file')
     const large = folder({ 'x.md': '' })
-    // Sparse: to read all of it would take more memory than a text can have.
+    // Sparse: the whole file would not fit into memory.
     truncateSync(join(large, 'x.md'), 2 ** 34)
     await expect(loadAgents(large, options)).rejects.toThrow(/x\.md:1: it is longer than \d+ bytes/)
     const gone = folder({})
@@ -69,19 +69,19 @@ describe('H10: agents in Markdown', () => {
   })
 
   test.each([
-    ['a key that there is not', file(`${reader}\ntool: [grep]`), ':4: unknown key "tool": did you mean tools?'],
-    ['a tool that there is not', file(`${reader}\ntools: [grap]`), ':4: unknown tool "grap": did you mean grep?'],
-    ['a model that there is not', file(`${reader}\nmodel: large`), ':4: unknown model "large"'],
-    ['a name of every object for a model', file(`${reader}\nmodel: constructor`), ':4: unknown model "constructor"'],
-    ['a mode that there is not', file(`${reader}\nmode: plan`), ':4: unknown mode "plan"'],
-    ['steps that are none', file(`${reader}\nmaxSteps: -1`), ':4: maxSteps must be a whole number above 0'],
+    ['an unknown key', file(`${reader}\ntool: [grep]`), ':4: unknown key "tool": did you mean tools?'],
+    ['an unknown tool', file(`${reader}\ntools: [grap]`), ':4: unknown tool "grap": did you mean grep?'],
+    ['an unknown model', file(`${reader}\nmodel: large`), ':4: unknown model "large"'],
+    ['a name of an object property as model', file(`${reader}\nmodel: constructor`), ':4: unknown model "constructor"'],
+    ['an unknown mode', file(`${reader}\nmode: plan`), ':4: unknown mode "plan"'],
+    ['a negative number of steps', file(`${reader}\nmaxSteps: -1`), ':4: maxSteps must be a whole number above 0'],
     ['a rule that matches nothing', file(`${reader}\ntools: [grep]\ndeny: [rm]`), ':2: permission rule "rm"'],
     ['a key twice', file(`${reader}\nname: other`), ':4: Map keys must be unique'],
     ['no name', file('description: Reads.'), ':1: name is missing'],
     ['a list for a text', file('name: [a]\ndescription: Reads.'), ':2: name must be a text'],
-    ['no instructions', file(reader, ' '), ':5: there are no instructions'],
+    ['no instructions', file(reader, ' '), ':5: instructions are missing'],
     ['no front matter', 'You read.', ':1: it must begin with front matter'],
-    ['YAML that is none', file(`${reader}\ntools: [grep`), ':5: '],
+    ['invalid YAML', file(`${reader}\ntools: [grep`), ':5: '],
     ['aliases', file(`name: &a reader\ndescription: *a`), ':2: write values out'],
     ['a tag that would make objects', file(`${reader}\nmodel: !!js/function 'x'`), ':4: Unresolved tag'],
   ])('with %s fail the start, with file and line', async (_what, text, message) => {
@@ -91,7 +91,7 @@ describe('H10: agents in Markdown', () => {
     expect(String((failure as Error).message)).toContain(`${join(path, 'reader.md')}${message}`)
   })
 
-  test('two of one name fail the start, naming both; so does one that code has declared already', async () => {
+  test('two of one name fail the start, naming both; so does one already declared in code', async () => {
     const path = folder({ 'a.md': file(reader), 'b.md': file(reader) })
     await expect(loadAgents(path, options)).rejects.toThrow(
       `two agents are named reader: ${join(path, 'a.md')} and ${join(path, 'b.md')}`,
@@ -101,7 +101,7 @@ describe('H10: agents in Markdown', () => {
     expect(() => subAgents([code, one!])).toThrow(`two agents are named reader: in code and ${one!.from}`)
   })
 
-  test('a folder that is not there fails the start', async () => {
+  test('a missing folder fails the start', async () => {
     await expect(loadAgents('/no/such/folder', options)).rejects.toMatchObject({ code: 'agent_file_invalid' })
   })
 })

@@ -1,4 +1,4 @@
-// Agents that are declared in Markdown: front matter says what they are, the text below it is their instructions.
+// Agents declared in Markdown: front matter holds their settings, the text below it is their instructions.
 import { constants } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,11 +17,11 @@ import { MODES, nearest } from '@oxbow/core/internal'
 import type { SubAgent } from './sub-agent.ts'
 
 export interface LoadAgentsOptions {
-  /** By the alias that files use; `default` is for files that name none. */
+  /** By the alias that files use; `default` is for files without a model. */
   readonly models: Readonly<Record<string, Model>>
-  /** Those that files may name. */
+  /** The tools that files may name. */
   readonly tools?: readonly Tool[]
-  /** Files may name their tools, too; then the agent also has their prompt, hooks and review. */
+  /** Files may also name their tools; the agent then also has their prompt, hooks and review. */
   readonly capabilities?: readonly Capability[]
   /** Of all these agents. */
   readonly middleware?: readonly Middleware[]
@@ -61,7 +61,7 @@ export async function loadAgents(folder: string, options: LoadAgentsOptions): Pr
   return found
 }
 
-/** No more of it than an agent may have. A pipe, which may never end, is refused. */
+/** Reads at most the allowed length. A pipe, which may never end, is refused. */
 async function textIn(path: string): Promise<string> {
   const fault = (what: string) => new OxbowError('agent_file_invalid', `${path}: ${what}`)
   const unreadable = (error: Error) => fault(`it cannot be read: ${error.message}`)
@@ -135,7 +135,7 @@ function agentOf(
   const description = need('description')
   const instructions = clean.slice(matter[0].length).trim()
   if (instructions === '')
-    throw fault(clean.slice(0, matter[0].length).split('\n').length, 'there are no instructions below the front matter')
+    throw fault(clean.slice(0, matter[0].length).split('\n').length, 'instructions are missing below the front matter')
   const alias = textOf('model') ?? 'default'
   const model = Object.hasOwn(models, alias) ? models[alias] : undefined
   if (model === undefined)
@@ -175,7 +175,7 @@ function agentOf(
   return { description, agent: defined(definition, (what) => fault(lineFor('name'), what)), from: path }
 }
 
-/** What comes with the tools of a capability that an agent has. */
+/** The capability parts that belong to an agent's tools. */
 function narrowed({ name, tools = [], prompt = [], middleware = [], review }: Capability, used: Tool[]): Capability[] {
   const own = tools.filter((it) => used.includes(it))
   return own.length === 0 ? [] : [{ name, tools: own, prompt, middleware, ...(review && { review }) }]
@@ -191,6 +191,6 @@ function defined(definition: AgentDefinition, fault: (what: string) => OxbowErro
 
 function guess(given: string, known: readonly string[]): string {
   const near = nearest(given, known)
-  const all = known.length === 0 ? 'there is none' : `there is ${known.join(', ')}`
+  const all = known.length === 0 ? 'none are known' : `known: ${known.join(', ')}`
   return near === undefined ? `; ${all}` : `: did you mean ${near}? (${all})`
 }

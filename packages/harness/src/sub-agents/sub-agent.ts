@@ -1,7 +1,7 @@
 import type { Agent } from '@oxbow/core'
 
 export interface SubAgent {
-  /** For the model of the one that delegates: what the agent can do and when to ask it. */
+  /** For the delegating model: what the agent can do and when to call it. */
   readonly description: string
   readonly agent: Agent
   /** Where it is declared, for errors. Default: in code. */

@@ -28,7 +28,7 @@ export interface Tree {
   readonly engine: Engine
   readonly root: Session
   readonly errors: unknown[]
-  /** Another engine on the same store, as another process would have it. Only `sqlite` tells one of the other. */
+  /** Another engine on the same store, as in another process. Only `sqlite` shares changes between them. */
   another(): Engine
 }
 
@@ -47,7 +47,7 @@ export async function tree(
   const errors: unknown[] = []
   const engines: Engine[] = []
   const start = (): Engine => {
-    // Each process has its own connection to the file; memory is one process's.
+    // Each process has its own connection to the file; memory belongs to one process.
     const backend = directory !== undefined ? sqlite({ path: join(directory, 'oxbow.db') }) : (opened[0] ?? memory())
     if (!opened.includes(backend)) opened.push(backend)
     const engine = createEngine({ backend, agents, onError: (error) => errors.push(error) })
@@ -77,7 +77,7 @@ export const spawn = (agent: string, task = 'Do it.', more: object = {}): Reply 
 
 export const calls = (name: string, given: object = {}): Reply => ({ calls: [{ name, arguments: given }] })
 
-/** A tool that says what it did. */
+/** A tool that reports its call. */
 export function worker(name: string, effects: Tool['effects'], ran: string[] = []): Tool {
   return tool({
     name,
@@ -106,13 +106,13 @@ export async function ofType<T extends Event['type']>(session: Session, type: T)
   return (await eventsOf(session)).filter((it): it is Event<T> => it.type === type)
 }
 
-/** The sessions below, in the order in which they were opened. */
+/** The sessions below, in the order of their creation. */
 export async function childrenOf(engine: Engine, session: Session): Promise<Session[]> {
   const opened = await ofType(session, 'child.opened')
   return [...new Set(opened.map((it) => it.session))].map((it) => engine.session({ ...session.key, session: it }))
 }
 
-/** What a model was sent as results and as messages of the user, in its last request. */
+/** The results and user messages in a model's last request. */
 export const sent = (model: ScriptedModel, name: string, role: 'tool' | 'user' = 'tool'): string[] =>
   model.requests
     .filter((it) => it.model === name)

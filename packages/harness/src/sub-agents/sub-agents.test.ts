@@ -7,7 +7,7 @@ import { calls, childrenOf, eventsOf, handOff, ofType, sent, spawn, tree, worker
 const helper = (agent: Parameters<typeof subAgents>[0][number]['agent']) => ({ description: 'Helps.', agent })
 
 describe('H10: a task for another agent', () => {
-  test('runs in a session of its own, whose journal names its parent, and its hand-off is the result', async () => {
+  test('runs in its own session, whose journal names its parent, and its hand-off is the result', async () => {
     const it = await tree(
       {
         lead: [spawn('reader', 'Read the notes.'), { text: 'Told.' }],
@@ -28,7 +28,7 @@ describe('H10: a task for another agent', () => {
     })
     expect(second).toMatchObject({ type: 'turn.started', surface: 'agent', input: [{ text: 'Read the notes.' }] })
     expect(await ofType(it.root, 'child.closed')).toMatchObject([{ status: 'done', childTurnId: opened!.childTurnId }])
-    // Nothing else of the parent's is known to it.
+    // It knows nothing else of the parent.
     expect(sent(it.model, 'reader', 'user')).toEqual(['Read the notes.'])
     expect(it.errors).toEqual([])
   })
@@ -41,7 +41,7 @@ describe('H10: a task for another agent', () => {
     ['failed', [{ status: 401, body: {} }]],
     ['failed', Array.from({ length: 3 }, () => ({ text: 'All done!' }))],
     ['max_steps', [calls('look', { what: 'a' }), handOff('Half of it.', { status: 'partial' })]],
-  ] as const)('that ends %s is no success, and is told in the same step', async (status, replies) => {
+  ] as const)('that ends %s is not a success, and is reported in the same step', async (status, replies) => {
     const it = await tree({ lead: [spawn('reader'), { text: 'Told.' }], reader: replies }, (of) =>
       of('lead', {
         capabilities: [
@@ -56,7 +56,7 @@ describe('H10: a task for another agent', () => {
     if (status === 'max_steps') expect(sent(it.model, 'lead')[0]).toContain('Half of it.')
   })
 
-  describe('that hands over more than a conversation holds', () => {
+  describe('whose hand-off is longer than a conversation holds', () => {
     const LONG = Array.from({ length: 6_000 }, (_, n) => `line ${n}`).join('\n')
     const all = (text: string) =>
       LONG.split('\n').every((line) => text.includes(`${line}\n`) || text.includes(`${line}<`))
@@ -74,7 +74,7 @@ describe('H10: a task for another agent', () => {
     const idIn = (request: { messages: readonly { content?: unknown }[] }): string =>
       /read_artifact: \{"id":"([^"]+)"/.exec(JSON.stringify(request.messages).replaceAll('\\"', '"'))![1]!
 
-    test('is shown with a notice that names the artifact, which has all of it', async () => {
+    test('is shown with a notice that names the artifact with all of it', async () => {
       const it = await tree(
         {
           lead: [spawn('reader'), (request) => ({ calls: readAll(idIn(request)) }), { text: 'Told.' }],
@@ -87,7 +87,7 @@ describe('H10: a task for another agent', () => {
       expect(all(pages(it.model))).toBe(true)
     })
 
-    test('from the background comes with the same notice', async () => {
+    test('from the background has the same notice', async () => {
       const it = await tree(
         {
           lead: [
@@ -106,7 +106,7 @@ describe('H10: a task for another agent', () => {
       expect(all(pages(it.model))).toBe(true)
     })
 
-    test('with its last step is an error that says where the rest is', async () => {
+    test('in its last step is an error that names the artifact', async () => {
       const it = await tree(
         {
           lead: [
@@ -132,12 +132,12 @@ describe('H10: a task for another agent', () => {
           }),
       )
       await it.root.run('Go.')
-      expect(sent(it.model, 'lead')[0]).toMatch(/characters left out\. Use task_output to read them\.\]/)
+      expect(sent(it.model, 'lead')[0]).toMatch(/characters omitted\. Use task_output to read them\.\]/)
       expect(all(pages(it.model))).toBe(true)
     })
   })
 
-  test('may go on in the background: its result joins the next step, once', async () => {
+  test('may continue in the background: its result joins the next step, once', async () => {
     const held = gate()
     const it = await tree(
       {
@@ -163,7 +163,7 @@ describe('H10: a task for another agent', () => {
     expect(results()).toHaveLength(1)
   })
 
-  test('whose parent has ended meanwhile is told with the next turn', async () => {
+  test('whose parent has ended meanwhile is reported in the next turn', async () => {
     const held = gate()
     const it = await tree(
       {
@@ -179,7 +179,7 @@ describe('H10: a task for another agent', () => {
     expect(sent(it.model, 'lead', 'user').filter((text) => text.includes('Two notes.'))).toHaveLength(1)
   })
 
-  test('that takes long is left to the background', async () => {
+  test('that takes long continues in the background', async () => {
     const held = gate()
     const it = await tree(
       {
@@ -195,7 +195,7 @@ describe('H10: a task for another agent', () => {
     expect(await ofType(it.root, 'child.closed')).toMatchObject([{ status: 'done', input: [{ type: 'text' }] }])
   })
 
-  test('can be followed up: the agent knows what it did before, or reads the message while it works', async () => {
+  test('can be followed up: the agent keeps its history, or reads the message while it works', async () => {
     const held = gate()
     const send = (message: string) => (request: { messages: readonly { content?: unknown }[] }) => {
       const id = /agent_\w{20}/.exec(JSON.stringify(request.messages))![0]
@@ -216,7 +216,7 @@ describe('H10: a task for another agent', () => {
     expect(await ofType(it.root, 'child.closed')).toHaveLength(2)
   })
 
-  test('is shown to those who watch the root, with the agents and sessions through which it came', async () => {
+  test('is shown to readers of the root, with the agents and sessions in between', async () => {
     const it = await tree(
       {
         lead: [spawn('editor'), { text: 'Told.' }],
@@ -238,12 +238,12 @@ describe('H10: a task for another agent', () => {
     const [editor] = await childrenOf(it.engine, it.root)
     const [reader] = await childrenOf(it.engine, editor!)
     expect(call?.source.sessions).toEqual(['s1', editor!.key.session, reader!.key.session])
-    // Each event of a child once, and none after the end of the one above it.
+    // Each event of a child appears once, and none after the end of its parent.
     const events = shown.map(({ item, source }) => `${source.agents.at(-1)} ${isEvent(item) ? item.seq : ''}`)
     expect(new Set(events).size).toBe(events.length)
   })
 
-  test('takes no messages from anybody but its parent', async () => {
+  test('accepts messages only from its parent', async () => {
     const it = await tree({ lead: [spawn('reader'), { text: 'Told.' }], reader: [handOff('Read.')] }, (of) =>
       of('lead', { capabilities: [subAgents([helper(of('reader'))])] }),
     )
@@ -253,7 +253,7 @@ describe('H10: a task for another agent', () => {
   })
 })
 
-test('B8: of workers that run side by side one that fails takes no other down, and its task is told as failed', async () => {
+test('B8: one failing agent of several in parallel does not stop the others, and its task is reported as failed', async () => {
   const held = gate()
   const three = ['a', 'b', 'c'].map((name) => ({
     name: 'agent_spawn',
@@ -269,7 +269,7 @@ test('B8: of workers that run side by side one that fails takes no other down, a
     (of) => of('lead', { capabilities: [subAgents(['a', 'b', 'c'].map((name) => helper(of(name))))] }),
   )
   const running = it.root.run('Go.')
-  // All three work at once: two are held while the third has failed already.
+  // All three work at once: two are held while the third has already failed.
   await until(async () => (await ofType(it.root, 'child.closed')).some((event) => event.status === 'failed'))
   expect(it.model.requests.map((request) => request.model)).toEqual(expect.arrayContaining(['a', 'b', 'c']))
   held.open()
@@ -280,7 +280,7 @@ test('B8: of workers that run side by side one that fails takes no other down, a
 })
 
 describe('H10: stopping', () => {
-  test('the root stops the whole tree, also what runs in other processes', async () => {
+  test('stopping the root stops the whole tree, in other processes too', async () => {
     const held = gate()
     const it = await tree(
       {
@@ -312,11 +312,11 @@ describe('H10: stopping', () => {
         expect((await session.state()).turn).toBeUndefined()
       }
     }
-    // Nobody is told of what was stopped with them.
+    // Agents stopped together are not reported to each other.
     expect((await ofType(it.root, 'child.closed')).filter((event) => event.input !== undefined)).toEqual([])
   })
 
-  test('a root that fails stops them, too; one that only ends lets the background go on', async () => {
+  test('a root that fails stops them too; one that finishes lets the background continue', async () => {
     const held = gate()
     const it = await tree(
       {
@@ -330,7 +330,7 @@ describe('H10: stopping', () => {
     expect(await ofType(it.root, 'child.closed')).toMatchObject([{ status: 'cancelled' }])
   })
 
-  test('one agent is stopped by its id, and its parent is told', async () => {
+  test('one agent is stopped by its id, and its parent is notified', async () => {
     const held = gate()
     const it = await tree(
       {
@@ -363,11 +363,11 @@ describe('H10: limits of a tree', () => {
       },
     )
     await it.root.run('Go.')
-    expect(sent(it.model, 'editor')[0]).toContain('Tasks may be handed on 1 times')
+    expect(sent(it.model, 'editor')[0]).toContain('Tasks may be passed on 1 times')
     expect(it.model.requests.filter((request) => request.model === 'reader')).toEqual([])
   })
 
-  test('number, counted over all levels', async () => {
+  test('the number of agents counts all levels', async () => {
     const it = await tree(
       {
         lead: [spawn('editor'), spawn('editor'), { text: 'Told.' }],
@@ -416,7 +416,7 @@ describe('H10: limits of a tree', () => {
 })
 
 describe('H10: declarations', () => {
-  test('a name stands for one agent', async () => {
+  test('a name identifies one agent', async () => {
     const build = (second: object) =>
       tree({}, (of) => {
         const one = of('reader')

@@ -1,4 +1,4 @@
-// What the model of an agent that delegates can call.
+// The tools of a delegating agent's model.
 import {
   type ChildEnd,
   type ChildOptions,
@@ -13,7 +13,7 @@ import {
 } from '@oxbow/core'
 import type { SubAgent } from './sub-agent.ts'
 
-/** Beyond the time for which a call waits: what the engine needs around it. */
+/** Time beyond the wait for a child: the engine's own overhead. */
 const MARGIN_MS = 60_000
 const MAX_WAIT_S = 600
 const LONGEST_TIMER_MS = 2 ** 31 - 1
@@ -22,7 +22,7 @@ const id = { type: 'string', description: 'As agent_spawn and agent_list give it
 const background = {
   type: 'boolean',
   default: false,
-  description: 'Go on at once; the result comes as a message when it is there.',
+  description: 'Continue at once; the result arrives as a message.',
 }
 
 export function delegationTools(
@@ -33,7 +33,7 @@ export function delegationTools(
   const names = agents.map((it) => it.agent.name)
   const list = agents.map((it) => `- ${it.agent.name}: ${it.description}`).join('\n')
 
-  /** Waits for the child, asks for it, or leaves it to the background. */
+  /** Waits for the child, requests its approval, or leaves it in the background. */
   async function settle(child: ChildView, { children, signal }: ToolContext): Promise<ToolResult> {
     const { childTurnId } = child
     if (child.background) return inBackground(child)
@@ -48,7 +48,7 @@ export function delegationTools(
     return resultOf(await children.wait(childTurnId, signal))
   }
 
-  /** Whoever refused here, refused there. */
+  /** A denial here is a denial there. */
   async function tellRefusal({ decision, children }: ToolContext): Promise<void> {
     if (decision !== undefined && decision.verdict !== 'approved') await children.refuse(decision)
   }
@@ -59,7 +59,7 @@ export function delegationTools(
     timeoutMs: backgroundAfterMs + MARGIN_MS,
     check: () => ({
       decision: 'allow',
-      reason: 'Each call of the other agent is judged under the rules of this one, too.',
+      reason: 'Each call of the other agent is also judged under the rules of this one.',
     }),
   } satisfies Partial<ToolDefinition>
 
@@ -89,7 +89,7 @@ export function delegationTools(
       name: 'agent_send',
       description:
         'Sends a message to an agent that was started before. One that works reads it with its next step; one that has ' +
-        'ended takes it as its next task, with all it knows from before.',
+        'ended takes it as its next task and keeps its history.',
       input: {
         type: 'object',
         properties: { id, message: { type: 'string', minLength: 1 }, background },
@@ -132,7 +132,7 @@ export function delegationTools(
     tool({
       name: 'task_cancel',
       description: 'Stops an agent and all that work for it.',
-      // It takes away what this conversation has started, and can reach nothing else.
+      // It only stops agents that this conversation has started.
       effects: ['read'],
       input: { type: 'object', properties: { id }, required: ['id'], additionalProperties: false },
       async run(input, { children }) {
@@ -142,7 +142,7 @@ export function delegationTools(
     }),
     tool({
       name: 'wait_async_results',
-      description: 'Waits until agents in the background have ended. Their results come as messages right after it.',
+      description: 'Waits until agents in the background have ended. Their results arrive as messages right after it.',
       effects: ['read'],
       timeoutMs: MAX_WAIT_S * 1_000 + MARGIN_MS,
       input: {
@@ -168,7 +168,8 @@ interface Wait {
 async function waitFor({ ids, until = 'all', seconds = 60 }: Wait, { children, signal }: ToolContext): Promise<string> {
   const all = await children.list()
   const unknown = ids?.find((it) => !all.some((child) => child.session === it))
-  if (unknown !== undefined) throw new OxbowError('unknown_child', `There is no agent ${JSON.stringify(unknown)} here.`)
+  if (unknown !== undefined)
+    throw new OxbowError('unknown_child', `Unknown agent ${JSON.stringify(unknown)} in this conversation.`)
   const meant = all.filter((it) => ids?.includes(it.session) ?? isOpen(it))
   if (meant.length === 0) return 'No agent works in the background.'
   const leave = new AbortController()
@@ -194,7 +195,7 @@ const inBackground = ({ session, agent, task }: ChildView): string =>
   `${agent} works in the background as ${session} on "${task}". It is not done. Its result will come to you as a message; ` +
   'do not guess it. wait_async_results waits for it.'
 
-/** @throws OxbowError `child_…`: whatever is not the agent's own word on its task is never a success */
+/** @throws OxbowError `child_…`: only the agent's own hand-off can be a success */
 function resultOf({ status, text }: ChildEnd): string {
   if (status === 'done' || status === 'partial' || status === 'blocked') return text
   throw new OxbowError(`child_${status}`, text)

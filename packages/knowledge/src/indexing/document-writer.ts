@@ -1,4 +1,4 @@
-// Documents in the index. All of it is called inside of a transaction.
+// Writes documents to the index, always inside a transaction.
 import { hash } from 'node:crypto'
 import type { DatabaseSync } from 'node:sqlite'
 import { termsOf } from '../text/analyser.ts'
@@ -47,7 +47,7 @@ export function documentWriter(database: DatabaseSync) {
   }
 
   return {
-    /** Puts a document in the place of the one with this id, or adds it. */
+    /** Replaces the document with this id, or adds it. */
     replace(id: number | undefined, it: NewDocument): void {
       const facts = [it.name, it.path, it.root, it.digest, it.recipe, it.bytes, it.modifiedMs, it.indexedMs]
       const values = [...facts, it.title ?? null, it.passages.length]
@@ -60,14 +60,14 @@ export function documentWriter(database: DatabaseSync) {
         const content = hash('sha256', textToEmbed(headings, text), 'buffer').subarray(0, 16)
         const row = [document, key, JSON.stringify(headings), text, start, end, page ?? null, content]
         const { lastInsertRowid } = statements.insertPassage.run(...row)
-        // The innermost headings are in the text as well; that they count twice is intended.
+        // The innermost headings are in the text as well, and count twice on purpose.
         statements.insertTerms.run(lastInsertRowid, termsOf([it.title ?? '', ...headings].join('\n')), termsOf(text))
       }
     },
     rename(id: number, it: DocumentFacts): void {
       statements.rename.run(it.name, it.path, it.root, it.modifiedMs, it.indexedMs, id)
     },
-    /** The file was read again and says the same. */
+    /** The file was read again and is unchanged. */
     touch(id: number, it: DocumentFacts): void {
       statements.touch.run(it.modifiedMs, it.indexedMs, id)
     },

@@ -1,5 +1,5 @@
-// Vectors of passages. They are kept by the digest of what was embedded and by the embedder, so another embedder embeds
-// anew while the vectors of the one before still answer.
+// Vectors of passages, keyed by the digest of the embedded text and by the embedder: another embedder embeds anew while
+// the old vectors still answer.
 import type { DatabaseSync } from 'node:sqlite'
 import { type Embed, vectorsProblem } from '../embedder.ts'
 import { KnowledgeError, messageOf } from '../errors.ts'
@@ -8,7 +8,7 @@ import { transaction } from './store.ts'
 
 export interface VectorReport {
   readonly embedded: number
-  /** Passages without a vector: only their words are found. */
+  /** Passages without a vector, which only keyword search finds. */
   readonly missing: number
   /** Why the rest is missing. Indexing again embeds it. */
   readonly problem: string | undefined
@@ -32,7 +32,7 @@ const withoutVector = `
     SELECT 1 FROM vectors WHERE vectors.embedder = ? AND vectors.content = passages.content
   )`
 
-/** Never throws for what the embedder does: words are found without vectors. */
+/** Never throws for an embedder's failure: keyword search works without vectors. */
 export async function embedMissing(
   database: DatabaseSync,
   embedder: string,
@@ -59,7 +59,7 @@ export async function embedMissing(
       if (host.signal.aborted)
         throw new KnowledgeError(
           'cancelled',
-          'Embedding was cancelled. Run it again for the rest; words are found without.',
+          'Embedding was cancelled. Run it again for the rest; keyword search works without it.',
         )
       host.progress({ phase: 'embedding', done: embedded, total })
       try {
@@ -74,7 +74,7 @@ export async function embedMissing(
         break
       } catch (error) {
         problem = messageOf(error)
-        // One text that the embedder cannot take does not keep the rest from their vectors.
+        // One text that the embedder refuses does not keep the others from their vectors.
         const { index } = error as { index?: number }
         failed = index === undefined || rows[index] === undefined
         if (failed) break
@@ -83,7 +83,7 @@ export async function embedMissing(
     }
   }
   const left = missing()
-  // What nothing refers to any more: other contents, and once all is embedded, other embedders.
+  // Removes unreferenced vectors: old contents, and once everything is embedded, other embedders.
   transaction(database, () => {
     database.exec('DELETE FROM vectors WHERE content NOT IN (SELECT content FROM passages)')
     if (left === 0 && total > 0) database.prepare('DELETE FROM vectors WHERE embedder <> ?').run(embedder)

@@ -1,4 +1,4 @@
-// Which files belong to what was added.
+// The files that belong to the added paths.
 import { constants } from 'node:fs'
 import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
 import { basename, dirname, extname, join, relative, resolve, sep } from 'node:path'
@@ -21,7 +21,7 @@ export interface FileProblem {
   readonly message: string
 }
 
-/** A file in a folder that was added, which is not a document. */
+/** A file in an added folder that is not a document. */
 export interface SkippedFile {
   readonly path: string
   readonly reason: string
@@ -37,7 +37,7 @@ export interface Found {
 }
 
 /**
- * The documents below a root, sorted. Links are not followed, so that nothing from outside comes in and no circle is walked.
+ * The documents below a root, sorted. Links are not followed, so nothing outside is included and no cycle is walked.
  *
  * @example const { files, skipped } = await filesOf('/srv/docs')
  */
@@ -88,8 +88,8 @@ export interface ReadFile {
 }
 
 /**
- * The content of a file that was found. It may have changed since: what is no longer a file, or is elsewhere because it or a
- * folder above it became a link, is not read. Throws a KnowledgeError: `unreadable`, `too_large`.
+ * The content of a found file. It may have changed since: it is not read if it is no longer a file, or is elsewhere
+ * because it or a parent folder became a link. Throws a KnowledgeError: `unreadable`, `too_large`.
  */
 export async function readFound({ realPath }: FoundFile, maxBytes: number): Promise<ReadFile> {
   // Without waiting: a pipe has no content until something is written to it.
@@ -99,11 +99,11 @@ export async function readFound({ realPath }: FoundFile, maxBytes: number): Prom
   try {
     const [opened, named, place] = await Promise.all([handle.stat(), lstat(realPath), realpath(realPath)])
     if (!opened.isFile() || place !== realPath || opened.ino !== named.ino || opened.dev !== named.dev)
-      throw new KnowledgeError('unreadable', 'It was replaced by something else while it was indexed.')
+      throw new KnowledgeError('unreadable', 'It was replaced while it was being indexed.')
     if (opened.size > maxBytes) throw tooLarge(opened.size, maxBytes)
     const parts: Buffer[] = []
     let size = 0
-    // One byte more than may be, for it may grow meanwhile.
+    // One byte above the limit, because the file may still grow.
     for await (const part of handle.createReadStream({ end: maxBytes, highWaterMark: 1024 * 1024, autoClose: false })) {
       parts.push(part as Buffer)
       size += (part as Buffer).length
@@ -118,7 +118,7 @@ export async function readFound({ realPath }: FoundFile, maxBytes: number): Prom
 }
 
 export const tooLarge = (bytes: number, maxBytes: number): KnowledgeError =>
-  new KnowledgeError('too_large', `It has ${bytes} bytes; at most ${maxBytes} are read. Divide it.`)
+  new KnowledgeError('too_large', `It has ${bytes} bytes; at most ${maxBytes} are read. Split it.`)
 
 export function unreadable(cause: unknown): never {
   if (cause instanceof KnowledgeError) throw cause
@@ -128,15 +128,15 @@ export function unreadable(cause: unknown): never {
 /** Throws a KnowledgeError `not_found` unless there is a file or a folder. */
 export async function mustExist(path: string): Promise<void> {
   await stat(path).catch((cause: unknown) => {
-    throw new KnowledgeError('not_found', `There is no file or folder ${path}.`, { cause })
+    throw new KnowledgeError('not_found', `No such file or folder: ${path}.`, { cause })
   })
 }
 
-/** The path is deleted, while the folder that held it is there: a disk that is not mounted lacks both. */
+/** The path is deleted but its folder exists: an unmounted disk lacks both. */
 export const isGoneWithin = async (path: string): Promise<boolean> =>
   !(await exists(path)) && (await exists(dirname(path)))
 
-/** Only what is certainly gone is gone; what a folder holds that may not be read is not. */
+/** Only a confirmed deletion counts, not a folder that cannot be read. */
 export const isGone = (error: NodeJS.ErrnoException): boolean => error.code === 'ENOENT' || error.code === 'ENOTDIR'
 
 export const exists = (path: string): Promise<boolean> =>
@@ -146,8 +146,8 @@ export const exists = (path: string): Promise<boolean> =>
   )
 
 /**
- * Looks at the names of all documents below these files and folders, without reading them. Throws a KnowledgeError:
- * `not_found`, or `duplicate_document` when two have one name, so that a citation would not mean one of them.
+ * Checks the names of all documents below these files and folders without reading them. Throws a KnowledgeError:
+ * `not_found`, or `duplicate_document` when two have one name, so that a citation would be ambiguous.
  */
 export async function uniqueNames(paths: readonly string[]): Promise<string[]> {
   const found = new Map<string, string>()
@@ -158,7 +158,7 @@ export async function uniqueNames(paths: readonly string[]): Promise<string[]> {
       if (other !== path)
         throw new KnowledgeError(
           'duplicate_document',
-          `Two documents are called ${name}: ${other} and ${path}. Rename one, so that a citation means one of them.`,
+          `Two documents are named ${name}: ${other} and ${path}. Rename one, so that citations are unambiguous.`,
         )
       found.set(name, path)
     }

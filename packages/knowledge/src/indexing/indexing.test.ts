@@ -21,7 +21,7 @@ const many = (count: number, text: string) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`d${n}.md`, `# Document ${n}\n\n${text} number${n}x`]))
 
 describe('Y11: the index follows its files', () => {
-  test('only what has changed is read again; what is gone is removed; what was renamed is kept', async () => {
+  test('only changed files are read again; deleted ones are removed; renamed ones are kept', async () => {
     const there = place({ 'a.md': '# A\n\nalpha', 'b.md': '# B\n\nbeta', 'sub/c.md': '# C\n\ngamma', 'image.png': 'x' })
     const embedder = letterEmbedder()
     const knowledge = there.open({ embedder })
@@ -41,7 +41,7 @@ describe('Y11: the index follows its files', () => {
     expect((await knowledge.search('alpha beta')).channels[1]).toMatchObject({ channel: 'keyword', hits: 0 })
   })
 
-  test('a name that a file gave away can be taken by another in the same run', async () => {
+  test('a released name can be used by another file in the same run', async () => {
     const there = place({ 'a.md': 'first text', 'b.md': 'second text' })
     const knowledge = there.open()
     await knowledge.add([there.documents])
@@ -53,7 +53,7 @@ describe('Y11: the index follows its files', () => {
     expect(await knowledge.documents()).toHaveLength(1)
   })
 
-  test('other limits for passages cut everything anew', async () => {
+  test('new passage limits split everything again', async () => {
     const there = place({ 'a.md': `# A\n\n${'A sentence of some words. '.repeat(40)}` })
     const one = there.open()
     await one.add([there.documents])
@@ -114,7 +114,7 @@ describe('Y11: the index follows its files', () => {
     expect(problems[0]!.message).toContain(join(there.documents, 'one/guide.md'))
   })
 
-  test('files that are not documents are named, each with the reason', async () => {
+  test('files that are not documents are listed with the reason', async () => {
     const there = place({ 'a.md': 'alpha', 'plan.docx': 'x', 'sub/run.py': 'x', LICENSE: 'x', '.git/config': 'x' })
     symlinkSync(join(there.documents, 'a.md'), join(there.documents, 'b.md'))
     const { added, problems, skipped } = await there.open().add([there.documents])
@@ -127,7 +127,7 @@ describe('Y11: the index follows its files', () => {
     ])
   })
 
-  test('a folder that was deleted disappears from search with the next run, whichever path it is for', async () => {
+  test('a folder that was deleted disappears from search with the next run, for any path', async () => {
     const there = place({ 'one/a.md': 'alpha', 'two/b.md': 'beta', 'deep/er/c.md': 'gamma' })
     const knowledge = there.open()
     const [one, two, deeper] = ['one', 'two', 'deep/er'].map((it) => join(there.documents, it)) as [
@@ -141,7 +141,7 @@ describe('Y11: the index follows its files', () => {
     expect((await knowledge.search('alpha')).hits).toEqual([])
     rmSync(two, { recursive: true })
     expect(counts(await knowledge.add([two]))).toEqual({ ...none, removed: 1 })
-    // Without the folder around it, as on a disk that is not mounted, it stays until somebody names it.
+    // With its parent missing too, as on an unmounted disk, it stays until it is named explicitly.
     rmSync(join(there.documents, 'deep'), { recursive: true })
     expect(counts(await knowledge.refresh())).toEqual(none)
     expect((await knowledge.search('gamma')).hits).toHaveLength(1)
@@ -149,7 +149,7 @@ describe('Y11: the index follows its files', () => {
     expect((await knowledge.search('gamma')).hits).toEqual([])
   })
 
-  test('what was added can be taken out; what does not exist is refused', async () => {
+  test('added paths can be removed; unknown paths are refused', async () => {
     const there = place({ 'a.md': 'alpha', 'b.md': 'beta' })
     const knowledge = there.open()
     const file = join(there.documents, 'a.md')
@@ -159,7 +159,7 @@ describe('Y11: the index follows its files', () => {
     await expect(knowledge.add([join(there.documents, 'nothing.md')])).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('a file that is no index is refused with what to do, and is left alone', async () => {
+  test('a file that is not an index is refused with what to do, and is left unchanged', async () => {
     const there = place()
     writeFileSync(
       there.index,
@@ -168,13 +168,13 @@ describe('Y11: the index follows its files', () => {
     const knowledge = there.open()
     await expect(knowledge.documents()).rejects.toMatchObject({
       code: 'index_unusable',
-      message: expect.stringMatching(/Name another file/),
+      message: expect.stringMatching(/Use another file/),
     })
   })
 })
 
-describe('Y11: indexing is long work', () => {
-  test('it tells how far it is, and can be cancelled; the rest follows in the next run', async () => {
+describe('Y11: long indexing runs', () => {
+  test('report progress and can be cancelled; the next run does the rest', async () => {
     const there = place(many(300, 'common'))
     const knowledge = there.open()
     const cancel = new AbortController()
@@ -194,7 +194,7 @@ describe('Y11: indexing is long work', () => {
     expect(counts(await knowledge.refresh())).toEqual({ ...none, added: 300 - kept, unchanged: kept })
   })
 
-  test('searches are answered meanwhile, by each document as it was or as it is', async () => {
+  test('do not block searches, which see each document before or after its change', async () => {
     const there = place(many(200, 'before'))
     const knowledge = there.open()
     await knowledge.add([there.documents])
@@ -228,7 +228,7 @@ describe('Y11: indexing is long work', () => {
       { stdio: ['ignore', 'pipe', 'inherit'] },
     )
 
-  test('a process that is killed in the midst leaves an index that answers, and the next run completes it', async () => {
+  test('leave a usable index when killed, which the next run completes', async () => {
     const there = place(many(400, 'before'))
     const knowledge = there.open()
     await knowledge.add([there.documents])
@@ -242,7 +242,7 @@ describe('Y11: indexing is long work', () => {
     expect((await knowledge.search('before', { k: 100 })).channels[1]!.hits).toBe(0)
   })
 
-  test('two processes that index the same folder at once do no harm', async () => {
+  test('are safe in two processes on the same folder', async () => {
     const there = place(many(200, 'common'))
     const children = [indexer(there), indexer(there)]
     const ended = children.map(async (it) => {
@@ -260,7 +260,7 @@ describe('Y11: indexing is long work', () => {
     for (const n of [0, 99, 199]) expect(names((await knowledge.search(`number${n}x`)).hits)).toEqual([`d${n}.md`])
   })
 
-  test('a watched folder is indexed when its files change, until it is watched no more', async () => {
+  test('a watched folder is indexed when its files change, until watching stops', async () => {
     const there = place({ 'a.md': 'alpha' })
     const knowledge = there.open()
     await knowledge.add([there.documents])

@@ -1,5 +1,5 @@
-// Files → the index. Runs in its own thread. Documents are replaced some dozens in one transaction: a search meanwhile, or after a
-// crash, sees each document either before or after the change.
+// Indexes files in its own thread. Documents are replaced a few dozen per transaction, so that a concurrent search, or
+// one after a crash, sees each document either before or after the change.
 import { hash } from 'node:crypto'
 import { lstat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -26,12 +26,12 @@ import { INDEX_VERSION, transaction } from './store.ts'
 
 export interface IndexJob {
   readonly roots: readonly string[]
-  /** The caller named the roots: what is gone of them is gone for good, and not on a disk that is not mounted. */
+  /** The caller named the roots: a missing root is deleted for good, and not on an unmounted disk. */
   readonly named: boolean
   readonly maxFileBytes: number
   readonly parseTimeoutMs: number
   readonly passages: Required<PassageOptions>
-  /** The id of the embedder, when there is one. */
+  /** The id of the embedder, if there is one. */
   readonly embedder: string | undefined
 }
 
@@ -41,9 +41,9 @@ export interface IndexReport {
   readonly renamed: number
   readonly removed: number
   readonly unchanged: number
-  /** Documents that could not be indexed, each with the reason. */
+  /** Documents that could not be indexed, with the reason. */
   readonly problems: readonly FileProblem[]
-  /** Files in the folders that are not documents, each with the reason; at most 1,000 of them. */
+  /** Files in the folders that are not documents, with the reason; at most 1,000. */
   readonly skipped: readonly SkippedFile[]
   /** Absent without an embedder. */
   readonly vectors: VectorReport | undefined
@@ -61,13 +61,15 @@ interface Known {
   readonly indexed_ms: number
 }
 
-/** Files that changed shortly before they were read may change again within the same tick of the file system's clock. */
+/**
+ * Files that changed shortly before they were read may change again within the same tick of the file system's clock.
+ */
 const CLOCK_TICK_MS = 2_000
 const MAX_SKIPPED = 1_000
 const BATCH_PASSAGES = 1_000
 const BATCH_MS = 1_000
 
-/** Throws a KnowledgeError `cancelled`; what was written until then stays. */
+/** Throws a KnowledgeError `cancelled`; everything written so far stays. */
 export async function index(
   database: DatabaseSync,
   job: IndexJob,
@@ -95,12 +97,11 @@ export async function index(
         root,
         path: root,
         code: 'not_found',
-        message:
-          'The path is gone, and so is the folder that holds it. Its documents are kept. Add it again, or remove it.',
+        message: 'The path and its parent folder are missing. Its documents are kept. Add it again, or remove it.',
       })
   }
 
-  // Documents whose files are gone. A new file with the same content is such a document under its new name.
+  // Documents whose files are gone. A new file with the same content is such a document under a new name.
   const present = new Set(files.map((it) => it.path))
   const gone = new Map<string, Known>()
   const unreachable = new Set(problems.filter((it) => it.code === 'not_found').map((it) => it.root))
@@ -126,7 +127,7 @@ export async function index(
     commit()
     throw new KnowledgeError(
       'cancelled',
-      'Indexing was cancelled. What was indexed until then stays; run it again for the rest.',
+      'Indexing was cancelled. Documents indexed so far are kept; run it again for the rest.',
     )
   }
 
@@ -145,7 +146,7 @@ export async function index(
         if (!(error instanceof KnowledgeError)) throw error
         problems.push({ root: file.root, path: file.path, code: error.code, message: error.message })
         const known = find(file.path)
-        // It can no longer be read, so its old content is no longer known to be true.
+        // The file can no longer be read, so its old content may be out of date.
         if (known === undefined || error.code === 'unreadable') continue
         batch.push(() => {
           writer.remove(known.id)
@@ -215,7 +216,7 @@ export async function index(
     })
   }
 
-  /** A name means one document. One whose file is gone gives its name away; otherwise the second comer is a problem. */
+  /** A name identifies one document. A deleted file releases its name; otherwise the second file is a problem. */
   function nameIsFree({ root, path, name }: FoundFile): boolean {
     const holder = byName.get(name, path) as unknown as Known | undefined
     if (holder === undefined) return true
@@ -230,7 +231,7 @@ export async function index(
   }
 }
 
-/** Takes files and folders that were added out of the index. Returns the number of documents removed. */
+/** Removes added files and folders from the index. Returns the number of documents removed. */
 export function forget(database: DatabaseSync, roots: readonly string[]): number {
   const writer = documentWriter(database)
   return transaction(database, () => {

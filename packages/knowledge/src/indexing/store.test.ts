@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { place } from '../helpers.fixture.ts'
 
-test('the database of something else is refused and left as it is, also when a table of it is called as one of ours', async () => {
+test('another program’s database is refused and left unchanged, even with a table of the same name', async () => {
   const there = place({ 'a.md': 'alpha' })
   const other = new DatabaseSync(there.index)
   other.exec("CREATE TABLE documents (id INTEGER PRIMARY KEY, body TEXT); INSERT INTO documents VALUES (1, 'mine')")
@@ -13,7 +13,7 @@ test('the database of something else is refused and left as it is, also when a t
     .open()
     .add([there.documents])
     .catch((error: unknown) => error)
-  expect(refused).toMatchObject({ code: 'index_unusable', message: expect.stringContaining('something else') })
+  expect(refused).toMatchObject({ code: 'index_unusable', message: expect.stringContaining('another program') })
   expect(refused).not.toMatchObject({ message: expect.stringContaining('Delete') })
   expect(readFileSync(there.index)).toEqual(before)
 })
@@ -30,7 +30,7 @@ test('an index of a newer version is refused without the advice to delete it', a
   })
 })
 
-test('a damaged index is told as such, by whatever meets it', async () => {
+test('a damaged index is reported as such by every operation', async () => {
   const there = place(
     Object.fromEntries(
       Array.from({ length: 100 }, (_, n) => [`d${n}.md`, `# T${n}\n\npelican ${'lorem '.repeat(100)}`]),

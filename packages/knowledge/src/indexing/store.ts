@@ -1,10 +1,10 @@
-// The index: one SQLite file. Everything in it follows from the files that were added; it may be deleted and made again.
+// The index: one SQLite file. All its content is derived from the added files, so it may be deleted and rebuilt.
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { KnowledgeError, messageOf } from '../errors.ts'
 
-/** Counts up when terms or tables change: documents that were indexed by an older one are indexed again. */
+/** Incremented when terms or tables change: documents indexed by an older version are indexed again. */
 export const INDEX_VERSION = 1
 
 const schema = `
@@ -61,7 +61,7 @@ const schema = `
   ) STRICT;
 `
 
-/** Says in the head of the file whose it is: "OxKn". */
+/** Identifies the file as an index: "OxKn". */
 const APPLICATION_ID = 0x4f784b6e
 
 /**
@@ -98,28 +98,28 @@ function versionOf(database: DatabaseSync, path: string): number {
   if (!isEmpty && application !== APPLICATION_ID)
     throw new KnowledgeError(
       'index_unusable',
-      `${path} is the database of something else. Name another file for the index.`,
+      `${path} is a database of another program. Use another file for the index.`,
     )
   if (version > INDEX_VERSION)
     throw new KnowledgeError(
       'index_unusable',
-      `The index ${path} was made by a newer version (${version}). Update this one, or name another file.`,
+      `The index ${path} was made by a newer version (${version}). Update Oxbow, or use another file.`,
     )
   return version
 }
 
-/** What to do, by the primary result codes of SQLite. */
+/** What to do, by SQLite's primary result codes. */
 const advice: Readonly<Record<number, string>> = {
-  5: 'Another process writes to it. Try again.',
-  6: 'Another process writes to it. Try again.',
-  8: 'See that it may be written.',
+  5: 'Another process is writing to it. Try again.',
+  6: 'Another process is writing to it. Try again.',
+  8: 'Make it writable.',
   11: 'It is damaged. Delete it and add the documents again.',
-  13: 'Make room on the disk.',
-  14: 'See that it is a file in a folder that may be written.',
-  26: 'It is not an index. Name another file.',
+  13: 'Free some disk space.',
+  14: 'Make sure it is a file in a writable folder.',
+  26: 'It is not an index. Use another file.',
 }
 
-/** What went wrong with the index, and what to do. */
+/** The fault of the index, and what to do. */
 export function indexError(path: string, cause: unknown): KnowledgeError {
   if (cause instanceof KnowledgeError) return cause
   const code = ((cause as { errcode?: number }).errcode ?? 0) & 0xff

@@ -5,7 +5,7 @@ import { isHidden } from './files.ts'
 import type { IndexReport } from './indexing.ts'
 
 export interface Watching {
-  /** Resolves when changes from then on are seen. */
+  /** Resolves when further changes will be seen. */
   readonly ready: Promise<void>
   stop(): Promise<void>
 }

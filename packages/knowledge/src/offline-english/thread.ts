@@ -12,7 +12,7 @@ export interface EmbeddingAnswer {
   readonly missing?: boolean
 }
 
-/** Longer texts cost more and say no more to a model of sentences. In characters. */
+/** Longer texts cost more without adding information for a sentence model. In characters. */
 const MAX_LENGTH = 2_000
 
 const port = parentPort!

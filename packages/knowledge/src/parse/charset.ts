@@ -1,4 +1,4 @@
-// Bytes → text, in whatever encoding they are.
+// Bytes → text, in any encoding.
 import { KnowledgeError } from '../errors.ts'
 
 /** Where a document may declare its encoding, in bytes from its start. */
@@ -6,8 +6,8 @@ const DECLARED_WITHIN = 4_096
 const REPLACEMENT = '\uFFFD'
 
 /**
- * Reads a text. A byte order mark decides, then UTF-8, then what the document declares (HTML, XML), then what its bytes
- * look like: GBK (as GB18030), or Latin-1 (as windows-1252). Anything else is refused rather than guessed.
+ * Decodes a text. A byte order mark decides, then UTF-8, then the declaration in the document (HTML, XML), then the
+ * byte patterns of GBK (as GB18030) or Latin-1 (as windows-1252). Anything else is refused rather than guessed.
  *
  * @param declares whether the format can name its own encoding
  * @throws KnowledgeError `binary`, `encoding_unknown`
@@ -19,7 +19,7 @@ export function decode(bytes: Uint8Array, { declares }: { readonly declares: boo
     first === 0xff && second === 0xfe ? 'utf-16le' : first === 0xfe && second === 0xff ? 'utf-16be' : undefined
   if (wide !== undefined) return decodedAs(wide, bytes) ?? unknown()
   if (bytes.subarray(0, 8_192).includes(0))
-    throw new KnowledgeError('binary', 'It is not a text, although its name says so.')
+    throw new KnowledgeError('binary', 'It is not a text file, despite its name.')
   const text = decodedAs('utf-8', bytes)
   if (text !== undefined) return text
   const declared = declares ? declaredIn(bytes) : undefined
@@ -40,8 +40,8 @@ function decodedAs(encoding: string, bytes: Uint8Array): string | undefined {
 function unknown(declared?: string): never {
   const what =
     declared === undefined
-      ? 'Its encoding is not known: it is not UTF-8, UTF-16, GBK or Latin-1'
-      : `It declares the encoding ${declared}, but is not in it`
+      ? 'Its encoding is unknown: it is not UTF-8, UTF-16, GBK or Latin-1'
+      : `It declares the encoding ${declared} but does not use it`
   throw new KnowledgeError('encoding_unknown', `${what}. Save it as UTF-8.`)
 }
 
@@ -52,14 +52,14 @@ function declaredIn(bytes: Uint8Array): string | undefined {
     /<meta\s[^>]*charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml\s[^>]*encoding\s*=\s*["']([\w.:-]+)/i.exec(head) ?? []
   const label = meta ?? xml
   try {
-    // The label is one that every browser knows, or none.
+    // Every browser knows the label, or it is ignored.
     return label === undefined ? undefined : new TextDecoder(label).encoding
   } catch {
     return undefined
   }
 }
 
-/** Of the bytes that are not ASCII, how many have to be pairs of GB2312. */
+/** The share of non-ASCII bytes that must be GB2312 pairs. */
 const PAIRED = 0.9
 /** A text in Latin script has few letters beyond ASCII. */
 const MAX_FOREIGN = 0.3

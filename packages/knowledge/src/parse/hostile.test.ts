@@ -8,7 +8,7 @@ import { parseHtml } from './html.ts'
 import { parseMarkdown } from './markdown.ts'
 import { pdf } from './pdf.fixture.ts'
 
-/** Takes the parser some twenty seconds. */
+/** Takes the parser about twenty seconds. */
 const slow = () => '# a\nb\n'.repeat(1_700_000)
 const good = '# Good\n\nThis one says pelican.\n'
 
@@ -34,7 +34,7 @@ describe('Y11: one hostile document does not hold up the rest', () => {
     expect(performance.now() - began).toBeLessThan(2_000)
   })
 
-  test('what takes too long to parse is left out, and the rest is indexed', async () => {
+  test('a document that takes too long to parse is skipped, and the rest is indexed', async () => {
     const there = place({ 'a.md': slow(), 'good.md': good })
     const knowledge = there.open({ parseTimeoutMs: 1_500 })
     const { added, problems } = await knowledge.add([there.documents])
@@ -42,7 +42,7 @@ describe('Y11: one hostile document does not hold up the rest', () => {
     expect(names((await knowledge.search('pelican')).hits)).toEqual(['good.md'])
   })
 
-  test('cancelling ends it in the midst of a document', async () => {
+  test('cancelling stops in the middle of a document', async () => {
     const there = place({ 'a.md': good, 'b.md': slow() })
     const knowledge = there.open()
     const cancel = new AbortController()
@@ -60,13 +60,13 @@ describe('Y11: one hostile document does not hold up the rest', () => {
     expect((await knowledge.documents()).map((it) => it.name)).toEqual(['a.md'])
   })
 
-  test('a parser that fails without a reason of its own is the problem of its file', async () => {
+  test('an unexpected parser failure is reported for its file', async () => {
     const there = place({ 'deep.html': `<table>${'<tr><td><p>'.repeat(4_000)}x`, 'good.md': good })
     const { added, problems } = await there.open().add([there.documents])
     expect({ added, codes: problems.map((it) => it.code) }).toEqual({ added: 1, codes: ['corrupt'] })
   })
 
-  test('a small PDF that says gigabytes is left out before it fills the memory', async () => {
+  test('a small PDF that expands to gigabytes is skipped before it fills the memory', async () => {
     const line = Buffer.from(`(${'a'.repeat(31)}) Tj 0 -12 Td\n`)
     const deflate = (): Buffer =>
       deflateSync(Buffer.concat([Buffer.from('BT /F1 12 Tf\n'), Buffer.alloc(150_000_000, line)]))
@@ -80,7 +80,7 @@ describe('Y11: files that change while they are indexed', () => {
   const many = () =>
     Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`f${10 + n}.md`, `# T${n}\n\nwords ${n}`]))
 
-  test('what was replaced by a link or a pipe is not read', async () => {
+  test('a file replaced by a link or a pipe is not read', async () => {
     const there = place(many())
     writeFileSync(join(there.directory, 'outside.md'), 'platypus')
     const knowledge = there.open()
@@ -103,7 +103,7 @@ describe('Y11: files that change while they are indexed', () => {
     expect((await knowledge.search('platypus')).hits).toEqual([])
   })
 
-  test('what lies below a folder that became a link is not read', async () => {
+  test('files below a folder that became a link are not read', async () => {
     const there = place({ ...many(), 'sub/a.md': 'inside' })
     const outside = join(there.directory, 'outside')
     mkdirSync(outside)
@@ -132,7 +132,7 @@ describe('Y11: files that change while they are indexed', () => {
   })
 })
 
-describe('Y11: names that no citation can hold', () => {
+describe('Y11: names that a citation cannot hold', () => {
   test('brackets and line breaks in the names of files are encoded', async () => {
     const there = place({ 'a]b[c.md': 'walrus', 'two\nlines.md': 'dugong' })
     const knowledge = there.open()
@@ -140,7 +140,7 @@ describe('Y11: names that no citation can hold', () => {
     expect((await knowledge.documents()).map((it) => it.name)).toEqual(['a%5Db%5Bc.md', 'two%0Alines.md'])
   })
 
-  test('a count of hits that is none is refused', async () => {
+  test('an invalid number of hits is refused', async () => {
     const knowledge = place().open()
     for (const k of [0, -1, 1.5, Number.NaN, 1e9])
       await expect(knowledge.search('x', { k })).rejects.toMatchObject({ code: 'options_invalid' })

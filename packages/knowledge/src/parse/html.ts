@@ -61,7 +61,7 @@ export function parseHtml(html: string): ParsedDocument {
   return { title: named || blocks.find((it) => it.type === 'heading')?.text, text, blocks, pages: undefined }
 }
 
-/** Gathers text, and notes which block each part of it is. Lists and tables in others belong to the outermost. */
+/** Collects text, and records which block each part belongs to. Nested lists and tables belong to the outermost. */
 function writer() {
   const parts: string[] = []
   const blocks: DocumentBlock[] = []

@@ -13,7 +13,7 @@ const structure: Options = {
   extensions: [
     frontmatter(),
     gfmTable(),
-    // Only the structure is needed; parsing inside of lines takes most of the time.
+    // Only the structure is needed; inline parsing takes most of the time.
     {
       disable: {
         null: [
@@ -36,7 +36,7 @@ const structure: Options = {
 
 /** The parser's time grows with the square of some structures, so large documents are parsed in parts. */
 const PART = 100_000
-/** Quotes in quotes, or lists in lists, far deeper than documents have them: in one line, or each indented more. */
+/** Nested quotes or lists, far deeper than in real documents: in one line, or each indented further. */
 const strange = /^(?:(?:[ \t]*(?:[>*+-]|\d{1,9}[.)])){50}|[ \t]{100,}(?:[*+-]|\d{1,9}[.)])[ \t])/m
 
 export function parseMarkdown(text: string): ParsedDocument {

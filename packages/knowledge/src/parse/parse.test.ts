@@ -12,7 +12,7 @@ const failure = (name: string, content: string | Uint8Array) =>
   )
 
 describe('HTML', () => {
-  test('is read by its structure, without what nobody sees', async () => {
+  test('is read by its structure, without invisible parts', async () => {
     const { title, text, blocks } = await parse(
       'a.html',
       `<!doctype html><head><title>The
@@ -35,7 +35,7 @@ describe('HTML', () => {
 
   test('may be nested deeply, and be cut off anywhere', async () => {
     expect((await parse('a.html', `${'<div><ul><li>'.repeat(1_000)}deep`)).text).toContain('deep')
-    expect(await failure('a.html', `${'<b>'.repeat(1_000_000)}deeper than anybody writes`)).toBe('corrupt')
+    expect(await failure('a.html', `${'<b>'.repeat(1_000_000)}deeper than real pages`)).toBe('corrupt')
     expect((await parse('a.html', '<table><tr><td>a<td>b</table><p>end')).text).toContain('a | b\n\nend')
   })
 })
@@ -50,7 +50,7 @@ describe('PDF', () => {
     expect(passagesOf(document).map((it) => it.page)).toEqual([1])
   })
 
-  test('that is encrypted, broken or empty says so', async () => {
+  test('that is encrypted, broken or empty is reported as such', async () => {
     expect(await failure('a.pdf', pdf([['secret']], { encrypted: true }))).toBe('encrypted')
     expect(await failure('a.pdf', 'no pdf at all')).toBe('corrupt')
     expect(await failure('a.pdf', pdf([['text']]).subarray(0, 40))).toBe('corrupt')

@@ -22,13 +22,13 @@ const formats: Readonly<Record<string, Format>> = {
   '.pdf': 'pdf',
 }
 
-/** The endings of the files that are read. */
+/** The supported file extensions. */
 export const readableTypes: readonly string[] = Object.keys(formats)
 
 export const isReadable = (path: string): boolean => extname(path).toLowerCase() in formats
 
 /**
- * Reads the structure of a file's content. The ending of its name decides the format.
+ * Parses the structure of a file. The extension of its name decides the format.
  *
  * @throws KnowledgeError `unsupported_type`, `binary`, `encoding_unknown`, `encrypted`, `corrupt`, `no_text`
  * @example await parseDocument('guide.md', await readFile('guide.md'))

@@ -1,29 +1,28 @@
-// The indexing thread's side of the thread that reads documents.
+// The indexing thread's side of the thread that parses documents.
 import { Worker } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
 import type { ParseAnswer, Parsed, ParseTask } from './thread.ts'
 
 export interface Parser {
   /**
-   * Rejects with a KnowledgeError: what `parseDocument` throws, `too_complex` when the file takes too long or too much
-   * memory,
-   * `cancelled` at the signal.
+   * Rejects with a KnowledgeError: any error of `parseDocument`, `too_complex` when the file takes too much time or
+   * memory, `cancelled` at the signal.
    */
   parse(task: ParseTask): Promise<Parsed>
   close(): Promise<void>
 }
 
-/** Some times what a text of 20 MiB takes. */
+/** A multiple of what a text of 20 MiB needs. */
 const HEAP_MB = 512
 const BUFFERS_MB = 256
-const tooMuch = 'It is too complex: reading it takes too much memory. Divide it.'
-/** How often the buffers are looked at: the limits of a thread hold for its heap only. */
+const tooMuch = 'It is too complex: reading it takes too much memory. Split it.'
+/** How often the buffers are measured: a thread's limits only cover its heap. */
 const LOOK_EVERY_MS = 100
 
 /** Node runs the .ts sources directly; the build writes .js files. */
 const threadFile = new URL(import.meta.url.endsWith('.ts') ? './thread.ts' : './thread.js', import.meta.url)
 
-/** One file after the other, in a thread that begins with the first. `timeoutMs` is for each file. */
+/** One file at a time, in a thread that starts with the first. `timeoutMs` applies to each file. */
 export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
   let worker: Worker | undefined
   function start(): Worker {
@@ -32,7 +31,7 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       execArgv: [],
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: 64 },
     })
-    // A failure between two files harms none: the next file gets another thread.
+    // A failure between two files is harmless: the next file gets a new thread.
     thread.on('error', () => undefined)
     thread.once('exit', () => {
       if (worker === thread) worker = undefined
@@ -65,9 +64,9 @@ export function startParser(timeoutMs: number, signal: AbortSignal): Parser {
       }
       thread.once('message', answered.resolve).once('error', onError).once('exit', onExit)
       signal.addEventListener('abort', onAbort)
-      // A thread that ended has its own event.
+      // The end of the thread has its own event.
       const looking = setInterval(() => look().catch(() => undefined), LOOK_EVERY_MS)
-      const late = `It is too complex: reading it takes longer than ${timeoutMs} ms. Divide it.`
+      const late = `It is too complex: reading it takes longer than ${timeoutMs} ms. Split it.`
       const timer = setTimeout(() => fail('too_complex', late), timeoutMs)
       if (signal.aborted) onAbort()
       else thread.postMessage(task)

@@ -1,4 +1,4 @@
-/** A PDF with the given lines on each page, written by hand; `encrypted` asks for a password that nobody has. */
+/** A PDF with the given lines on each page, built byte by byte; `encrypted` requires an unknown password. */
 export function pdf(
   pages: readonly (readonly string[])[],
   { encrypted = false, title = '', deflate = (_page: string): Buffer | undefined => undefined } = {},

@@ -9,7 +9,7 @@ interface TextItem {
   readonly transform: readonly number[]
 }
 
-/** Some twenty times the longest novel. A page of one kilobyte can say a gigabyte. In UTF-16 units. */
+/** About twenty times the longest novel. A page of one kilobyte can expand to a gigabyte. In UTF-16 units. */
 const MAX_LENGTH = 20_000_000
 
 /** Throws a KnowledgeError: `encrypted`, `corrupt`, `too_complex`. */
@@ -44,7 +44,7 @@ export async function parsePdf(bytes: Uint8Array): Promise<ParsedDocument> {
   }
 }
 
-/** Read bit by bit, so that a text without end is left before it is whole. */
+/** Read page by page, so that an endless text is abandoned early. */
 async function itemsOf(page: { streamTextContent(): ReadableStream }, maxLength: number): Promise<TextItem[]> {
   const items: TextItem[] = []
   let length = 0
@@ -55,12 +55,12 @@ async function itemsOf(page: { streamTextContent(): ReadableStream }, maxLength:
       items.push(it)
       length += it.str.length + 1
       if (length > maxLength)
-        throw new KnowledgeError('too_complex', `Its text has more than ${MAX_LENGTH} characters. Divide it.`)
+        throw new KnowledgeError('too_complex', `Its text has more than ${MAX_LENGTH} characters. Split it.`)
     }
   return items
 }
 
-/** Lines as they stand on the page; a gap of more than a line and a half starts a paragraph. */
+/** Lines as on the page; a gap of more than a line and a half starts a paragraph. */
 function textOf(items: readonly TextItem[]): string {
   let text = ''
   let lineY: number | undefined

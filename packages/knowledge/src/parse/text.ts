@@ -1,6 +1,6 @@
 import type { DocumentBlock, ParsedDocument } from '../text/document.ts'
 
-/** Paragraphs are what empty lines divide. */
+/** Empty lines separate paragraphs. */
 export function parseText(text: string): ParsedDocument {
   return { title: undefined, text, blocks: paragraphsOf(text, 0, text.length), pages: undefined }
 }

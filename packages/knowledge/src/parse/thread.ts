@@ -1,11 +1,11 @@
-// The thread that parses documents. They may be hostile, so it can be ended at any point.
+// The thread that parses documents. They may be hostile, so it can be terminated at any point.
 import { parentPort } from 'node:worker_threads'
 import { KnowledgeError, type KnowledgeErrorCode, messageOf } from '../errors.ts'
 import { type Passage, type PassageOptions, passagesOf } from '../text/passages.ts'
 import { parseDocument } from './parse.ts'
 
 export interface ParseTask {
-  /** Its name says the format. */
+  /** Its extension decides the format. */
   readonly path: string
   readonly bytes: Uint8Array
   readonly passages: PassageOptions
@@ -18,7 +18,7 @@ export interface Parsed {
 
 export type ParseAnswer = { readonly parsed: Parsed } | { readonly code: KnowledgeErrorCode; readonly message: string }
 
-/** They are written in one go, at some ten thousand a second. */
+/** They are written in one go, at about ten thousand a second. */
 const MAX_PASSAGES = 100_000
 
 const port = parentPort!
@@ -31,7 +31,7 @@ port.on('message', async ({ path, bytes, passages }: ParseTask) => {
     if (cut.length > MAX_PASSAGES)
       throw new KnowledgeError(
         'too_complex',
-        `It has ${cut.length} passages; at most ${MAX_PASSAGES} are kept. Divide it.`,
+        `It has ${cut.length} passages; at most ${MAX_PASSAGES} are kept. Split it.`,
       )
     answer = { parsed: { title: document.title, passages: cut } }
   } catch (error) {
@@ -41,7 +41,7 @@ port.on('message', async ({ path, bytes, passages }: ParseTask) => {
   port.postMessage(answer)
 })
 
-/** A parser that is nested too deep, or makes too long a text, throws a RangeError. */
+/** A parser throws a RangeError for too deep nesting or too long a text. */
 function codeOf(error: unknown): KnowledgeErrorCode {
   if (error instanceof KnowledgeError) return error.code
   return error instanceof RangeError ? 'too_complex' : 'corrupt'

@@ -13,11 +13,11 @@ test('recall, reciprocal rank and gain per set', async () => {
   const [one, two] = await evaluate(labels, async (it) => answers[it]!, 2)
   expect(one).toMatchObject({ set: 'one', queries: 1, recall: 0.5, mrr: 0.5 })
   expect(one!.ndcg).toBeCloseTo(1 / Math.log2(3) / (1 + 1 / Math.log2(3)), 10)
-  // Another passage of the right document is not the passage that was asked for.
+  // Another passage of the right document is not the requested passage.
   expect(two).toEqual({ set: 'two', queries: 1, recall: 0, mrr: 0, ndcg: 0 })
 })
 
-test('labels that are wrong are refused with their line', () => {
+test('invalid labels are refused with their line', () => {
   expect(() => parseLabels('{"query":"a","relevant":["x"]}\n{"query":"b","relevant":[]}')).toThrow(/Line 2/)
   expect(() => parseLabels('nonsense')).toThrow(/Line 1/)
   expect(() => parseLabels('\n')).toThrow(/no labels/)

@@ -1,4 +1,4 @@
-// How good a search is, against labels.
+// Search quality, measured against labels.
 import { KnowledgeError } from '../errors.ts'
 
 export interface LabelledQuery {
@@ -35,7 +35,7 @@ export function parseLabels(text: string): LabelledQuery[] {
       // Said below.
     }
     const wanted = '{"query": "…", "relevant": ["document.md"], "set": "optional"}'
-    throw new KnowledgeError('labels_invalid', `Line ${n + 1} of the labels is not like ${wanted}.`)
+    throw new KnowledgeError('labels_invalid', `Line ${n + 1} of the labels must look like ${wanted}.`)
   })
   if (labels.length === 0) throw new KnowledgeError('labels_invalid', 'There are no labels.')
   return labels

@@ -6,7 +6,7 @@ const list = fc.uniqueArray(fc.constantFrom(...'abcdefghij'), { maxLength: 10 })
 const ids = (lists: readonly (readonly string[])[]) => fuse(lists).map((it) => it.id)
 
 describe('Y11: reciprocal rank fusion', () => {
-  test('a score is the sum of 1 / (60 + rank), and equals are in the order of their ids', () => {
+  test('a score is the sum of 1 / (60 + rank), and ties are ordered by id', () => {
     expect(
       fuse([
         ['b', 'a'],
@@ -29,7 +29,7 @@ describe('Y11: reciprocal rank fusion', () => {
     )
   })
 
-  test('what is at least as high in every list and higher in one comes first', () => {
+  test('an entry at least as high in every list and higher in one comes first', () => {
     fc.assert(
       fc.property(list, list, (one, two) => {
         const order = ids([one, two])

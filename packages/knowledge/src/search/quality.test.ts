@@ -6,7 +6,7 @@ import { type LabelledSet, labelledSet, sets } from './labelled.fixture.ts'
 
 const K = 5
 
-/** FTS5 as it comes: `unicode61`, the words of the question joined with OR. */
+/** Plain FTS5: `unicode61`, with the words of the question joined by OR. */
 async function plain({ documents, labels }: LabelledSet) {
   const database = new DatabaseSync(':memory:')
   database.exec('CREATE VIRTUAL TABLE plain USING fts5 (name UNINDEXED, body)')
@@ -34,7 +34,7 @@ async function ours({ documents, labels }: LabelledSet) {
   return quality!
 }
 
-describe('Y11: labelled questions, by words alone, beside FTS5 as it comes', () => {
+describe('Y11: labelled questions by keyword, compared with plain FTS5', () => {
   test.each(sets)('%s: enough documents and questions, and every label is a document', (set) => {
     const { documents, labels } = labelledSet(set)
     expect(Object.keys(documents).length).toBeGreaterThanOrEqual(60)
@@ -52,7 +52,7 @@ describe('Y11: labelled questions, by words alone, beside FTS5 as it comes', () 
     expect(own.recall).toBeGreaterThan(base.recall)
     expect(own.mrr).toBeGreaterThan(base.mrr)
     expect(own.ndcg).toBeGreaterThan(base.ndcg)
-    // What was measured when the analyser was chosen, so that it does not become worse unnoticed.
+    // Measured when the analyser was chosen; guards against regressions.
     expect(own.ndcg).toBeGreaterThan(floor)
   })
 })

@@ -1,4 +1,4 @@
-// Questions to the index, as SQL.
+// Queries to the index, as SQL.
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type KnowledgeErrorCode, messageOf } from '../errors.ts'
 import { bytesOf } from '../indexing/embedding.ts'
@@ -8,12 +8,12 @@ import { similarTerms } from './similar.ts'
 export interface Filter {
   /** Only documents with these names. */
   readonly documents?: readonly string[]
-  /** Only documents whose name begins so, such as `guide/`. */
+  /** Only documents whose name starts with this, such as `guide/`. */
   readonly under?: string
 }
 
 export interface ChannelsQuery {
-  /** Terms; none asks nothing. */
+  /** Terms; an empty list matches nothing. */
   readonly exact: readonly string[]
   readonly any: readonly string[]
   /** Those of `any` that may be misspelt. */
@@ -23,7 +23,7 @@ export interface ChannelsQuery {
   readonly filter: Filter
 }
 
-/** Absent where nothing was asked. */
+/** Absent where there was no query. */
 export interface ChannelAnswers {
   readonly exact?: ChannelAnswer
   /** Those of `exact` that contain a number or code which few documents have. */
@@ -34,7 +34,7 @@ export interface ChannelAnswers {
 
 export interface ChannelAnswer {
   readonly passages: readonly StoredPassage[]
-  /** What the answer lacks, or why there is none. */
+  /** What is missing from the answer, or why there is none. */
   readonly reason?: string
   readonly failed?: boolean
 }
@@ -49,7 +49,7 @@ export interface StoredPassage {
   readonly start: number
   readonly end: number
   readonly page: number | undefined
-  /** The larger the better: BM25, or the cosine. */
+  /** Higher is better: BM25, or the cosine. */
   readonly score: number
 }
 
@@ -67,11 +67,11 @@ export interface Problem {
   readonly message: string
 }
 
-/** Passages of an index that is searched fast with any terms. */
+/** Indexes of up to this many passages are fast with any terms. */
 const FAST_ENOUGH = 5_000
 /** A term in a heading counts more than one in the text below. */
 const HEADING_WEIGHT = 1.5
-/** A number that more documents have does not tell one from another. */
+/** A number in more documents than this does not identify any. */
 const RARE_DOCUMENTS = 3
 
 const columns = `d.name AS document, p.key, d.path, d.title, p.headings, p.text, p.start, p."end", p.page`
@@ -80,8 +80,7 @@ export function reader(database: DatabaseSync) {
   const ask = (sql: string, ...values: SQLInputValue[]) => database.prepare(sql).all(...values)
 
   /**
-   * Without the terms that every fourth passage has: they say next to nothing and cost the most. Small indexes keep
-   * them.
+   * Drops the terms of every fourth passage: they carry little information and cost the most. Small indexes keep them.
    */
   function uncommon(terms: readonly string[]): readonly string[] {
     const [{ size }] = ask('SELECT coalesce(sum(passages), 0) AS size FROM documents') as [{ size: number }]
@@ -101,7 +100,7 @@ export function reader(database: DatabaseSync) {
     )
   }
 
-  /** Words that no document has are replaced by the nearest ones that some have. */
+  /** Words that no document has are replaced by the nearest known ones. */
   function keyword(query: ChannelsQuery): ChannelAnswer {
     const { any, words } = query
     const similar = similarTerms(database, words)
@@ -213,7 +212,7 @@ function conditionOf({ documents, under }: Filter): { condition: string; values:
   return { condition: conditions.map((it) => `AND ${it}`).join(' '), values }
 }
 
-/** The best first; among equals by name, so that the order does not depend on the order of indexing. */
+/** Best first; ties by name, so that the order does not depend on the order of indexing. */
 function inOrder(rows: readonly Record<string, unknown>[]): StoredPassage[] {
   return rows
     .map((it) => ({

@@ -40,7 +40,7 @@ describe('Y11: a search', () => {
     })
   })
 
-  test('gives at most k hits, and the same order every time and for every order of indexing', async () => {
+  test('returns at most k hits, in the same order for every order of indexing', async () => {
     const equal = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`${n}.md`, `The same words, ${n}.`]))
     const { search } = await knowing({ embedder: letterEmbedder() }, equal)
     const backwards = place()
@@ -56,7 +56,7 @@ describe('Y11: a search', () => {
     expect((await other.search('same words', { k: 5 })).hits.map((it) => it.id)).toEqual(first.hits.map((it) => it.id))
   })
 
-  test('keeps to the documents of its filter, in all channels', async () => {
+  test('respects its document filter in all channels', async () => {
     const { search } = await knowing({ embedder: letterEmbedder() })
     expect(names((await search('delivered', { filter: { under: 'guide/' } })).hits)).toEqual(['guide/chairs.md'])
     const { hits } = await search('delivered', { filter: { documents: ['lamps.md', 'desks.md'] } })
@@ -64,7 +64,7 @@ describe('Y11: a search', () => {
     expect((await search('delivered', { filter: { documents: [] } })).hits).toEqual([])
   })
 
-  test('of nothing finds nothing and says why', async () => {
+  test('for nothing finds nothing and reports why', async () => {
     const { search } = await knowing({ embedder: letterEmbedder() })
     const result = await search(' ?! ')
     expect(status(result)).toEqual({ exact: 'off', keyword: 'off', vector: 'answered', rerank: 'off' })
@@ -91,7 +91,7 @@ describe('B6: numbers and codes are found exactly', () => {
     ]),
   )
 
-  test('an order number comes first, whatever the vectors say, and its neighbours are not taken for it', async () => {
+  test('an order number comes first, regardless of the vectors, and is not confused with its neighbours', async () => {
     // An embedder for which the wrong documents are the nearest.
     const misled: Embedder = {
       id: 'misled',
@@ -111,7 +111,7 @@ describe('B6: numbers and codes are found exactly', () => {
     }
   })
 
-  test('a code that many documents mention is a word like others: the document that answers is found', async () => {
+  test('a code in many documents counts as a plain word: the relevant document is found', async () => {
     const notes = Object.fromEntries(
       Array.from({ length: 12 }, (_, n) => [`n${n}.md`, `Note ${n}: the attachment is in base64, the sum in sha256.`]),
     )
@@ -125,7 +125,7 @@ describe('B6: numbers and codes are found exactly', () => {
     expect(hits.every((it) => it.exact)).toBe(true)
   })
 
-  test('a number that is nowhere is told as such: the exact channel answers with nothing', async () => {
+  test('a number that is nowhere is reported: the exact channel has no hits', async () => {
     const { search } = await knowing({}, orders)
     const { hits, channels } = await search('ORD-2024-99999')
     expect(channels[0]).toEqual({ channel: 'exact', status: 'answered', hits: 0 })
@@ -138,7 +138,7 @@ describe('Y11: a word that no document has', () => {
     ['delivry', 'lamps.md'],
     ['carirers', 'desks.md'],
     ['lanps', 'lamps.md'],
-  ])('is searched for as the nearest one, and that is told: %s', async (word, document) => {
+  ])('is replaced by the nearest one, which is reported: %s', async (word, document) => {
     const { search } = await knowing()
     const { hits, channels } = await search(word)
     expect(names(hits)).toContain(document)
@@ -152,14 +152,14 @@ describe('Y11: a word that no document has', () => {
     expect(reasonOf({ channels }, 'keyword')).toBeUndefined()
   })
 
-  test('leaves a word that is known as it is', async () => {
+  test('does not replace a known word', async () => {
     const { search } = await knowing({}, { 'a.md': 'The cart is here.', 'b.md': 'The card is here.' })
     expect(names((await search('card')).hits)).toEqual(['b.md'])
   })
 })
 
 describe('Y11: each channel fails alone', () => {
-  test('the embedder fails: words still answer, and the reason is told; so it is while indexing', async () => {
+  test('the embedder fails: keyword search still answers, and the reason is reported, also while indexing', async () => {
     const down: Embedder = { id: 'down', embed: () => Promise.reject(new Error('connect ECONNREFUSED')) }
     const { search, report } = await knowing({ embedder: down })
     expect(report.vectors).toEqual({ embedded: 0, missing: 3, problem: 'connect ECONNREFUSED' })
@@ -169,7 +169,7 @@ describe('Y11: each channel fails alone', () => {
     expect(result.hits[0]!.document).toBe('lamps.md')
   })
 
-  test('one text that the embedder cannot take is left without a vector; the others get theirs', async () => {
+  test('a text that the embedder refuses has no vector; the others have theirs', async () => {
     const letters = letterEmbedder()
     const picky: Embedder = {
       id: 'picky',
@@ -189,7 +189,7 @@ describe('Y11: each channel fails alone', () => {
     await knowledge.close()
     const answers: [unknown, RegExp][] = [
       [Promise.withResolvers().promise, /no answer within 50 ms/],
-      [Promise.resolve({ vectors: [] }), /0 vectors came for 1 texts/],
+      [Promise.resolve({ vectors: [] }), /0 vectors for 1 texts/],
       [Promise.resolve({ vectors: [Float32Array.of(Number.NaN, 1)] }), /not a number/],
       [Promise.resolve({ vectors: [Float32Array.of(0, 0)] }), /zero/],
     ]
@@ -203,9 +203,9 @@ describe('Y11: each channel fails alone', () => {
     }
   })
 
-  test('the extension cannot be loaded: words still answer', async () => {
+  test('the extension cannot be loaded: keyword search still answers', async () => {
     const { there } = await knowing({ embedder: letterEmbedder() })
-    // A connection that may load no extensions, as on a platform that has none.
+    // A connection that cannot load extensions, as on a platform without the package.
     const database = new DatabaseSync(there.index)
     const vector = { embedder: 'letters', vector: new Float32Array(32).fill(1) }
     const answers = await reader(database).channels({
@@ -225,14 +225,14 @@ describe('Y11: each channel fails alone', () => {
     })
   })
 
-  test('words find nothing and vectors do', async () => {
+  test('keyword search finds nothing and vectors do', async () => {
     const { search } = await knowing({ embedder: letterEmbedder() })
     const result = await search('Lampsaredeliveredintwodays')
     expect(result.channels.find((it) => it.channel === 'keyword')).toMatchObject({ status: 'answered', hits: 0 })
     expect(result.hits[0]).toMatchObject({ document: 'lamps.md', scores: { vector: expect.any(Number) } })
   })
 
-  test('another embedder embeds everything anew, and the vectors of the one before go', async () => {
+  test('another embedder embeds everything anew, and the old vectors are deleted', async () => {
     const { there, knowledge } = await knowing({ embedder: letterEmbedder('one') })
     await knowledge.close()
     const two = letterEmbedder('two', 48)
@@ -247,7 +247,7 @@ describe('Y11: each channel fails alone', () => {
     expect(reasonOf(await back.search('lamps'), 'vector')).toMatch(/3 passages have no vector yet/)
   })
 
-  test('a reranker decides the order; one that fails or is late leaves it as it was', async () => {
+  test('a reranker decides the order; one that fails or is late leaves it unchanged', async () => {
     const { there, search } = await knowing()
     const plain = (await search('delivered in two days')).hits.map((it) => it.id)
     const reversed = there.open({
@@ -271,7 +271,7 @@ describe('Y11: each channel fails alone', () => {
   })
 })
 
-test('in a large index the words of every passage neither decide nor are needed', async () => {
+test('in a large index words of every passage neither decide the ranking nor are required', async () => {
   const sections = Array.from({ length: 5_200 }, (_, n) => `# Part ${n}\n\nthe common words of section${n}x`)
   const { search } = await knowing({}, { 'large.md': sections.join('\n\n') })
   const { hits, channels } = await search('the common words of section4711x')

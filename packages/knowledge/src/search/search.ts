@@ -1,4 +1,4 @@
-// One question to all channels, and their answers as one list. When a channel fails, the others still answer.
+// One question to all channels, merged into one list. When a channel fails, the others still answer.
 
 import { type Embedder, vectorsProblem } from '../embedder.ts'
 import { KnowledgeError, messageOf } from '../errors.ts'
@@ -7,7 +7,7 @@ import type { ThreadClient } from '../thread/thread-client.ts'
 import { fuse } from './fusion.ts'
 import type { ChannelAnswer, Filter, StoredPassage } from './reading.ts'
 
-/** Judges how well texts answer a question, better and slower than any index can; `@oxbow/models` has some. */
+/** Scores how well texts answer a question, better and slower than an index; `@oxbow/models` provides rerankers. */
 export interface Reranker {
   readonly id: string
   /** A score for each text, in any order: `index` is the place of the text, and a higher score is better. */
@@ -19,29 +19,29 @@ export interface Reranker {
 }
 
 export interface SearchOptions {
-  /** How many hits at most. Default 8, at most 400. */
+  /** Maximum number of hits. Default 8, at most 400. */
   readonly k?: number
   readonly filter?: Filter
   readonly signal?: AbortSignal
 }
 
 export interface Hit extends Omit<StoredPassage, 'key' | 'score'> {
-  /** `document#digest of its text`; what citations name. */
+  /** `document#digest of its text`; used in citations. */
   readonly id: string
   /** From reciprocal rank fusion; comparable within one result only. */
   readonly score: number
-  /** It contains a number or a code of the question, as it was asked. Those that few documents have come first. */
+  /** It contains a number or a code exactly as in the question. Those that few documents have come first. */
   readonly exact: boolean
   /** The score of each channel that found it: BM25, the cosine, the reranker's own. */
   readonly scores: { readonly keyword?: number; readonly vector?: number; readonly rerank?: number }
 }
 
-/** `off`: there was nothing to ask, or the channel is not configured. */
+/** `off`: nothing to search for, or the channel is not configured. */
 export interface ChannelReport {
   readonly channel: 'exact' | 'keyword' | 'vector' | 'rerank'
   readonly status: 'answered' | 'failed' | 'off'
   readonly hits: number
-  /** Why it failed or is off, or what is missing in its answer. */
+  /** Why it failed or is off, or what is missing from its answer. */
   readonly reason?: string
 }
 
@@ -54,7 +54,7 @@ export interface Channels {
   readonly thread: ThreadClient
   readonly embedder: Embedder | undefined
   readonly reranker: Reranker | undefined
-  /** For the embedder and for the reranker, each. */
+  /** Applies to the embedder and to the reranker separately. */
   readonly timeoutMs: number
 }
 
@@ -64,7 +64,7 @@ const CANDIDATES = 100
 const RERANKED = 30
 
 /**
- * Asks all channels.
+ * Queries all channels.
  *
  * @param question at most 4,000 characters of it are used
  * @throws KnowledgeError `options_invalid`, `index_unusable`; the signal's reason
@@ -77,7 +77,7 @@ export async function search(
 ): Promise<SearchResult> {
   signal?.throwIfAborted()
   if (!(Number.isInteger(k) && k >= 1 && k <= MAX_HITS))
-    throw new KnowledgeError('options_invalid', `k is a whole number from 1 to ${MAX_HITS}; got ${k}.`)
+    throw new KnowledgeError('options_invalid', `k must be a whole number from 1 to ${MAX_HITS}: got ${k}.`)
   const { any, exact, words } = queryOf(question)
   const embedded = await until(signal, embed(channels, question, signal))
   const vector = 'vector' in embedded ? embedded : undefined
@@ -99,7 +99,7 @@ export async function search(
   const [exactIds, keywordIds, vectorIds] = answers.map((list) => list.map(idOf)) as [string[], string[], string[]]
   const place = new Map(keywordIds.map((id, at) => [id, at]))
   const placeOf = (id: string): number => (rare.has(id) ? -1 : (place.get(id) ?? keywordIds.length))
-  // What has a common code is in the order of all the words of the question: the code alone says little.
+  // Passages with a common code are ordered by all words of the question: the code alone carries little information.
   const codeIds = exactIds.toSorted((a, b) => placeOf(a) - placeOf(b))
   const hits = fuse([codeIds, keywordIds, vectorIds]).map(({ id, score }): Hit => {
     const { key: _, ...passage } = passages.get(id)!
@@ -108,14 +108,14 @@ export async function search(
     const scores = { ...(keyword === undefined ? {} : { keyword }), ...(vector === undefined ? {} : { vector }) }
     return { ...passage, id, score, exact: exactScores!.has(id), scores }
   })
-  // A number is meant exactly: what contains it comes first, however near other passages are. A code that many
-  // documents have (sha256, python3) is a word like others: it only adds to the score.
+  // A number is meant exactly: passages with it come first, however close others are. A code that many documents have
+  // (sha256, python3) counts as a plain word: it only adds to the score.
   const ordered = [...hits.filter((it) => rare.has(it.id)), ...hits.filter((it) => !rare.has(it.id))]
   const { hits: judged, report } = await until(signal, reranked(channels, question, ordered, rare, signal))
   return { hits: judged.slice(0, k), channels: [...reports, report] }
 }
 
-/** Why there is no answer: nothing to ask, or a failure before the index was asked. */
+/** Why there is no answer: nothing to search for, or a failure before the query. */
 interface Unasked {
   readonly off?: string
   readonly failed?: string
@@ -161,7 +161,7 @@ async function reranked(
   signal: AbortSignal | undefined,
 ): Promise<{ hits: readonly Hit[]; report: ChannelReport }> {
   const off =
-    reranker === undefined ? 'no reranker is configured' : hits.length === 0 ? 'there is nothing to judge' : undefined
+    reranker === undefined ? 'no reranker is configured' : hits.length === 0 ? 'there is nothing to rerank' : undefined
   if (off !== undefined) return { hits, report: { channel: 'rerank', status: 'off', hits: 0, reason: off } }
   const first = hits.slice(0, RERANKED)
   try {
@@ -169,7 +169,9 @@ async function reranked(
     const { results } = await inTime(timeoutMs, signal, (it) => reranker!.rerank(question, texts, { signal: it }))
     const scores = new Map(results.map((it) => [it.index, it.score]))
     if (!first.every((_, n) => Number.isFinite(scores.get(n))))
-      throw new Error(`the reranker gave ${scores.size} scores for ${first.length} texts, or one that is not a number`)
+      throw new Error(
+        `the reranker returned ${scores.size} scores for ${first.length} texts, or one that is not a number`,
+      )
     const judged = first
       .map((it, n) => ({ ...it, scores: { ...it.scores, rerank: scores.get(n)! } }))
       .sort((a, b) => Number(rare.has(b.id)) - Number(rare.has(a.id)) || b.scores.rerank - a.scores.rerank)
@@ -182,7 +184,7 @@ async function reranked(
   }
 }
 
-/** Rejects after the time, also when the work ignores its signal. */
+/** Rejects after the time limit, even when the work ignores its signal. */
 function inTime<T>(
   timeoutMs: number,
   signal: AbortSignal | undefined,

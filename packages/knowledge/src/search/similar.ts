@@ -2,11 +2,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { matchAny } from '../text/analyser.ts'
 
-/** Words of one question that are looked up. */
+/** The number of words per question that are looked up. */
 const MAX_WORDS = 8
-/** Terms that are asked in place of one word. */
+/** The number of terms that replace one word. */
 const MAX_TERMS = 3
-/** The index has stems; shorter ones are like too many words. */
+/** The index has stems; shorter ones resemble too many words. */
 const MIN_STEM = 4
 /** Terms with the same first letter that are compared. */
 const MAX_COMPARED = 50_000

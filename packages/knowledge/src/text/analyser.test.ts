@@ -53,11 +53,11 @@ describe('a question is data', () => {
     '\0',
     'NOT',
     "'; DROP TABLE x",
-  ])('syntax of FTS5 is none: %s', (question) => {
+  ])('FTS5 syntax has no effect: %s', (question) => {
     expect(() => asks(question)).not.toThrow()
   })
 
-  test('any text at all can be asked, and indexed', () => {
+  test('any text can be searched for and indexed', () => {
     const insert = database.prepare("INSERT INTO terms (rowid, headings, body) VALUES (?, '', ?)")
     let rows = 0
     const unit = fc.oneof(
@@ -69,7 +69,7 @@ describe('a question is data', () => {
         asks(text)
         rows += 1
         insert.run(rows, termsOf(text))
-        // What was indexed is found by itself, unless nothing in it is a word.
+        // Every indexed text is found by itself, unless it contains no words.
         const { any } = queryOf(text)
         const found = any.length === 0 || ask.all(matchAny(any)).some((it) => it.rowid === rows)
         expect(found).toBe(true)

@@ -1,4 +1,4 @@
-// Text → terms, the same for what is indexed and what is asked. FTS5 stems the terms (Porter) and folds accents.
+// Text → terms, the same for documents and questions. FTS5 stems the terms (Porter) and folds accents.
 import { telling } from './stop-words.ts'
 import { UNSPACED } from './tokens.ts'
 
@@ -16,9 +16,8 @@ const runs = new RegExp(
 )
 
 /**
- * What FTS5 indexes in place of a text: its terms with spaces between them, each of at most 64 letters, digits, `.`,
- * `+` and
- * `#`. Meant for passages: the stack of a regular expression does not hold whole books.
+ * The text for FTS5: its terms with spaces between them, each of at most 64 letters, digits, `.`, `+` and `#`. Meant
+ * for passages: the stack of a regular expression does not hold whole books.
  */
 export const termsOf = (text: string): string => [...indexed(text)].join(' ')
 
@@ -26,7 +25,7 @@ function* indexed(text: string): Generator<string> {
   for (const { whole, parts } of wordsOf(text)) {
     yield* whole
     yield* parts
-    // KX-90-22871 is found as KX9022871, too, but not the other way round: 3.12.1 does not mean 3.1.21.
+    // KX-90-22871 is also found as KX9022871, but not the other way round: 3.12.1 does not mean 3.1.21.
     for (const it of whole) if (it.includes('.') && it.length > 7) yield it.replaceAll('.', '')
   }
 }
@@ -43,7 +42,7 @@ function* wordsOf(text: string): Generator<Word> {
 }
 
 export interface Query {
-  /** All terms that say what is asked, each once. */
+  /** All significant terms of the question, each once. */
   readonly any: readonly string[]
   /** Those that are numbers and codes. */
   readonly exact: readonly string[]
@@ -59,7 +58,7 @@ export function queryOf(text: string): Query {
     text.slice(0, MAX_QUERY_LENGTH).normalize('NFKC').slice(0, MAX_QUERY_LENGTH),
   )) {
     for (const it of [...whole, ...parts]) if (terms.size < MAX_QUERY_TERMS) terms.add(it)
-    // Order numbers that follow each other share parts.
+    // Consecutive order numbers share parts.
     for (const it of whole.length > 0 ? whole : parts) if (terms.has(it) && isCode(it)) codes.add(it)
   }
   const any = telling([...terms])

@@ -5,7 +5,7 @@ const retrieved = ['setup.md#1a2b3c4d5e6f', 'guide/a, b.md#00000000aaaa', '手�
 const check = (text: string) => checkCitations(text, retrieved).map((it) => [it.id, it.known])
 
 describe('Y11: citations in a reply', () => {
-  test('one that was retrieved is known, also with others in the same brackets or with a comma in its name', () => {
+  test('a retrieved one is known, even with others in the same brackets or with a comma in its name', () => {
     expect(check('Do it [setup.md#1a2b3c4d5e6f].')).toEqual([['setup.md#1a2b3c4d5e6f', true]])
     expect(check('[setup.md#1a2b3c4d5e6f; 手册.md#abcdefabcdef-2]').map((it) => it[1])).toEqual([true, true])
     expect(check('[guide/a, b.md#00000000aaaa]')).toEqual([['guide/a, b.md#00000000aaaa', true]])
@@ -17,7 +17,7 @@ describe('Y11: citations in a reply', () => {
     expect(check('[setup.md#installation]')).toEqual([['setup.md#installation', false]])
   })
 
-  test('brackets with another use are no citations', () => {
+  test('other brackets are not citations', () => {
     expect(check('[link](a.md#top) a[i] [x] [1] [see #42] [C#] - [ ] todo')).toEqual([])
   })
 

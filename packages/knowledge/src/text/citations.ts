@@ -30,6 +30,6 @@ export function checkCitations(text: string, retrieved: Iterable<string>): Citat
   return citations
 }
 
-/** A name and a passage; without a digest only the name of a file will do, for brackets have other uses. */
+/** A name and a passage; without a digest only a file name counts, because brackets have other uses. */
 const looksLikeId = (text: string): boolean =>
   /^[^#]+#[0-9a-f]{8,}(-\d+)?$/.test(text) || /^[^#]+\.[A-Za-z]\w*#[\w-]+$/.test(text)

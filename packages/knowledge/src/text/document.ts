@@ -1,6 +1,6 @@
-/** A document as its structure: `text` is what passages are cut from, and all offsets are UTF-16 units in it. */
+/** A document as its structure: passages are slices of `text`, and all offsets are UTF-16 units in it. */
 export interface ParsedDocument {
-  /** Its own title, where it has one. */
+  /** Its own title, if it has one. */
   readonly title: string | undefined
   readonly text: string
   /** In the order of the text, without overlap. */
@@ -24,13 +24,15 @@ export interface DocumentContent {
   readonly type: 'paragraph' | 'list' | 'code' | 'table'
   readonly start: number
   readonly end: number
-  /** Where it is best cut when it is too long: the starts of the items of a list. */
+  /** The best places to split it when it is too long: the starts of list items. */
   readonly cuts?: readonly number[]
   /** Where the header of a table ends. */
   readonly headerEnd?: number
 }
 
-/** Headings and titles stand with every passage below them, so they are short: one line, at most 200 characters. */
+/**
+ * Headings and titles are repeated with every passage below them, so they are short: one line, at most 200 characters.
+ */
 export const asHeading = (text: string): string => text.replace(/\s+/g, ' ').trim().slice(0, 200).toWellFormed()
 
 /** Adds the text between the blocks, so that only white space is lost. */

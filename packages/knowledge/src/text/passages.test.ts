@@ -68,7 +68,7 @@ describe.each(Object.entries(parsers))('passages of %s', (_, parse) => {
 describe('passages of Markdown', () => {
   const keys = (text: string) => passagesOf(parseMarkdown(text)).map((it) => it.key)
 
-  test('Y11: an edit elsewhere in the document changes no id, an edit of the passage changes its own', () => {
+  test('Y11: an edit elsewhere in the document does not change an id, an edit of the passage does', () => {
     fc.assert(
       fc.property(line, line, line, (a, b, c) => {
         const text = (first: string) => `# One\n\nfirst ${first}\n\n# Two\n\nsecond ${b}\n\n# Three\n\nthird ${c}`
@@ -96,7 +96,7 @@ describe('passages of Markdown', () => {
     ])
   })
 
-  test('what looks like a heading in fenced code is none', () => {
+  test('a heading in fenced code does not count', () => {
     expect(passagesOf(parseMarkdown('# A\n\n```sh\n# comment\n```\n\ntext'))).toHaveLength(1)
   })
 
@@ -127,7 +127,7 @@ describe('passages of Markdown', () => {
     expect(parseMarkdown('text').title).toBeUndefined()
   })
 
-  test('a table that has to be cut repeats its header, and only whole rows are cut off', () => {
+  test('a split table repeats its header and is split between rows', () => {
     const rows = Array.from({ length: 60 }, (_, n) => `| item ${n} | ${n * 7} |`)
     const header = '| name | amount |\n|------|--------|\n'
     const passages = passagesOf(parseMarkdown(`# Prices\n\n${header}${rows.join('\n')}\n`), { maxTokens: 80 })
@@ -145,7 +145,7 @@ describe('passages of Markdown', () => {
     expect(passages.flatMap((it) => it.text.match(/item \d+/g))).toEqual(rows.map((_, n) => `item ${n}`))
   })
 
-  test('a paragraph that has to be cut is cut between sentences and overlaps itself; whole blocks do not overlap', () => {
+  test('a split paragraph is split between sentences and overlaps itself; whole blocks do not overlap', () => {
     const long = passagesOf(parseMarkdown(sentences(40)), { maxTokens: 60, overlapTokens: 20 })
     expect(long.length).toBeGreaterThan(2)
     for (const [n, { text, start }] of long.entries()) {
@@ -157,19 +157,19 @@ describe('passages of Markdown', () => {
     expect(whole.every((it, n) => n === 0 || it.start >= whole[n - 1]!.end)).toBe(true)
   })
 
-  test('a list is cut between its items', () => {
+  test('a list is split between its items', () => {
     const items = Array.from({ length: 30 }, (_, n) => `- item ${n} with some words\n  on two lines`)
     const passages = passagesOf(parseMarkdown(items.join('\n')), { maxTokens: 60, overlapTokens: 0 })
     expect(passages.length).toBeGreaterThan(3)
     expect(passages.every((it) => /^- item[\s\S]*lines$/.test(it.text))).toBe(true)
   })
 
-  test('a heading does not stand alone when what follows it has to be cut', () => {
+  test('a heading is not separated from a split block that follows it', () => {
     const passages = passagesOf(parseMarkdown(`# A heading of some length\n\n${sentences(40)}`), { maxTokens: 60 })
     expect(passages[0]!.text).toContain('sentence number 0')
   })
 
-  test('Chinese is cut between its sentences', () => {
+  test('Chinese is split between sentences', () => {
     const text = Array.from({ length: 40 }, (_, n) => `这是第${n}句话，用来检查切分。`).join('')
     const passages = passagesOf(parseMarkdown(text), { maxTokens: 50, overlapTokens: 0 })
     expect(passages.length).toBeGreaterThan(5)

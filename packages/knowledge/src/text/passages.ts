@@ -1,18 +1,18 @@
 // Documents → passages. A passage is a slice of the text that follows its structure: it never crosses a heading, blocks
-// stay whole where they fit, and only a block that had to be cut overlaps itself.
+// blocks stay whole where they fit, and only a split block overlaps itself.
 import { hash } from 'node:crypto'
 import type { DocumentBlock, DocumentContent, ParsedDocument } from './document.ts'
 import { sizesOf } from './tokens.ts'
 
 export interface PassageOptions {
-  /** The most that a passage holds, in tokens as `estimateTokens` counts them: 16 to 8000. Default 400. */
+  /** The maximum length of a passage, in tokens as `estimateTokens` counts them: 16 to 8000. Default 400. */
   readonly maxTokens?: number
   /** How much of a cut block is repeated in its next passage. Default 40. */
   readonly overlapTokens?: number
 }
 
 export interface Passage {
-  /** Digest of the text, with `-2` and so on where a document says the same again. */
+  /** Digest of the text, with `-2` and so on for repeated texts in a document. */
   readonly key: string
   /** The headings above it, from the outermost. */
   readonly headings: readonly string[]
@@ -112,7 +112,7 @@ function unitsOf(blocks: readonly DocumentBlock[], limit: number, size: Size, cu
   const units: Unit[] = []
   let headingsFrom: number | undefined
   for (const block of blocks) {
-    // What comes first below a heading leaves room for it, so that a heading does not stand alone.
+    // The first block below a heading leaves room for it, so that a heading is not a passage of its own.
     const room = headingsFrom === undefined ? limit : limit - size({ start: headingsFrom, end: block.start })
     const most = room < limit / 2 ? limit : room
     const { start, end } = block
@@ -140,7 +140,7 @@ function repeatedHeader(block: DocumentContent | undefined, limit: number, size:
   return size(header) > limit / 3 || block.headerEnd >= block.end ? undefined : header
 }
 
-/** Where a passage that continues a block begins: with the last parts of it that fit. */
+/** Where a passage that continues a block starts: with as many of its last parts as fit. */
 function overlapStart(units: readonly Unit[], position: number, overlap: number, limit: number, size: Size): number {
   const unit = units[position]!
   let start = unit.start
@@ -152,7 +152,7 @@ function overlapStart(units: readonly Unit[], position: number, overlap: number,
   return start
 }
 
-/** Cuts a block at its best places, and what is still too long at the next best. */
+/** Splits a block at its best places, and parts that are still too long at the next best. */
 function cutterOf(text: string, size: Size) {
   const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' })
   const matches = (pattern: RegExp, { start, end }: Bounds): number[] =>

@@ -1,4 +1,4 @@
-// Words of English questions that say nothing about what is asked.
+// Words of English questions that carry no information.
 
 const STOP_WORDS = new Set(
   `a about also am an and any are as at be because been being both but by can could did do does doing done else every for
@@ -11,7 +11,7 @@ const STOP_WORDS = new Set(
 )
 
 /**
- * The terms of a question that say what it is about; all of them when none does ("who is who").
+ * The significant terms of a question; all of them when none is ("who is who").
  *
  * @example telling(['how', 'do', 'i', 'rotate', 'a', 'key']) // ['rotate', 'key']
  */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { place } from '../helpers.fixture.ts'
 
-test('who closes while a question is answered is told when it is closed, also when nothing else holds the process', async () => {
+test('close() during a search resolves even when nothing else keeps the process alive', async () => {
   const index = new URL('../index.ts', import.meta.url).href
   const script = `
     import { openKnowledge } from ${JSON.stringify(index)}

@@ -1,11 +1,11 @@
-// What the main thread and the threads that hold the database say to each other.
+// Messages between the main thread and the threads that hold the database.
 import type { Embed } from '../embedder.ts'
 import type { KnowledgeErrorCode } from '../errors.ts'
 import type { IndexJob, IndexReport } from '../indexing/indexing.ts'
 import type { IndexProgress } from '../progress.ts'
 import type { ChannelAnswers, ChannelsQuery, DocumentInfo, Problem } from '../search/reading.ts'
 
-/** What a thread can be asked for. */
+/** The requests to a thread. */
 export interface Requests {
   index(job: IndexJob): IndexReport
   forget(paths: readonly string[]): number

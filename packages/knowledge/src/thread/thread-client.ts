@@ -11,7 +11,7 @@ export interface ThreadClient {
     name: Name,
     ...argument: Parameters<Requests[Name]>
   ): Promise<ReturnType<Requests[Name]>>
-  /** Asks what runs to end early. */
+  /** Requests an early end of everything that runs. */
   cancel(): void
   close(): Promise<void>
 }
@@ -29,7 +29,7 @@ export function startThread(
   const waiting = new Map<number, PromiseWithResolvers<unknown>>()
   let count = 0
   let ended: KnowledgeError | undefined
-  /** Whoever closes waits for the end, also when a question is still answered meanwhile. */
+  /** close() waits for the end, even while a request is still being answered. */
   let closing = false
   const post = (message: ToThread): void => worker.postMessage(message)
   // Only an open question keeps the process alive.

@@ -9,7 +9,7 @@ const { path } = workerData as { path: string }
 const port = parentPort!
 const post = (message: FromThread): void => port.postMessage(message)
 
-/** A thread that indexes does so once. */
+/** A thread indexes only once. */
 const cancel = new AbortController()
 let embedding: PromiseWithResolvers<readonly Float32Array[]> | undefined
 
@@ -21,7 +21,7 @@ type Handlers = {
 
 const handlersOf = (database: DatabaseSync): Handlers => ({
   ...reader(database),
-  // Searching needs no parsers.
+  // Search does not need parsers.
   async index(job) {
     const { index } = await import('../indexing/indexing.ts')
     return index(database, job, {
@@ -40,7 +40,7 @@ const handlersOf = (database: DatabaseSync): Handlers => ({
 let database: DatabaseSync | undefined
 let handlers: Handlers | undefined
 
-/** With the first request, so that a file that cannot be used is that request's error. */
+/** Opened with the first request, so that an unusable file is that request's error. */
 function opened(): Handlers {
   database ??= openStore(path)
   handlers ??= handlersOf(database)
@@ -60,7 +60,7 @@ port.on('message', async (message: ToThread) => {
       return
     case 'close':
       database?.close()
-      // The thread only; what a preloaded module has left open in it must not hold it.
+      // Ends only the thread; handles left open by a preloaded module must not keep it alive.
       return process.exit()
     case 'request': {
       const { id, name, argument } = message

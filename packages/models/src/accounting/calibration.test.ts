@@ -1,5 +1,5 @@
-// How far the estimate of tokens is from what tokenizers and providers count, by kind of text. The figures of the
-// documentation are printed by: CALIBRATION=1 npx vitest run packages/models/src/accounting/calibration.test.ts
+// How far the token estimate is from the counts of tokenizers and providers, by kind of text. To print the figures for
+// the documentation: CALIBRATION=1 npx vitest run packages/models/src/accounting/calibration.test.ts
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { estimateTokens } from '@oxbow/core'
@@ -48,7 +48,7 @@ const show = (what: string, errors: readonly number[]): void => {
   if (process.env.CALIBRATION) console.log(`${what}: ${errors.map(percent).join(' ')}`)
 }
 
-test.each(Object.entries(texts))('%s is within a fifth of what o200k_base counts', (kind, all) => {
+test.each(Object.entries(texts))('%s is within a fifth of the o200k_base count', (kind, all) => {
   const errors = all.map((text) => estimateTokens(text) / encode(text).length - 1)
   show(kind, errors)
   for (const error of errors) expect(Math.abs(error)).toBeLessThan(0.2)
@@ -56,7 +56,7 @@ test.each(Object.entries(texts))('%s is within a fifth of what o200k_base counts
 
 const streams = join(root, '../shared/cases/streams')
 
-/** Recorded answers all of whose text was shown, so that the tokens can be told from it. */
+/** Recorded answers whose whole text was shown, so that the token count can be compared with it. */
 const recorded: [string, 'chat' | 'messages'][] = [
   ['openai/chat-openai-text', 'chat'],
   ['deepseek/chat-deepseek-text', 'chat'],
@@ -67,8 +67,8 @@ const recorded: [string, 'chat' | 'messages'][] = [
   ['anthropic/anthropic-text', 'messages'],
 ]
 
-describe.skipIf(!existsSync(streams))('recorded answers (skipped where they are not beside this checkout)', () => {
-  test.each(recorded)('%s is within a third of what the provider counted', async (name, format) => {
+describe.skipIf(!existsSync(streams))('recorded answers (skipped without the recordings)', () => {
+  test.each(recorded)('%s is within a third of the provider’s count', async (name, format) => {
     const lines = readFileSync(join(streams, `${name}.chunks.txt`), 'utf8')
       .trimEnd()
       .split('\n')
@@ -83,7 +83,7 @@ describe.skipIf(!existsSync(streams))('recorded answers (skipped where they are 
     const { outputTokens } = estimateUsage({ system: '', messages: [], tools: [] }, reply.blocks)
     const error = outputTokens / reply.usage.outputTokens - 1
     show(`${name} (${reply.usage.outputTokens})`, [error])
-    // A word or two of frame weigh much in a short answer.
+    // In a short answer a word or two of framing weighs a lot.
     expect(Math.abs(outputTokens - reply.usage.outputTokens)).toBeLessThan(Math.max(8, reply.usage.outputTokens / 3))
   })
 })

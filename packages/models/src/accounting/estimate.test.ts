@@ -13,7 +13,7 @@ test.each([
   expect(estimateTokens(text)).toBe(tokens)
 })
 
-test('a request counts its system, tools and messages, a file as a fixed sum', () => {
+test('a request counts its system, tools and messages, a file as a fixed amount', () => {
   const empty = { system: '', messages: [], tools: [] }
   expect(estimateRequestTokens(empty)).toBe(0)
   expect(estimateRequestTokens({ ...empty, system: 'one two '.repeat(10) })).toBe(21)

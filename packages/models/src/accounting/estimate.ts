@@ -1,7 +1,7 @@
 import { type Block, estimateTokens, type ModelRequest, type ToolSpec, type Usage } from '@oxbow/core'
 import { estimateMessageTokens } from '@oxbow/core/internal'
 
-/** Tokens of a request: its text, with a little for the frame of each message. Messages are counted once. */
+/** Tokens of a request: its text plus a little for the framing of each message. Messages are counted once. */
 export function estimateRequestTokens(request: ModelRequest): number {
   let tokens = estimateTokens(request.system)
   for (const tool of request.tools) tokens += toolTokens(tool)
@@ -20,7 +20,7 @@ function toolTokens(tool: ToolSpec): number {
   return tokens
 }
 
-/** The usage of a call whose provider gave no figures. */
+/** The usage of a call whose provider reported none. */
 export function estimateUsage(request: ModelRequest, blocks: readonly Block[]): Usage {
   let output = 0
   let reasoning = 0

@@ -35,7 +35,7 @@ describe('what a call costs (X6)', () => {
     },
   )
 
-  test('an own price wins; cached input costs as input unless it says otherwise', () => {
+  test('a configured price wins; cached input costs the same as input unless given', () => {
     expect(costAt({ input: 2, output: 10 }, usage)).toBeCloseTo((1_700 * 2 + 100 * 10) / 1e6, 12)
     const exact = { input: 2, output: 10, cacheRead: 0.2, cacheWrite: 2.5 }
     expect(costAt(exact, usage)).toBeCloseTo((1_000 * 2 + 500 * 0.2 + 200 * 2.5 + 100 * 10) / 1e6, 12)

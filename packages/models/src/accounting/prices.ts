@@ -1,5 +1,5 @@
-// What a call costs. Prices change and differ by contract: the configuration's come first, then the library's; a price
-// that nobody knows stays unknown.
+// What a call costs. Prices change and differ by contract: configured prices win over the library's list; a price
+// found in neither stays unknown.
 import { type Model, ModelError, type ModelReply, type Usage } from '@oxbow/core'
 import type { calcPrice as calcPriceType } from '@pydantic/genai-prices'
 import { COUNT, checkNumbers, type Numbers } from '../check-numbers.ts'
@@ -10,25 +10,25 @@ import { mayBeTooLong, tooLong } from './too-long.ts'
 export interface Price {
   readonly input: number
   readonly output: number
-  /** Default: as input. */
+  /** Default: the price of input. */
   readonly cacheRead?: number
-  /** Default: as input. */
+  /** Default: the price of input. */
   readonly cacheWrite?: number
 }
 
-/** What is publicly known of a model. */
+/** Public facts about a model. */
 export interface ModelFacts {
-  /** Tokens of input and output together. */
+  /** Input and output tokens together. */
   readonly contextWindow?: number
-  /** Of short requests, where long ones cost more. Undefined when it is not known. */
+  /** For short requests, where long ones cost more. Undefined when unknown. */
   readonly price?: Price
   /** US dollars for `usage`; undefined when the price is not known. */
   cost(usage: Usage): number | undefined
 }
 
 /**
- * The public price list knows providers by other names than ours. Where it knows none, only an own price helps: the
- * list would else find a model of the same name at another provider.
+ * The public price list has its own provider names. For a provider that it does not list only a configured price works:
+ * otherwise the list would match a model of the same name at another provider.
  */
 const LIST_NAMES: Readonly<Record<string, string>> = {
   'amazon-bedrock': 'aws',
@@ -51,8 +51,8 @@ const LIST_NAMES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Looks a model up. `id` is `provider:model`, `reported` the name that the provider gave in its answer, which is more
- * exact. Source: https://github.com/pydantic/genai-prices, as of the installed version.
+ * Looks a model up. `id` is `provider:model`; `reported` is the name in the provider's answer, which is more exact.
+ * Source: https://github.com/pydantic/genai-prices, as of the installed version.
  *
  * @example
  * const { contextWindow, cost } = await modelFacts('openai:gpt-5-mini')
@@ -62,7 +62,7 @@ export async function modelFacts(id: string, reported?: string): Promise<ModelFa
   const [ours = '', ...rest] = id.split(':')
   const provider = Object.hasOwn(LIST_NAMES, ours) ? LIST_NAMES[ours] : undefined
   if (provider === undefined) return { cost: () => undefined }
-  // Loading the list takes longer than all the rest of this package.
+  // Loading the list takes longer than the rest of this package together.
   const { calcPrice } = await import('@pydantic/genai-prices')
   const names = [...(reported === undefined ? [] : [reported]), rest.join(':')]
   const find = (usage: Parameters<typeof calcPrice>[0]) => {
@@ -106,7 +106,7 @@ function basePrice(listed: Listed): Price | undefined {
   }
 }
 
-/** US dollars for `usage` at a price of one's own. */
+/** US dollars for `usage` at a configured price. */
 export function costAt(price: Price, usage: Usage): number {
   const { input, output, cacheRead = input, cacheWrite = input } = price
   const micros =
@@ -117,16 +117,16 @@ export function costAt(price: Price, usage: Usage): number {
   return micros / 1_000_000
 }
 
-/** What one knows of a model oneself; the rest is looked up in the public list when its first answer has come. */
+/** Configured facts of a model; the rest is looked up in the public list after its first answer. */
 export interface OwnFacts {
   readonly price?: Price | undefined
   readonly contextWindow?: number | undefined
 }
 
-/** Dearer than any model by far: a sum of such stays a number. */
+/** Far above the price of any model, yet sums of it stay finite. */
 const DOLLARS = { least: 0, most: 1_000_000 } as const
 
-/** Of a price and a window, for checks. */
+/** The bounds of prices and windows. */
 export const factNumbers = ({ price, contextWindow }: OwnFacts): Numbers => ({
   'price.input': [price?.input, DOLLARS],
   'price.output': [price?.output, DOLLARS],
@@ -136,15 +136,15 @@ export const factNumbers = ({ price, contextWindow }: OwnFacts): Numbers => ({
 })
 
 export interface PricedModel extends Model {
-  /** As far as it is known yet. */
+  /** As far as it is known so far. */
   readonly price?: Price | undefined
 }
 
 /**
- * The same model, which knows its context window and whose replies say what they cost: by one's own facts, else by the
- * public list, else not at all.
+ * The same model with a known context window, and with a cost in each reply: from the configured facts, else from the
+ * public list, else unknown.
  *
- * @throws OxbowError `model_config` for a number that cannot be meant
+ * @throws OxbowError `model_config` for a number out of range
  * @example const model = withFacts(driver, { price: { input: 0.25, output: 2 }, contextWindow: 400_000 })
  */
 export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
@@ -159,7 +159,7 @@ export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
     known ??= facts.price
     return price === undefined ? facts.cost(usage) : costAt(price, usage)
   }
-  /** The longest request that was answered. */
+  /** The longest request answered so far. */
   let answered = 0
   const generate: Model['generate'] = async (request, options) => {
     const tokens = estimateRequestTokens(request)

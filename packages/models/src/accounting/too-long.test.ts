@@ -12,8 +12,8 @@ const refusal = { status: 400, body: { error: { message: 'Something about your i
 const price = { input: 1, output: 1 }
 const facts = { price, contextWindow: 10_000 }
 
-describe('B1: a refusal in unknown words', () => {
-  test('of a long conversation is taken for one that is too long, so that it is compacted once', async () => {
+describe('B1: an unrecognised refusal', () => {
+  test('of a long conversation counts as context overflow, so that the conversation is compacted once', async () => {
     const model = withFacts(modelAt(await serve({ text: 'a' }, refusal)), facts)
     await ask(model, { messages: history(4_000) })
     const { error } = await askInVain(model, { messages: history(8_000) })
@@ -27,12 +27,12 @@ describe('B1: a refusal in unknown words', () => {
     ['a short conversation', history(10), refusal],
     ['a first message', history(8_000).slice(0, 1), refusal],
     ['another cause', history(8_000), { status: 400, body: { error: { message: 'Your input was flagged' } } }],
-  ])('of %s stays what it is', async (_, messages, reply) => {
+  ])('of %s is not reclassified', async (_, messages, reply) => {
     const model = withFacts(modelAt(await serve(reply)), facts)
     expect((await askInVain(model, { messages })).error.code).toBe('invalid_request')
   })
 
-  test('of no more than what was answered before stays what it is', async () => {
+  test('of a request no longer than an answered one is not reclassified', async () => {
     const model = withFacts(modelAt(await serve({ text: 'a' }, refusal)), facts)
     await ask(model, { messages: history(8_000) })
     expect((await askInVain(model, { messages: history(7_000) })).error.code).toBe('invalid_request')

@@ -1,20 +1,20 @@
-// Whether a refusal may mean that the conversation is too long, where the provider's words do not say so.
+// Whether an unrecognised refusal may mean that the conversation is too long.
 import { ModelError, type ModelRequest } from '@oxbow/core'
 
 interface Length {
-  /** Of the request, estimated, and of the longest that was answered. */
+  /** Token estimates of the request and of the longest request answered so far. */
   readonly tokens: number
   readonly answered: number
   readonly window: number | undefined
 }
 
-/** Without a known window a request of this many tokens is long. */
+/** A request of this many tokens counts as long when the window is unknown. */
 const LONG = 16_000
 
 /**
- * Providers refuse a request that is too long in words that no list has in full. A bare refusal of a long conversation
- * that has worked before counts as one, so that it is compacted once; should it fail again, the provider's words are
- * there.
+ * Providers refuse requests that are too long with messages that no list covers fully. A bare refusal of a long
+ * conversation that worked before counts as context overflow, so that the conversation is compacted once. If the retry
+ * fails too, the provider's message is in the error.
  */
 export function mayBeTooLong(
   { code, status, details, partial }: ModelError,

@@ -1,5 +1,5 @@
-// What providers count differently, counted alike: input without the cache, output with its reasoning. The usage
-// objects are recorded ones.
+// Providers count tokens differently; here the counts are uniform: input without the cache, output with its reasoning.
+// The usage objects are recorded ones.
 import type { Model, Usage } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { candidate, googleAt, googleEvents, play } from '../ai-sdk/ai-sdk.fixture.ts'
@@ -9,12 +9,12 @@ import { aiSdk } from '../index.ts'
 type Event = { readonly type: string; readonly [field: string]: unknown }
 type Wire = Readonly<Record<string, unknown>> | null
 
-/** Answers of one word in each format, with these figures at the place where the format has them. */
+/** One-word answers in each format, with this usage where the format puts it. */
 const drivers: Readonly<Record<string, (usage: Wire) => Promise<Model>>> = {
   chat: async (usage) =>
     modelAt(await serve({ raw: sse([frame({ content: 'hi' }), frame({}, 'stop'), { choices: [], usage }]) })),
   messages: async (usage) => {
-    // Its first figure of the output is only a beginning.
+    // Its first output count is provisional.
     const start = usage && 'output_tokens' in usage ? { ...usage, output_tokens: 1 } : usage
     return anthropicAt(
       await serve({
@@ -231,14 +231,14 @@ const rows: [string, keyof typeof drivers, Wire, Figures][] = [
   ],
 ]
 
-describe('C13, X6 tokens are counted alike, whoever counts them', () => {
+describe('C13, X6 token counts are uniform across providers', () => {
   test.each(rows)('%s', async (_, driver, wire, figures) => {
     const { reply } = await ask(await drivers[driver]!(wire))
     expect(reply.usage).toEqual(usageOf(figures))
   })
 })
 
-describe('B1 without figures of the provider they are estimated, and say so', () => {
+describe('B1 without usage from the provider, tokens are estimated and marked so', () => {
   const nothing: [string, Wire][] = [
     ['none', null],
     ['empty ones', {}],
@@ -253,7 +253,7 @@ describe('B1 without figures of the provider they are estimated, and say so', ()
   )
 })
 
-describe('of figures one of which cannot be right none is believed: they are estimated', () => {
+describe('usage with one impossible count is discarded and estimated', () => {
   const chat = (raw: string) => serve({ raw: sse([frame({ content: 'hi' }), frame({}, 'stop'), `data: ${raw}\n\n`]) })
   test.each([
     ['infinite', '{"prompt_tokens":1e999,"completion_tokens":5}', { estimated: true, outputTokens: 1 }],
@@ -269,7 +269,7 @@ describe('of figures one of which cannot be right none is believed: they are est
   test.each([
     ['messages', { input_tokens: 7, output_tokens: 3.5, cache_read_input_tokens: 1e300 }, [7, 0, 0, 4, 0]],
     ['responses', { input_tokens: 9, output_tokens: 3, total_tokens: -1 }, [9, 0, 0, 3, 0]],
-  ] as const)('of lesser ones only that is left out: %s', async (driver, wire, figures) => {
+  ] as const)('only an impossible secondary count is dropped: %s', async (driver, wire, figures) => {
     const { usage } = (await ask(await drivers[driver]!(wire))).reply
     expect(usage).toEqual(usageOf([...figures]))
   })
@@ -288,10 +288,10 @@ describe('of figures one of which cannot be right none is believed: they are est
 describe('B1: more tokens in the cache than in the prompt', () => {
   const wire = { prompt_tokens: 7, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 161 } }
   test.each([
-    ['cannot be right, and are marked', 'chat', wire, [0, 161, 3], true],
-    ['are beside it where the total says so', 'chat', { ...wire, total_tokens: 171 }, [7, 161, 3], false],
+    ['is impossible and marked as estimated', 'chat', wire, [0, 161, 3], true],
+    ['is outside the prompt where the total shows it', 'chat', { ...wire, total_tokens: 171 }, [7, 161, 3], false],
     [
-      'cannot be right of Google either',
+      'is impossible for Google too',
       'AI SDK, Google',
       { promptTokenCount: 7, cachedContentTokenCount: 161, candidatesTokenCount: 3 },
       [0, 161, 3],

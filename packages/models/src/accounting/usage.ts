@@ -5,14 +5,14 @@ type Figures = Record<string, unknown>
 
 const details = (value: unknown): Figures => (typeof value === 'object' && value !== null ? (value as Figures) : {})
 
-/** True when these figures say something that may be right; providers send `null` or zeros before they know. */
+/** True when this usage may be meaningful; providers send `null` or zeros before they know it. */
 export const tellsUsage = (wire: unknown): wire is Figures => {
   const figures = details(wire)
   const { prompt_tokens: prompt, completion_tokens: completion } = figures
   return mayBeTokens(prompt) && mayBeTokens(completion) && count(prompt) + count(completion) > 0
 }
 
-/** OpenAI's wire counts cached input inside the input; here the two are apart. */
+/** OpenAI's format counts cached input inside the input; here the two are separate. */
 export function normaliseUsage(wire: Figures): Usage {
   const input = details(wire.prompt_tokens_details)
   const output = details(wire.completion_tokens_details)
@@ -25,9 +25,9 @@ export function normaliseUsage(wire: Figures): Usage {
     count(wire.cache_read_input_tokens)
   const cacheWrite = count(input.cache_write_tokens) || count(wire.cache_creation_input_tokens)
   const reasoning = count(output.reasoning_tokens) || count(wire.reasoning_tokens)
-  // xAI counts reasoning beside the completion; the total gives it away.
+  // xAI counts reasoning outside the completion; the total reveals it.
   const beside = reasoning > 0 && count(wire.total_tokens) === prompt + completion + reasoning
-  // The cache is inside the prompt. Where it is larger, only the total can say that it is beside it.
+  // The cache is part of the prompt. Where it is larger, only the total can show that it is counted outside.
   const cached = cacheRead + cacheWrite
   const isBeside = cached > prompt && count(wire.total_tokens) === prompt + cached + completion
   return {
@@ -36,7 +36,7 @@ export function normaliseUsage(wire: Figures): Usage {
     cacheWriteTokens: cacheWrite,
     outputTokens: beside ? completion + reasoning : completion,
     reasoningTokens: reasoning,
-    // Figures that cannot be right together are no more than a guess.
+    // Counts that contradict each other are only an estimate.
     estimated: cached > prompt && !isBeside,
   }
 }

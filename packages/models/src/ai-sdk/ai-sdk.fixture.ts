@@ -1,4 +1,4 @@
-// Servers that answer as Google and Amazon Bedrock do, and models of the AI SDK that ask them.
+// Servers that answer as Google and Amazon Bedrock do, and AI SDK models that call them.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type AmazonBedrockProvider, createAmazonBedrock } from '@ai-sdk/amazon-bedrock'
@@ -20,14 +20,14 @@ export interface Player {
   readonly requests: {
     readonly path: string
     readonly headers: Readonly<Record<string, unknown>>
-    // biome-ignore lint/suspicious/noExplicitAny: the tests look at what they expect there.
+    // biome-ignore lint/suspicious/noExplicitAny: the tests assert on the wire format.
     readonly body: any
   }[]
   /** Resolves when a client has left before its answer was complete. */
   readonly left: Promise<void>
 }
 
-/** A server that gives these answers in order, closed after the test. */
+/** A server that sends these answers in order, closed after the test. */
 export async function play(...answers: Played[]): Promise<Player> {
   const requests: Player['requests'] = []
   const left = Promise.withResolvers<void>()
@@ -54,7 +54,7 @@ export async function play(...answers: Played[]): Promise<Player> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests, left: left.promise }
 }
 
-/** An address where nobody listens. */
+/** An address without a listener. */
 export async function nobody(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -66,7 +66,7 @@ export async function nobody(): Promise<string> {
 export const googleAt = ({ url }: { readonly url: string }): GoogleProvider =>
   createGoogle({ apiKey: 'google-secret', baseURL: url })
 
-/** With a key pair, so that requests are signed as for Amazon. */
+/** With a key pair, so that requests are signed for Amazon. */
 export const bedrockAt = ({ url }: { readonly url: string }): AmazonBedrockProvider =>
   createAmazonBedrock({
     region: 'us-east-1',

@@ -1,4 +1,4 @@
-// The adapter over real HTTP: what is asked, and how an answer that does not come to its end is told.
+// The adapter over real HTTP: what it sends, and how it reports an incomplete answer.
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { memory } from '@oxbow/backends'
 import { agent, createEngine, type Message, tool } from '@oxbow/core'
@@ -30,7 +30,7 @@ const weather = {
   input: { type: 'object', properties: { city: { type: 'string' } } },
 }
 
-describe('what is asked', () => {
+describe('the request', () => {
   test('the id is provider:model unless another is given', async () => {
     const server = await play()
     expect(gemini(server).id).toBe('google:gemini-3-pro-preview')
@@ -41,11 +41,11 @@ describe('what is asked', () => {
   test('a model of another specification is refused with what to do', () => {
     const old = { specificationVersion: 'v2', provider: 'p', modelId: 'm' } as unknown as LanguageModelV4
     expect(() => aiSdk(old)).toThrow(
-      expect.objectContaining({ code: 'model_config', message: expect.stringMatching(/v4 and got "v2"/) }),
+      expect.objectContaining({ code: 'model_config', message: expect.stringMatching(/v4; got "v2"/) }),
     )
   })
 
-  test('system, tools, the choice of a tool, temperature, the limit and options of the SDK', async () => {
+  test('holds system, tools, tool choice, temperature, output limit and SDK options', async () => {
     const server = await play(answer())
     await ask(gemini(server), {
       system: 'Be brief.',
@@ -76,7 +76,7 @@ describe('what is asked', () => {
     expect(JSON.stringify(declared[1])).toContain('"city"')
   })
 
-  test('options of every request, and those of one, which win', async () => {
+  test('merges the model’s options with those of one request, which win', async () => {
     const server = await play(answer(), answer())
     const model = gemini(server, { options: { topP: 0.9, seed: 1 } })
     await ask(model)
@@ -91,13 +91,13 @@ describe('what is asked', () => {
     ['auto', 'AUTO'],
     ['none', 'NONE'],
     ['required', 'ANY'],
-  ] as const)('the choice %s', async (toolChoice, mode) => {
+  ] as const)('sends the tool choice %s', async (toolChoice, mode) => {
     const server = await play(answer())
     await ask(gemini(server), { tools: [weather], toolChoice })
     expect(server.requests[0]?.body.toolConfig.functionCallingConfig.mode).toBe(mode)
   })
 
-  test('H4: a schema of the answer', async () => {
+  test('H4: holds a schema for the answer', async () => {
     const server = await play(answer('{"city":"Bern"}'))
     await ask(gemini(server), { output: { name: 'place', schema: weather.input } })
     const { generationConfig } = server.requests[0]!.body
@@ -105,7 +105,7 @@ describe('what is asked', () => {
     expect(JSON.stringify(generationConfig)).toContain('"city"')
   })
 
-  test('images and files go as data, results with files too; an address that the provider does not fetch is named', async () => {
+  test('images and files are sent as data, in results too; a URL that is not fetched is named', async () => {
     const image = { type: 'data', mediaType: 'image/png', data: 'aGk=', name: 'a.png' } as const
     const server = await play(answer())
     await ask(gemini(server), {
@@ -147,7 +147,7 @@ describe('what is asked', () => {
     expect(JSON.stringify(results)).toContain('"data":"aGk="')
   })
 
-  test('the history is mended first: a conversation begins with a user, calls have results, a failure is one', async () => {
+  test('the history is repaired first: it begins with a user, and each call has a result', async () => {
     const server = await play({ body: [bedrockEvents([['messageStop', { stopReason: 'end_turn' }]])] })
     await ask(claude(server), {
       tools: [weather],
@@ -189,7 +189,7 @@ describe('what is asked', () => {
   })
 })
 
-describe('what a provider wants back', () => {
+describe('provider metadata', () => {
   const thought = 'dGhvdWdodA=='
   const parts = [
     { text: 'hm', thought: true, thoughtSignature: 'cmVhc29u' },
@@ -214,7 +214,7 @@ describe('what a provider wants back', () => {
     return { reply, sent: server.requests[1]?.body.contents[1].parts }
   }
 
-  test('thought signatures of reasoning, text, calls and files stand again where they stood', async () => {
+  test('thought signatures of reasoning, text, calls and files return to their places', async () => {
     const { sent, reply } = await back({ model: 'google:gemini-3-pro-preview' })
     expect(reply.blocks).toContainEqual({ type: 'data', mediaType: 'image/png', data: 'aGk=' })
     const id = sent[2].functionCall.id
@@ -227,13 +227,13 @@ describe('what a provider wants back', () => {
     ])
   })
 
-  test('another model gets neither them nor the reasoning', async () => {
+  test('signatures and reasoning are not sent to another model', async () => {
     const { sent } = await back({ model: 'google:gemini-2.5-pro' })
     expect(JSON.stringify(sent)).not.toMatch(/dGhvdWdodA|cmVhc29u|dGV4dA|ZmlsZQ|ZW1wdHk|"hm"/)
     expect(sent).toContainEqual({ text: 'Look here' })
   })
 
-  test('a signature that was written elsewhere is left out', async () => {
+  test('a signature from elsewhere is omitted', async () => {
     const server = await play(answer())
     const foreign: Message = {
       id: 'a',
@@ -248,7 +248,7 @@ describe('what a provider wants back', () => {
     expect(server.requests[0]?.body.contents[1].parts).toEqual([{ text: 'hm', thought: true }, { text: 'a' }])
   })
 
-  test('in two turns of an engine the signature of a call comes back with its result', async () => {
+  test('over two turns of an engine a call’s signature is sent back with its result', async () => {
     const call = { functionCall: { name: 'weather', args: { city: 'Bern' } }, thoughtSignature: thought }
     const server = await play(
       { body: [googleEvents([candidate([call], 'STOP')])] },
@@ -278,7 +278,7 @@ describe('what a provider wants back', () => {
   })
 })
 
-describe('answers that fail', () => {
+describe('failed answers', () => {
   const googleError = (code: number, status: string, message: string, details: object[] = []): Played => ({
     status: code,
     headers: { 'content-type': 'application/json' },
@@ -293,19 +293,19 @@ describe('answers that fail', () => {
       { code: 'auth', retryable: false },
     ],
     [
-      'a limit with the time to wait',
+      'a rate limit with the time to wait',
       googleError(429, 'RESOURCE_EXHAUSTED', billing, [{ '@type': 'google.rpc.RetryInfo', retryDelay: '34.5s' }]),
       { code: 'rate_limited', retryable: true, retryAfterMs: 34_500, status: 429 },
     ],
     ['an empty account', googleError(429, 'RESOURCE_EXHAUSTED', billing), { code: 'rate_limited', retryable: false }],
     [
-      'a time to wait in the head',
+      'a time to wait in a header',
       { ...googleError(429, 'RESOURCE_EXHAUSTED', 'slow'), headers: { 'retry-after': '7' } },
       { code: 'rate_limited', retryAfterMs: 7_000 },
     ],
     ['overload', googleError(503, 'UNAVAILABLE', 'The model is overloaded.'), { code: 'overloaded', retryable: true }],
     [
-      'too long a conversation',
+      'a conversation that is too long',
       googleError(
         400,
         'INVALID_ARGUMENT',
@@ -314,7 +314,7 @@ describe('answers that fail', () => {
       { code: 'context_overflow', retryable: false },
     ],
     [
-      'a model that is not there',
+      'an unknown model',
       googleError(404, 'NOT_FOUND', 'models/x is not found'),
       { code: 'invalid_request', message: expect.stringMatching(/has no model gemini-3-pro-preview at http:\/\/127/) },
     ],
@@ -331,7 +331,7 @@ describe('answers that fail', () => {
 
   test.each<[string, Played, object]>([
     [
-      'too long a conversation',
+      'a conversation that is too long',
       { status: 400, body: [Buffer.from('{"message":"Input is too long for requested model."}')] },
       { code: 'context_overflow' },
     ],
@@ -341,17 +341,17 @@ describe('answers that fail', () => {
       { code: 'auth', retryable: false },
     ],
     [
-      'throttling in the midst',
+      'throttling in the middle of a stream',
       { body: [bedrockEvents([['throttlingException', { message: 'slow down' }]], 'exception')] },
       { code: 'rate_limited', retryable: true },
     ],
     [
-      'overload in the midst',
+      'overload in the middle of a stream',
       { body: [bedrockEvents([['serviceUnavailableException', { message: 'later' }]], 'exception')] },
       { code: 'overloaded', retryable: true },
     ],
     [
-      'a failure of the model in the midst',
+      'a model failure in the middle of a stream',
       { body: [bedrockEvents([['modelStreamErrorException', { message: 'broke' }]], 'exception')] },
       { code: 'provider_error', retryable: true },
     ],
@@ -361,14 +361,14 @@ describe('answers that fail', () => {
     expect(JSON.stringify([error.message, error.details])).not.toContain('bedrock-secret')
   })
 
-  test('what had come is kept when an error follows', async () => {
+  test('the partial answer is kept when an error follows', async () => {
     const one = googleEvents([candidate([{ text: 'one' }])])
     const wrong = googleEvents([{ error: { code: 503, message: 'busy', status: 'UNAVAILABLE' } }])
     const { error } = await askInVain(gemini(await play({ body: [one, wrong] })))
     expect(error).toMatchObject({ code: 'overloaded', partial: { blocks: [{ type: 'text', text: 'one' }] } })
   })
 
-  test('a frame that is broken JSON is an error with what had come', async () => {
+  test('a frame of broken JSON is an error with the partial answer', async () => {
     const one = googleEvents([candidate([{ text: 'one' }])])
     const { error } = await askInVain(gemini(await play({ body: [one, Buffer.from('data: {"candi\n\n'), one] })))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true, partial: { blocks: [{ text: 'one' }] } })
@@ -378,12 +378,12 @@ describe('answers that fail', () => {
     ['SAFETY', 'filtered'],
     ['MAX_TOKENS', 'length'],
     ['SOMETHING_NEW', 'length'],
-  ])('the reason %s is %s', async (reason, finishReason) => {
+  ])('the finish reason %s maps to %s', async (reason, finishReason) => {
     const { reply } = await ask(gemini(await play({ body: [googleEvents([candidate([{ text: 'a' }], reason)])] })))
     expect(reply.finishReason).toBe(finishReason)
   })
 
-  test('B1: a reason that only the provider knows is its own: Bedrock’s window is `length`, the pause of Claude too', async () => {
+  test('B1: provider-specific reasons are mapped: Bedrock’s window and Claude’s pause are `length`', async () => {
     for (const stopReason of ['model_context_window_exceeded', 'pause_turn', 'something_new']) {
       const events = bedrockEvents([
         ['contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'a' } }],
@@ -410,13 +410,13 @@ describe('answers that fail', () => {
     })
   })
 
-  test('a call that the provider could not read itself is an error that may go well next time', async () => {
+  test('a call that the provider could not parse is a retryable error', async () => {
     const body = [googleEvents([candidate([{ text: 'a' }], 'MALFORMED_FUNCTION_CALL')])]
     const { error } = await askInVain(gemini(await play({ body })))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true, partial: { blocks: [{ text: 'a' }] } })
   })
 
-  test('an answer of nothing but the provider’s own tools says so', async () => {
+  test('an answer of only the provider’s own tools is an error that names them', async () => {
     const parts = [
       { executableCode: { language: 'PYTHON', code: '1' } },
       { codeExecutionResult: { outcome: 'OUTCOME_OK' } },
@@ -425,13 +425,13 @@ describe('answers that fail', () => {
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('code_execution') })
   })
 
-  test('nobody there', async () => {
+  test('a refused connection is an error', async () => {
     const { error } = await askInVain(gemini({ url: await nobody() }))
     expect(error).toMatchObject({ code: 'provider_error', retryable: true })
     expect(error.message).toMatch(/Could not reach google at http:\/\/127\.0\.0\.1:.*ECONNREFUSED/)
   })
 
-  test('by name: no redirect is followed, and errors show neither the key nor the other half of a pair', async () => {
+  test('by name: redirects are not followed, and errors show neither half of a key pair', async () => {
     const away = { status: 307, headers: { location: 'http://evil.example/' }, body: [] }
     const environment = { GEMINI_API_KEY: 'google-secret', GOOGLE_BASE_URL: (await play(away)).url }
     const { error } = await askInVain(resolveModel('google:gemini-3-pro-preview', environment))
@@ -448,7 +448,7 @@ describe('answers that fail', () => {
     expect(JSON.stringify([failed.error.message, failed.error.details])).not.toMatch(/bedrock-secret|AKIAEXAMPLE/)
   })
 
-  test('more than an answer may hold', async () => {
+  test('an answer above the size limit is an error', async () => {
     const call = { functionCall: { name: 'weather', args: {} } }
     const many = () => play({ body: [googleEvents([candidate([call, call, call], 'STOP')])] })
     const calls = await askInVain(gemini(await many(), { limits: { calls: 2 } }))
@@ -457,7 +457,7 @@ describe('answers that fail', () => {
     expect(text.error).toMatchObject({ code: 'provider_error', message: expect.stringContaining('answerBytes') })
   })
 
-  test('a package that fails by itself is told without its words', async () => {
+  test('an internal error of a package is reported without its message', async () => {
     const broken = { ...googleAt({ url: 'http://127.0.0.1:1' })('m'), specificationVersion: 'v4' as const }
     const model = aiSdk({
       ...broken,
@@ -485,14 +485,14 @@ describe('waiting', () => {
     expect(error).toMatchObject({ code: 'first_byte_timeout', retryable: true, partial: undefined })
   })
 
-  test('silence in the midst is an idle_timeout that keeps what had come, and the provider sees the client leave', async () => {
+  test('silence in mid-stream is an idle_timeout with the partial answer, and closes the connection', async () => {
     const server = await play({ body: [one], ending: 'silence' })
     const { error } = await askInVain(gemini(server, { timeouts: { idleMs: 30 } }))
     expect(error).toMatchObject({ code: 'idle_timeout', partial: { blocks: [{ type: 'text', text: 'one' }] } })
     await server.left
   })
 
-  test('cancelling rejects at once with what had come, and the provider sees the client leave', async () => {
+  test('cancelling rejects at once with the partial answer and closes the connection', async () => {
     const server = await play({ body: [one], ending: 'silence' })
     const controller = new AbortController()
     const reply = gemini(server).generate(request(), { signal: controller.signal, onDelta: () => controller.abort() })
@@ -511,7 +511,7 @@ describe('waiting', () => {
   })
 })
 
-describe('parts that a package gives', () => {
+describe('parts of a package’s stream', () => {
   type Part = LanguageModelV4StreamPart
   const giving = (...parts: Part[]): LanguageModelV4 => ({
     specificationVersion: 'v4',

@@ -1,5 +1,5 @@
-// Any language model of the AI SDK as a model of ours, by its specification and without the SDK itself: retries, clocks
-// and errors are the same as in our own drivers.
+// Any AI SDK language model as an Oxbow model, through its specification and without the SDK itself: retries, timeouts
+// and errors are the same as in the built-in drivers.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
 import { type ErrorContext, redirectError } from '../failures/provider-errors.ts'
@@ -16,7 +16,7 @@ import { assembleParts, isForeignResult } from './reply.ts'
 import type { AiSdkModel } from './sdk-model-type.ts'
 
 export interface AiSdkOptions {
-  /** Call options of the specification that each request carries; those of the request win. */
+  /** Call options of the specification for every request; a request's own options win. */
   readonly options?: Readonly<Record<string, unknown>>
   /**
    * Default: the provider's name up to its first dot, a colon and the model's name, for example `google:gemini-3-pro`.
@@ -25,18 +25,17 @@ export interface AiSdkOptions {
   readonly timeouts?: Timeouts
   /** `answerBytes` counts the characters of text and arguments; the bytes stay inside the provider's package. */
   readonly limits?: Limits
-  /** Keys and passwords that the provider was given: errors never show them. */
+  /** Keys and passwords given to the provider: errors never show them. */
   readonly secrets?: readonly string[]
 }
 
 /**
- * A model from a provider package of the AI SDK (`ai` 7, specification v4), for providers that have no driver of their
- * own here. `options` of a request are the call options of the specification (`topP`, `seed`, `providerOptions` …).
+ * A model from an AI SDK provider package (`ai` 7, specification v4), for providers without a built-in driver. The
+ * `options` of a request are the call options of the specification (`topP`, `seed`, `providerOptions` …).
  *
- * What the provider wants back with a part of its answer, such as the thought signatures of Gemini, is kept as
- * `signature` of the blocks and given back to the same model only. `generate` rejects with the errors of `openaiChat`.
- * Throws an
- * `OxbowError` with code `model_config` for a model of another version of the specification.
+ * Metadata that the provider wants back with a part of its answer, such as Gemini's thought signatures, is kept as the
+ * blocks' `signature` and sent back to the same model only. `generate` rejects with the errors of `openaiChat`. Throws
+ * an `OxbowError` with code `model_config` for a model of another version of the specification.
  *
  * @example
  * import { createGoogle } from '@ai-sdk/google'
@@ -46,8 +45,8 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
   if (model?.specificationVersion !== 'v4') {
     throw new OxbowError(
       'model_config',
-      `aiSdk() takes a language model of specification v4 and got ${JSON.stringify(model?.specificationVersion)}. ` +
-        'Install the version of the provider package that belongs to version 7 of the package ai.',
+      `aiSdk() needs a language model of specification v4; got ${JSON.stringify(model?.specificationVersion)}. ` +
+        'Install the provider package version that belongs to version 7 of the package ai.',
     )
   }
   const provider = options.id?.split(':')[0] ?? model.provider.split('.')[0] ?? model.provider
@@ -64,7 +63,7 @@ export interface SdkModelOptions extends AiSdkOptions {
   readonly keyVariable?: string | undefined
   readonly headers?: Readonly<Record<string, string>>
   readonly fetch?: typeof globalThis.fetch
-  /** Called with the first request. What it is given follows no redirect. */
+  /** Called with the first request. The `fetch` passed to it does not follow redirects. */
   readonly load: (fetch: typeof globalThis.fetch) => Promise<AiSdkModel>
 }
 
@@ -101,7 +100,7 @@ export function sdkModel(options: SdkModelOptions): Model {
     const run = async () => {
       ready ??= prepare()
       const { sdk, write } = await ready
-      // Raw parts are signs of life where a provider gathers before it gives.
+      // Raw parts are signs of life for providers that buffer their output.
       const call = { ...write(withOptions(request, always)), includeRawChunks: true, abortSignal: abort.signal }
       if (answer.settled) return
       const { stream } = await sdk.doStream(call)
@@ -114,7 +113,7 @@ export function sdkModel(options: SdkModelOptions): Model {
         if (answer.settled) break
         if (done) return ended(() => cutError(context, partial()))
         if (part.type === 'stream-start' || part.type === 'response-metadata') {
-          // They are made from the head of the answer, or by the package itself.
+          // They are made from the response headers, or by the package itself.
           assembler.frame(part)
           continue
         }
@@ -131,7 +130,7 @@ export function sdkModel(options: SdkModelOptions): Model {
     }
 
     run().catch((error: unknown) => {
-      // What could not be loaded is tried again with the next request.
+      // A failed load is retried with the next request.
       if (!streaming) ready = undefined
       ended(() => sdkFailure(error, { context, partial: partial(), streaming }))
       abort.abort()
@@ -141,7 +140,7 @@ export function sdkModel(options: SdkModelOptions): Model {
   return { id, checkTools: (tools) => void offerable(tools, id), generate }
 }
 
-/** Followed, a redirect would take the conversation to whoever it names. */
+/** Following a redirect would send the conversation to any host it names. */
 const withoutRedirects =
   (context: ErrorContext, own: typeof globalThis.fetch = fetch): typeof globalThis.fetch =>
   async (input, init) => {

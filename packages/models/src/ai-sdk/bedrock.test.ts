@@ -24,7 +24,7 @@ test('B1: an answer of Bedrock that breaks off between its reason and its figure
   expect((await askInVain(claude(await play({ body: [half], ending: 'cut' })))).error.code).toBe('stream_cut')
 })
 
-test('B1: tools that Bedrock runs itself are no calls of ours, and no fault', async () => {
+test('B1: tools that Bedrock runs itself are neither calls nor faults', async () => {
   const use = (toolUse: object) => ({ contentBlockIndex: 0, start: { toolUse } })
   const events = bedrockEvents([
     ['contentBlockStart', use({ toolUseId: 's1', name: 'web', type: 'server_tool_use' })],

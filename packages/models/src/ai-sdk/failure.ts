@@ -1,5 +1,5 @@
-// What an AI SDK provider throws or streams as an error, as a ModelError. The SDK's own errors hold the whole request,
-// and with it the conversation: nothing of ours keeps them.
+// An error that an AI SDK provider throws or streams, as a ModelError. The SDK's own errors hold the whole request and
+// so the conversation; no Oxbow error keeps them.
 import { ModelError, type ModelReply } from '@oxbow/core'
 import {
   bodyError,
@@ -12,7 +12,7 @@ import {
 import { scrubbedError } from '../failures/secrets.ts'
 import { cutError } from '../wire/answer.ts'
 
-/** The fields of the SDK's errors that are read here; any may be missing. */
+/** The fields of SDK errors that are read here; any may be missing. */
 interface SdkError {
   readonly name?: unknown
   readonly message?: unknown
@@ -43,19 +43,19 @@ export function sdkFailure(thrown: unknown, { context, partial, streaming }: Fai
       return callFailure(error, { context: at, partial, streaming })
     case 'LoadAPIKeyError':
     case 'LoadSettingError':
-      return new ModelError('auth', `${context.provider} cannot be asked. ${clean(context, String(error.message))}`)
+      return new ModelError('auth', `${context.provider} cannot be called. ${clean(context, String(error.message))}`)
     case 'UnsupportedFunctionalityError':
     case 'InvalidPromptError':
     case 'InvalidArgumentError':
     case 'NoSuchModelError':
       return new ModelError(
         'invalid_request',
-        `The package of ${context.provider} refused the request. It says: ${clean(context, String(error.message))}`,
+        `The package of ${context.provider} refused the request. Provider message: ${clean(context, String(error.message))}`,
       )
     case 'JSONParseError':
     case 'TypeValidationError': {
       const text = typeof error.text === 'string' ? error.text : ''
-      return bodyError(context, text, 'A part of its stream could not be read. Try again.', {
+      return bodyError(context, text, 'Part of its stream could not be read. Try again.', {
         retryable: true,
         ...partial,
       })
@@ -63,7 +63,7 @@ export function sdkFailure(thrown: unknown, { context, partial, streaming }: Fai
     case 'EmptyResponseBodyError':
       return cutError(context, partial)
   }
-  // An error object of the provider inside its stream.
+  // A provider's error object inside its stream.
   if (!(thrown instanceof Error)) return frameError(context, frameOf(error), partial)
   if (streaming) return cutError(context, partial, thrown)
   return new ModelError('provider_error', `The package of ${context.provider} failed (${thrown.name}).`, {
@@ -77,7 +77,7 @@ function callFailure(error: SdkError, { context, partial, streaming }: Failing):
     return streaming ? cutError(context, partial, cause) : networkError(context, cause ?? new Error('no answer'))
   }
   const body = typeof responseBody === 'string' ? responseBody : ''
-  // The head was well and the body was not: it broke off, or it is something else.
+  // The headers were fine but the body was not: it was cut, or it is another format.
   if (status < 400) {
     return body === '' ? cutError(context, partial, cause) : bodyError(context, body, 'Check the base URL.', partial)
   }

@@ -1,5 +1,5 @@
-// Provider packages of the AI SDK that a name like `google:gemini-3-pro-preview` loads. They are optional: who names no
-// such model need not have them.
+// Provider packages of the AI SDK, loaded by names like `google:gemini-3-pro-preview`. They are optional: only a model
+// of that provider needs its package.
 import { findPackageJSON } from 'node:module'
 import { OxbowError } from '@oxbow/core'
 import type { AiSdkModel } from './sdk-model-type.ts'
@@ -14,9 +14,9 @@ export interface SdkSettings {
 
 export interface SdkPackage {
   readonly name: string
-  /** As it is installed. */
+  /** As installed. */
   readonly version: string
-  /** Variables of the environment whose values no error may show. */
+  /** Environment variables whose values errors must not show. */
   readonly secrets: readonly string[]
   load(settings: SdkSettings): Promise<AiSdkModel>
 }
@@ -59,6 +59,6 @@ export function needPackage(id: string, { name, version }: SdkPackage): void {
   throw new OxbowError('model_config', `Models of ${id} need a package. Install it: npm i ${name}@${version}`)
 }
 
-/** What is empty or missing is left to the package. */
+/** The package decides about empty or missing values. */
 const given = <Settings extends Record<string, string | undefined>>(settings: Settings): Record<string, string> =>
   Object.fromEntries(Object.entries(settings).filter((entry): entry is [string, string] => Boolean(entry[1])))

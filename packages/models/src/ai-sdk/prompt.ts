@@ -14,12 +14,12 @@ import { fileNote, fitted } from '../requests/files.ts'
 import { noOutput, perObject, sortedByName, wireArguments, wireCallId, wireToolName } from '../requests/write.ts'
 import { readSignature, readSignatureOf } from './signature.ts'
 
-/** By media type (`image/*`, `*`): the addresses that the provider fetches itself. */
+/** By media type (`image/*`, `*`): the URLs that the provider fetches itself. */
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>
 
 /**
- * Makes the function that writes requests for one model. `id`: whose reasoning and signatures it gets back. What was
- * made of each message is kept with the message object.
+ * Makes the function that writes requests for one model. `id`: the model whose reasoning and signatures are sent back.
+ * The result for each message is cached by message object.
  */
 export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRequest) => CallOptions {
   const caches = isBedrock(id) && /claude/i.test(id)
@@ -34,7 +34,7 @@ export function promptWriter(id: string, urls: SupportedUrls): (request: ModelRe
   )
 
   return ({ system, messages, tools, toolChoice, output, temperature, maxOutputTokens, options = {} }) => {
-    // Gemini and Bedrock want a conversation to begin with its user.
+    // Gemini and Bedrock require a conversation to begin with a user message.
     const history = repairHistory(messages, { userFirst: true }).messages.flatMap(messagesOf)
     const offered = offerable(sortedByName(tools), id)
     const prompt: PromptMessage[] =
@@ -82,7 +82,7 @@ function assistantParts(message: Message, id: string): AssistantPart[] {
     else if (block.type === 'call') parts.push(callPart(block, own))
     else if (block.type === 'thinking' && own) addThinking(parts, block)
   }
-  // Providers refuse a message that ends with reasoning: what it led to was cut off.
+  // Providers refuse a message that ends with reasoning whose continuation was cut off.
   return parts.slice(0, parts.findLastIndex((part) => part.type !== 'reasoning') + 1)
 }
 
@@ -136,7 +136,9 @@ const textPart = (text: string): TextPart => ({ type: 'text', text: text.toWellF
 
 const isBedrock = (id: string): boolean => /^(amazon-)?bedrock:/.test(id)
 
-/** Claude reads again from its cache what stands before such a point: the tools and the system text, and all messages. */
+/**
+ * Claude reads again from its cache what stands before such a point: the tools and the system text, and all messages.
+ */
 const withCachePoints = (prompt: readonly PromptMessage[]): PromptMessage[] =>
   prompt.map((message, at) =>
     message.role === 'system' || (at === prompt.length - 1 && message.role === 'user')
@@ -156,7 +158,7 @@ const marked = <Part extends object>(part: Part): Part => ({
 
 const othersOf = (id: string): RegExp | undefined => (isBedrock(id) ? undefined : ofGoogle)
 
-/** Beside images and PDF: what Gemini hears and sees. Bedrock refuses it. */
+/** Formats that Gemini accepts besides images and PDF. Bedrock refuses them. */
 const ofGoogle = /^(audio|video)\//
 
 function dataPart(block: DataBlock, urls: SupportedUrls, others: RegExp | undefined): FilePart | TextPart {
@@ -168,8 +170,8 @@ function dataPart(block: DataBlock, urls: SupportedUrls, others: RegExp | undefi
   if (url !== undefined && isSupported(url, mediaType, urls)) {
     return { type: 'file', mediaType, data: { type: 'url', url: new URL(url) }, ...named }
   }
-  // Not fetched here: an address may lead to where only this machine can go. The model should know that there was a
-  // file.
+  // Not fetched here, because the URL may lead to hosts that only this machine can reach. The note tells the model
+  // that there was a file.
   return textPart(fileNote(block))
 }
 

@@ -1,4 +1,4 @@
-// Recorded answers of Gemini and answers of Bedrock, judged by the AI SDK's own client on the same bytes.
+// Recorded answers of Gemini and Bedrock, checked against the AI SDK's own client on the same bytes.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { ModelReply } from '@oxbow/core'
 import { streamText } from 'ai'
@@ -28,7 +28,7 @@ const google = [
   ...recorded((content) => content.includes('"interaction.created"'), interactions),
 ]
 
-/** As Bedrock's Converse stream sends it: thinking with its proof, text, two calls. */
+/** As Bedrock's Converse stream sends it: thinking with its signature, text, two calls. */
 const bedrock: Case = {
   name: 'bedrock',
   modelAt: claude,
@@ -65,9 +65,9 @@ const bedrock: Case = {
 }
 
 const cases = [...google, bedrock]
-const none = google.length === 0 ? ': Gemini’s are skipped, they are not beside this checkout' : ''
+const none = google.length === 0 ? ': Gemini’s are skipped without the recordings' : ''
 
-/** What the SDK's client makes of the same bytes; its calls keep the text of their arguments as JSON. */
+/** The SDK client's result for the same bytes; its calls keep the text of their arguments as JSON. */
 async function referee({ body, modelAt }: Case) {
   const server = await play({ body: [body] })
   const result = streamText({
@@ -125,7 +125,7 @@ describe(`answers through the AI SDK${none}`, () => {
     expect(reply.blocks.every((block) => block.type !== 'text' || block.text !== '')).toBe(true)
   })
 
-  test.each(cases)('$name is the same wherever its bytes are cut', async ({ body, modelAt }) => {
+  test.each(cases)('$name is the same however its bytes are split', async ({ body, modelAt }) => {
     const { reply: whole } = await ask(aiSdk(modelAt(await play({ body: [body] }))))
     const random = generator(body.length)
     for (const size of [Math.ceil(body.length / 400), 300]) {
@@ -134,7 +134,7 @@ describe(`answers through the AI SDK${none}`, () => {
     }
   })
 
-  test.each(cases)('$name without its end is a cut stream that keeps what had come', async ({ body, modelAt }) => {
+  test.each(cases)('$name without its end is a cut stream with the partial answer', async ({ body, modelAt }) => {
     const before = body.lastIndexOf(modelAt === claude ? 'messageStop' : 'data: ') - (modelAt === claude ? 60 : 0)
     for (const ending of ['cut', undefined] as const) {
       const server = await play({ body: [body.subarray(0, before)], ...(ending ? { ending } : {}) })

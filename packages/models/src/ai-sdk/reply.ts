@@ -13,10 +13,10 @@ import { type Metadata, sign, signatureOf } from './signature.ts'
 
 interface OpenText {
   readonly type: 'text' | 'reasoning'
-  /** Its place among the blocks, from the first fragment on. */
+  /** Its index among the blocks, from the first fragment on. */
   at: number | undefined
   readonly parts: string[]
-  /** The last that came: it stands for the whole. */
+  /** The latest one; it covers the whole block. */
   metadata: Metadata | undefined
 }
 
@@ -50,12 +50,12 @@ export function assembleParts(
   const blocks: (OpenText | OpenCall | Block)[] = []
   const texts = new Map<string, OpenText>()
   const calls = new Map<string, OpenCall>()
-  /** Parts that only the provider, or a client of its own, can make use of. */
+  /** Parts that only the provider or its own client can use. */
   const unread: string[] = []
   let answeredBy: string | undefined
   /** Calls that the provider runs itself. */
   const foreign = new Set<string>()
-  /** Bedrock's reason to end, which comes before the figures; the package tells both at its end. */
+  /** Bedrock's finish reason, which precedes the usage; the package reports both at its end. */
   let stopped: string | undefined
   let end: SdkFinishReason | undefined
   let usage: SdkUsage | undefined
@@ -75,7 +75,7 @@ export function assembleParts(
     text.parts.push(piece)
     onDelta({ type: text.type === 'text' ? 'text' : 'thinking', block: text.at, text: piece })
   }
-  /** What is signed is kept also when it is empty. */
+  /** Signed blocks are kept even when empty. */
   const closeText = (text: OpenText) => {
     if (text.metadata === undefined) return
     if (text.type === 'text') blocks.push(signatureOf('text', text.metadata))
@@ -99,13 +99,13 @@ export function assembleParts(
   }
   const callPart = (part: Part & { type: 'tool-input-start' | 'tool-call' }): WireFault | undefined => {
     if (part.providerExecuted || foreign.has(part.type === 'tool-call' ? part.toolCallId : part.id)) {
-      unread.push(part.type === 'tool-call' ? `a call of ${part.toolName}` : part.type)
+      unread.push(part.type === 'tool-call' ? `a call to ${part.toolName}` : part.type)
       return undefined
     }
     const call = openCall(part.type === 'tool-call' ? part.toolCallId : part.id, part.toolName)
     if (!call) return { type: 'calls' }
     call.metadata = part.providerMetadata ?? call.metadata
-    // The whole repeats what was streamed; some providers stream nothing before it, or not its end.
+    // The whole repeats what was streamed; some providers stream nothing before it, or omit its end.
     const streamed = call.parts.join('')
     if (part.type === 'tool-call' && part.input.startsWith(streamed))
       addArguments(call, part.input.slice(streamed.length))
@@ -118,7 +118,7 @@ export function assembleParts(
     if (unified === 'error' || (unified === 'other' && raw !== undefined && endReasonOf(raw) === 'broken')) {
       return { type: 'error', error: { code: raw ?? 'error', message: `it ended with ${raw ?? 'an error'}` } }
     }
-    // No reason at all: the SDK closes also a stream that was cut.
+    // Without any reason: the SDK also closes a stream that was cut.
     if (unified === 'interrupted' || (unified === 'other' && raw === undefined)) return { type: 'cut' }
     end = part.finishReason
     for (const text of texts.values()) closeText(text)
@@ -137,7 +137,7 @@ export function assembleParts(
       return blocks.length > 0
     },
     frame(frame) {
-      // What follows the end is another answer.
+      // Anything after the end belongs to another answer.
       if (end !== undefined) return undefined
       const part = frame as Part
       switch (part.type) {
@@ -225,7 +225,7 @@ function dataBlock({ mediaType, data }: Part & { type: 'file' }): Block {
   return { type: 'data', mediaType, data: base64 }
 }
 
-/** Undefined when the provider told nothing that may be right. */
+/** Undefined when the provider reported nothing plausible. */
 function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const { inputTokens: input, outputTokens: output } = usage ?? {}
   if (!mayBeTokens(input?.total) || !mayBeTokens(output?.total)) return undefined
@@ -234,7 +234,7 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
   const cacheWriteTokens = count(input?.cacheWrite)
   const reasoningTokens = count(output?.reasoning)
   const outputTokens = count(output?.total) || count(output?.text) + reasoningTokens
-  // The total has the cached tokens inside. A package that subtracts them may come out below nothing.
+  // The total includes the cached tokens. A package that subtracts them may report a negative count.
   const cached = cacheReadTokens + cacheWriteTokens
   const inputTokens = count(input?.noCache) || Math.max(0, total - cached)
   if (inputTokens + cacheReadTokens + cacheWriteTokens + outputTokens === 0) return undefined
@@ -242,8 +242,8 @@ function usageOf(usage: SdkUsage | undefined): Usage | undefined {
 }
 
 /**
- * The word of the SDK, or that of the provider where the SDK has none for it. A refusal is told apart by the
- * provider's.
+ * The SDK's finish reason, or the provider's own where the SDK has none for it. Only the provider's reason identifies a
+ * refusal.
  */
 function wordOf(end: SdkFinishReason | undefined): string | undefined {
   if (end === undefined) return undefined

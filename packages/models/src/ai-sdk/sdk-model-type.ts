@@ -1,7 +1,6 @@
 /**
  * A language model of the AI SDK, specification v4. Structural, because published types must not import an optional
- * package;
- * `LanguageModelV4` of `@ai-sdk/provider` is assignable to it.
+ * package; `LanguageModelV4` of `@ai-sdk/provider` is assignable to it.
  */
 export interface AiSdkModel {
   readonly specificationVersion: 'v4'

@@ -1,5 +1,5 @@
-// What an AI SDK provider wants to get back with a part of an answer, as the text of a block's signature. Reasoning and
-// calls have a place for it; for text and files it is kept in a block of reasoning without text that follows them.
+// Metadata that an AI SDK provider wants back with a part of an answer, as the text of a block's signature. Reasoning
+// and calls have a field for it; for text and files it is kept in an empty reasoning block that follows them.
 import type { SharedV4ProviderMetadata as Metadata } from '@ai-sdk/provider'
 import type { ThinkingBlock } from '@oxbow/core'
 
@@ -7,7 +7,7 @@ export type { Metadata }
 
 export const sign = (metadata: Metadata): string => JSON.stringify(metadata)
 
-/** Undefined for what was not written here. */
+/** Undefined for a signature from elsewhere. */
 export function readSignature(signature: string | undefined): Metadata | undefined {
   if (signature === undefined) return undefined
   try {
@@ -20,17 +20,17 @@ export function readSignature(signature: string | undefined): Metadata | undefin
 
 type Signed = 'text' | 'file'
 
-/** No provider is called so. */
+/** Not the name of any provider. */
 const keyOf = (type: Signed) => `#${type}`
 
-/** The block that holds what belongs to the text or the file before it. */
+/** The block that holds the metadata of the text or file before it. */
 export const signatureOf = (type: Signed, metadata: Metadata): ThinkingBlock => ({
   type: 'thinking',
   text: '',
   signature: JSON.stringify({ [keyOf(type)]: metadata }),
 })
 
-/** What `signatureOf` wrote, if this is such a block. */
+/** The value that `signatureOf` wrote, if this is such a block. */
 export function readSignatureOf(block: ThinkingBlock): { type: Signed; metadata: Metadata } | undefined {
   const written = block.text === '' ? readSignature(block.signature) : undefined
   for (const type of ['text', 'file'] as const) {

@@ -25,9 +25,9 @@ const format: Format = {
 }
 
 /**
- * A model behind an endpoint that speaks Anthropic's messages. Thinking is asked for with `options.thinking`, beta
- * features with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the
- * address or the key cannot be right; `generate` rejects with a `ModelError` as that of `openaiChat`.
+ * A model behind an endpoint that speaks Anthropic's messages. Set thinking with `options.thinking` and beta features
+ * with the header `anthropic-beta`. Throws an `OxbowError` with code `model_config` when the address or the key is
+ * invalid; `generate` rejects with a `ModelError` like that of `openaiChat`.
  *
  * @example
  * const model = anthropic({

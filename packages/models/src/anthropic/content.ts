@@ -1,18 +1,18 @@
-// One message of ours as content blocks of Anthropic's messages format, as JSON text.
+// One Oxbow message as content blocks of Anthropic's messages format, as JSON text.
 import type { Block, CallBlock, DataBlock, Message, ResultBlock, ThinkingBlock } from '@oxbow/core'
 import { noOutput, wellFormed, wireArguments, wireCallId, wireJson, wireToolName } from '../requests/write.ts'
 
 export interface AnthropicContent {
-  /** The blocks, joined by commas; empty when nothing of the message may be sent. */
+  /** The blocks, joined by commas; empty when no part of the message may be sent. */
   readonly text: string
   readonly startsWithThinking: boolean
 }
 
-/** Which reasoning goes back. */
+/** Which reasoning is sent back. */
 export interface Replay {
-  /** The id of the model that is asked: nobody else's reasoning is sent. */
+  /** The id of the target model: reasoning of other models is not sent. */
   readonly model: string
-  /** Also reasoning without a signature, for providers that do not sign. */
+  /** Includes reasoning without a signature, for providers that do not sign. */
   readonly unsigned: boolean
 }
 
@@ -31,7 +31,7 @@ export function contentOf(message: Message, replay: Replay | undefined): Anthrop
 function assistantBlocks(message: Message, replay: Replay | undefined): readonly Block[] {
   const own = replay !== undefined && (message.model ?? replay.model) === replay.model
   const kept = message.blocks.filter((block) => block.type !== 'thinking' || (own && maySend(block, replay)))
-  // The API refuses a message that ends with reasoning: what it led to was cut off.
+  // The API refuses a message that ends with reasoning whose continuation was cut off.
   return kept.slice(0, kept.findLastIndex((block) => block.type !== 'thinking') + 1)
 }
 
@@ -90,7 +90,7 @@ function dataBlock(block: DataBlock): object {
     if (text.trim() !== '')
       return { type: 'document', source: { type: 'text', media_type: 'text/plain', data: text }, ...title }
   }
-  // The model should know that there was a file, also one that it cannot open.
+  // The note keeps the model aware of a file, even one that it cannot open.
   return { type: 'text', text: `[file ${[name, mediaType, url].filter(Boolean).join(' ')}]` }
 }
 

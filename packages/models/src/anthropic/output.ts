@@ -1,19 +1,19 @@
-// Answers of a given schema: the subset of JSON Schema that Anthropic's structured output takes, and the tool that
-// stands in where it does not reach.
+// Answers of a given schema: the subset of JSON Schema that Anthropic's structured output supports, and the tool that
+// replaces it for other schemas.
 import type { ModelRequest } from '@oxbow/core'
 import { wireToolName } from '../requests/write.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
 /**
- * What stays in its place; everything else is told in the description, and the engine checks the answer all the same.
+ * Keywords that stay; the others move to the description, and the engine validates the answer anyway.
  */
 const kept = new Set(['type', 'enum', 'const', 'title', 'description', 'required', 'default', '$ref'])
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'])
 
 /**
- * The schema as the API takes it, with objects closed and limits moved into descriptions. Undefined where the subset
- * cannot say it: open objects, patterns of names, recursion.
+ * The schema in the API's subset, with closed objects and with limits moved into descriptions. Undefined where the
+ * subset cannot express it: open objects, property name patterns, recursion.
  */
 export function nativeSchema(schema: Schema): Schema | undefined {
   const definitions = (schema.$defs ?? {}) as Record<string, Schema>
@@ -53,7 +53,7 @@ function convert(schema: unknown, definitions: Record<string, Schema>, within: r
   return result
 }
 
-/** An object that lists no properties, or wants further ones, would come back empty when it is closed. */
+/** An object that lists no properties, or requires further ones, would always be empty once closed. */
 function closeObject(schema: Schema, result: Record<string, unknown>): void {
   const further = schema.additionalProperties
   if (typeof further === 'object' || (further !== false && result.properties === undefined)) throw inexpressible
@@ -61,7 +61,7 @@ function closeObject(schema: Schema, result: Record<string, unknown>): void {
   result.additionalProperties = false
 }
 
-/** Only definitions of the schema's own, which do not contain themselves. */
+/** Only the schema's own definitions that do not contain themselves. */
 function checkReference(reference: unknown, definitions: Record<string, Schema>, within: readonly string[]): void {
   const name = typeof reference === 'string' ? /^#\/\$defs\/([^/]+)$/.exec(reference)?.[1] : undefined
   if (name === undefined || !Object.hasOwn(definitions, name) || within.includes(name)) throw inexpressible

@@ -1,4 +1,4 @@
-// Recorded answers of Anthropic's API, judged by Anthropic's own client on the same bytes.
+// Recorded answers of Anthropic's API, checked against Anthropic's own client on the same bytes.
 import Anthropic from '@anthropic-ai/sdk'
 import type { ModelReply } from '@oxbow/core'
 import { expect } from 'vitest'
@@ -48,9 +48,9 @@ describeRecordings({
   modelAt: anthropicAt,
   assemble: () => assembleMessage({ request: request(), model: 'any', onDelta: () => {} }),
   inVain: {
-    // Anthropic's client throws as well: another message begins in the midst of a call.
+    // Anthropic's client throws as well: another message begins in the middle of a call.
     'anthropic/spliced-message-start.chunks.txt': { code: 'stream_cut', retryable: true },
-    // By eye: calls of a tool of the provider and their results, and nothing else.
+    // Checked manually: only calls to the provider's own tools and their results.
     'anthropic/anthropic-advisor-stop-reasons.chunks.txt': {
       code: 'invalid_request',
       message: expect.stringContaining('nothing but server_tool_use, advisor_tool_result,'),
@@ -58,7 +58,7 @@ describeRecordings({
   },
   async judge({ body }, reply) {
     const { usage } = reply
-    // Anthropic's client refuses a second start of the same message, which changes nothing.
+    // Anthropic's client refuses a second start of the same message, which has no effect.
     const bytes = firstAnswer(body.toString()).replace(/^(event: message_start\n.*\n\n)\1/, '$1')
     const found = {
       text: text(reply),

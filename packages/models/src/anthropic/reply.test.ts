@@ -1,4 +1,4 @@
-// What the driver makes of a stream, event by event.
+// How the driver reads a stream, event by event.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anthropicAt, ask, askInVain, namedEvents, request, serve } from '../asking.fixture.ts'
@@ -40,7 +40,7 @@ describe('the end', () => {
     expect((await read(start(), ...text, ...end(reason))).finishReason).toBe(finishReason)
   })
 
-  test('calls decide, not the reason', async () => {
+  test('calls decide the finish reason, not the provider’s reason', async () => {
     const call = block(0, { type: 'tool_use', id: 't', name: 'add', input: {} })
     expect((await read(start(), call, stop(0), ...end('end_turn'))).finishReason).toBe('calls')
   })
@@ -58,7 +58,7 @@ describe('the end', () => {
     ['authentication_error', 'auth', false],
     ['permission_error', 'auth', false],
     ['billing_error', 'rate_limited', false],
-  ])('an error event of type %s is %s, with what had come', async (type, code, retryable) => {
+  ])('an error event of type %s is %s, with the partial answer', async (type, code, retryable) => {
     const error = await readInVain(start(), ...text, { type: 'error', error: { type, message: 'some words' } })
     expect(error).toMatchObject({ code, retryable, partial: { blocks: [{ type: 'text', text: 'a' }] } })
   })
@@ -88,7 +88,7 @@ describe('the end', () => {
 })
 
 describe('blocks', () => {
-  test('thinking without text is kept for its signature; without both it is nothing', async () => {
+  test('thinking without text is kept for its signature and dropped without one', async () => {
     const empty = { type: 'thinking', thinking: '', signature: '' }
     const reply = await read(
       start(),
@@ -110,7 +110,7 @@ describe('blocks', () => {
     ])
   })
 
-  test('parallel calls whose fragments come mixed are told apart by the index', async () => {
+  test('parallel calls with interleaved fragments are separated by index', async () => {
     const reply = await read(
       start(),
       block(0, { type: 'tool_use', id: 't1', name: 'add', input: {} }),
@@ -126,7 +126,7 @@ describe('blocks', () => {
     ])
   })
 
-  test('an index that is used again means another call', async () => {
+  test('a reused index starts another call', async () => {
     const reply = await read(
       start(),
       block(0, { type: 'tool_use', id: 't1', name: 'add', input: {} }),
@@ -145,7 +145,7 @@ describe('blocks', () => {
     expect((await read(start(), ...streamed, ...end('tool_use'))).blocks).toMatchObject([{ arguments: '{"b":2}' }])
   })
 
-  test('fragments whose start was lost are kept; a call without a name is one that nobody can run', async () => {
+  test('fragments whose start was lost are kept, as a call without a name', async () => {
     const reply = await read(
       start(),
       delta(0, 'thinking_delta', 'hm'),
@@ -160,15 +160,15 @@ describe('blocks', () => {
     ])
   })
 
-  test('calls in masses end the answer', async () => {
+  test('too many calls end the answer', async () => {
     const raw = namedEvents(Array.from({ length: 9 }, (_, i) => block(i, { type: 'tool_use', id: `t${i}`, name: 'a' })))
     const { error } = await askInVain(anthropicAt(await serve({ raw }), { limits: { calls: 8 } }))
-    expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining('8 calls') })
+    expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining('8 tool calls') })
   })
 })
 
 describe('usage', () => {
-  test('cached input is beside the input; the figures of the end win, except those that it leaves out', async () => {
+  test('cached input is counted outside the input; final usage wins, except for missing counts', async () => {
     const first = { input_tokens: 5, cache_read_input_tokens: 60, cache_creation_input_tokens: 10, output_tokens: 1 }
     const last = {
       input_tokens: 7,
@@ -186,7 +186,7 @@ describe('usage', () => {
     })
   })
 
-  test('of a cut answer: the input as told, the output counted here', async () => {
+  test('of a cut answer has the reported input and an estimated output', async () => {
     const error = await readInVain(
       start({ input_tokens: 500, output_tokens: 1 }),
       block(0, { type: 'text', text: 'one two three' }),
@@ -194,12 +194,12 @@ describe('usage', () => {
     expect(error.partial?.usage).toMatchObject({ inputTokens: 500, outputTokens: 3, estimated: true })
   })
 
-  test('that nobody told is estimated', async () => {
+  test('that was not reported is estimated', async () => {
     expect((await read(start({}), ...text, ...end('end_turn', {}))).usage.estimated).toBe(true)
   })
 })
 
-test('events of any shape never throw and give blocks of the right form', () => {
+test('events of any shape never throw and yield well-formed blocks', () => {
   const content = fc.record({
     type: fc.constantFrom('text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'fallback'),
     id: fc.anything(),

@@ -6,7 +6,7 @@ import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
 import { endedBy, endReasonOf } from '../wire/end-reason.ts'
 import { anthropicUsage, type Figures, mergeFigures, tellsFigures } from './usage.ts'
 
-/** An event, or a whole non-streamed answer. Any field may be missing, null or of another type. */
+/** An event, or a whole answer that was not streamed. Any field may be missing, null or of another type. */
 interface WireEvent {
   readonly type?: unknown
   readonly index?: unknown
@@ -46,13 +46,13 @@ interface WireDelta {
   readonly stop_reason?: unknown
 }
 
-/** A block of the wire. It has a place in the reply from its first text, signature or name on. */
+/** A block on the wire. It enters the reply with its first text, signature or name. */
 interface OpenBlock {
   readonly type: 'text' | 'thinking' | 'call' | 'ignored'
   readonly id: unknown
   readonly parts: string[]
   tool: string
-  /** What the start of a call held already; counts when no fragment follows. */
+  /** The input in the start of a call; used when no fragment follows. */
   readonly input: string
   signature: string | undefined
   redacted: string | undefined
@@ -62,7 +62,7 @@ interface OpenBlock {
 export interface AnthropicAssemblerOptions {
   readonly request: ModelRequest
   readonly model: string
-  /** Calls of this tool are the answer, as text. */
+  /** Calls of this tool are returned as the answer's text. */
   readonly answerTool?: string | undefined
   readonly onDelta: (delta: ModelDelta) => void
   readonly maxCalls?: number
@@ -70,7 +70,7 @@ export interface AnthropicAssemblerOptions {
 
 export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssembler {
   const { request, model, answerTool, onDelta, maxCalls = Number.POSITIVE_INFINITY } = options
-  /** By the index of the wire; an index that is used again means another block. */
+  /** By index on the wire; a reused index means another block. */
   const open: (OpenBlock | undefined)[] = []
   let latest: OpenBlock | undefined
   /** The blocks of the reply. */
@@ -117,7 +117,7 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
 
   const startBlock = (index: unknown, wire: WireBlock) => {
     const again = at(index)
-    // A frame that a gateway sent twice.
+    // A duplicate that a gateway sent.
     if (again?.type === 'call' && again.id !== undefined && again.id === wire.id) return
     const block = newBlock(kindOf(wire, answerTool), wire)
     if (typeof index === 'number') open[index] = block
@@ -132,16 +132,16 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
       sign(block, wire.signature)
     } else {
       ignored.push(clippedName(String(wire.type)))
-      // Another model of the provider goes on in the place of the one that was asked.
+      // Another model of the provider continues in place of the requested one.
       if (wire.type === 'fallback' && typeof wire.to?.model === 'string') answeredBy = clippedName(wire.to.model)
     }
   }
   const at = (index: unknown): OpenBlock | undefined => (typeof index === 'number' ? open[index] : undefined)
 
-  /** The block that a fragment belongs to; one is opened for a fragment whose start was lost or was of another kind. */
+  /** The block of a fragment; a new one is opened when its start was lost or was of another kind. */
   const blockFor = (index: unknown, type: OpenBlock['type']): OpenBlock => {
     const block = at(index) ?? latest
-    // The answer tool's text comes as arguments, and what belongs to an ignored block is ignored.
+    // The answer tool's text arrives as arguments, and fragments of an ignored block are ignored.
     if (block && (block.type === type || block.type === 'ignored' || (type === 'call' && block.tool !== ''))) {
       return block
     }
@@ -156,7 +156,7 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
       case 'text_delta':
         return addTo(blockFor(index, 'text'), delta.text)
       case 'input_json_delta':
-        // Of a tool without arguments one empty fragment comes.
+        // A tool without arguments sends one empty fragment.
         return delta.partial_json === '' ? undefined : addTo(blockFor(index, 'call'), delta.partial_json)
       case 'thinking_delta':
         return addTo(blockFor(index, 'thinking'), delta.thinking)
@@ -168,7 +168,7 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
     if (block.type !== 'ignored') append(block, text)
   }
 
-  /** The whole input came with the start. */
+  /** The start held the whole input. */
   const stopBlock = (block: OpenBlock | undefined) => {
     if (block && block.parts.length === 0 && block.type !== 'ignored') append(block, block.input)
   }
@@ -216,7 +216,7 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
       return blocks.length > 0
     },
     frame(event: WireEvent) {
-      // What follows the end is another answer.
+      // Anything after the end belongs to another answer.
       if (ended) return undefined
       switch (event.type) {
         case 'content_block_delta':
@@ -248,7 +248,7 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
       const finished = blocks.map(closeBlock)
       return {
         blocks: finished,
-        // `pause_turn` ends an answer in the midst of a tool of the provider.
+        // `pause_turn` ends an answer in the middle of a provider tool.
         ...(finishReason === undefined ? endedBy(wireReason, calls > 0) : { finishReason }),
         usage: figuresOf(finished),
         model: answeredBy ?? model,
@@ -260,13 +260,13 @@ export function assembleMessage(options: AnthropicAssemblerOptions): ReplyAssemb
     if (!tellsFigures(figures)) return estimateUsage(request, finished)
     const usage = anthropicUsage(figures)
     if (figuresAreFinal) return usage
-    // The start tells the input and one token of output; a cut answer has more of it.
+    // The start reports the input and one output token; a cut answer has more.
     const { outputTokens, reasoningTokens } = estimateUsage(request, finished)
     return { ...usage, outputTokens, reasoningTokens, estimated: true }
   }
 }
 
-/** Kinds that are neither text, reasoning nor a call of ours are for the provider: its own tools and their results. */
+/** Blocks other than text, reasoning and client tool calls belong to the provider: its own tools and their results. */
 function kindOf(wire: WireBlock, answerTool: string | undefined): OpenBlock['type'] {
   switch (wire.type) {
     case 'text':

@@ -1,4 +1,4 @@
-// What the driver sends, read at the other end of the wire.
+// The request as the server receives it.
 import type { Block, Message, ModelRequest } from '@oxbow/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { assistant, call, histories, result, text, tool, user } from '../history
 import { type AnthropicOptions, repairHistory } from '../index.ts'
 import { type AnthropicWriterOptions, messagesRequestWriter } from './request.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: the wire is what these tests look at.
+// biome-ignore lint/suspicious/noExplicitAny: these tests assert on the wire format.
 type Body = Record<string, any>
 
 async function sent(overrides: Partial<ModelRequest> = {}, options: Partial<AnthropicOptions> = {}): Promise<Body> {
@@ -22,7 +22,7 @@ const spec = (name: string) => ({ name, description: `Does ${name}.`, input: { p
 const thought = (signature: string): Block => ({ type: 'thinking', text: 'hm', signature })
 const by = (model: string, message: Message): Message => ({ ...message, model })
 
-test('a plain question', async () => {
+test('a plain question is sent', async () => {
   const server = await serve({ text: 'ok' })
   await ask(anthropicAt(server, { promptCache: false, headers: { 'anthropic-beta': 'new-2026' } }), {
     system: 'Be terse.',
@@ -44,7 +44,7 @@ test('a plain question', async () => {
 })
 
 describe('messages', () => {
-  test('a turn with tools: the results come first in the user’s message, and what the user said after them', async () => {
+  test('a turn with tools: results come first in the user’s message, the user’s text after them', async () => {
     expect(
       await messages([
         userMessage('add'),
@@ -73,12 +73,12 @@ describe('messages', () => {
     ])
   })
 
-  test('roles take turns, and a user begins', async () => {
+  test('roles alternate, starting with the user', async () => {
     const roles = (await messages([assistant(text('a')), user(text('b')), user(text('c'))])).map((it: Body) => it.role)
     expect(roles).toEqual(['user', 'assistant', 'user'])
   })
 
-  test('arguments that are no object are sent as an empty one; names and ids are made valid', async () => {
+  test('arguments that are not an object are sent as an empty one; names and ids are made valid', async () => {
     const history = [user(text('a')), assistant({ type: 'call', callId: 'a:1', tool: 'fs.read', arguments: '{"a":' })]
     const [, answer, results] = await messages(history)
     expect(answer.content[0]).toEqual({
@@ -90,7 +90,7 @@ describe('messages', () => {
     expect(results.content[0].tool_use_id).toBe(answer.content[0].id)
   })
 
-  test('images, PDFs and texts as data or by their address; other files are named', async () => {
+  test('images, PDFs and texts are sent as data or by URL; other files are named', async () => {
     const data = (mediaType: string, more: object): Block => ({ type: 'data', mediaType, ...more })
     const [{ content }] = await messages([
       user(
@@ -125,7 +125,7 @@ describe('thinking', () => {
   const loop = (...answer: Message[]) => [user(text('a')), ...answer.flatMap((it, i) => [it, tool(result(`c${i}`))])]
   const thinkingOn = { options: { thinking: { type: 'enabled', budget_tokens: 2_000 } } }
 
-  test('of this model, or of one that is not named, goes back as it came, sealed or with no text too', async () => {
+  test('of this or an unnamed model is sent back unchanged, even encrypted or without text', async () => {
     const blocks: Block[] = [
       { type: 'thinking', text: ' h\u2028m ', signature: 'sig+/=' },
       { type: 'thinking', text: '', signature: 'only' },
@@ -141,7 +141,7 @@ describe('thinking', () => {
     }
   })
 
-  test('of another model never goes back', async () => {
+  test('of another model is never sent back', async () => {
     const history = [
       ...loop(by('test:other', assistant(thought('s'), call('c0')))),
       assistant(text('b')),
@@ -150,26 +150,26 @@ describe('thinking', () => {
     expect(JSON.stringify(await messages(history))).not.toContain('thinking')
   })
 
-  test('without a signature does not go back, unless the provider signs nothing', async () => {
+  test('without a signature is not sent back, unless the provider does not sign', async () => {
     const history = loop(assistant({ type: 'thinking', text: 'hm' }, call('c0')))
     expect(JSON.stringify(await messages(history))).not.toContain('thinking')
     const body = await sent({ messages: history }, { quirks: { unsignedThinking: true } })
     expect(body.messages[1].content[0]).toEqual({ type: 'thinking', thinking: 'hm', signature: '' })
   })
 
-  test('that nothing follows is left out: the API refuses it', async () => {
+  test('at the end of a message is omitted: the API refuses it', async () => {
     const history = [user(text('a')), assistant(text('b'), thought('s')), assistant(thought('t')), user(text('c'))]
     expect((await messages(history))[1].content).toEqual([{ type: 'text', text: 'b' }])
   })
 
-  test('with a budget is off while calls are answered that another model began', async () => {
+  test('with a budget is off while calls of another model are answered', async () => {
     const foreign = by('openai:gpt-5', assistant(thought('s'), call('c0')))
     const body = await sent({ messages: loop(foreign), ...thinkingOn })
     expect(body.thinking).toEqual({ type: 'disabled' })
     expect(JSON.stringify(body.messages)).not.toContain('thinking')
   })
 
-  test('is on again with the next answer of this model, and in the next turn', async () => {
+  test('is on again with this model’s next answer and in the next turn', async () => {
     const foreign = by('openai:gpt-5', assistant(thought('s'), call('c0')))
     const own = by('test:any', assistant(thought('t'), call('c1')))
     for (const history of [loop(foreign, own), [...loop(foreign), assistant(text('b')), user(text('c'))]]) {
@@ -177,13 +177,13 @@ describe('thinking', () => {
     }
   })
 
-  test('that is adaptive stays on: there the API takes such a history', async () => {
+  test('that is adaptive stays on: the API accepts such a history', async () => {
     const options = { thinking: { type: 'adaptive' } }
     const body = await sent({ messages: loop(by('openai:gpt-5', assistant(call('c0')))), options })
     expect(body.thinking).toEqual({ type: 'adaptive' })
   })
 
-  test('excludes a temperature; models after Opus 4.6 take none at all', async () => {
+  test('excludes a temperature; models after Opus 4.6 accept none at all', async () => {
     expect(await sent({ temperature: 0.5, ...thinkingOn })).not.toHaveProperty('temperature')
     expect(await sent({ temperature: 0.5 })).toHaveProperty('temperature', 0.5)
     const given = async (model: string) => (await sent({ temperature: 0.5 }, { model })).temperature
@@ -219,11 +219,11 @@ describe('tools', () => {
     ['none', { type: 'none' }],
     ['required', { type: 'any' }],
     [{ tool: 'a' }, { type: 'tool', name: 'a' }],
-  ] as const)('the choice %j', async (toolChoice, expected) => {
+  ] as const)('are sent with the choice %j', async (toolChoice, expected) => {
     expect((await sent({ tools: [spec('a')], toolChoice })).tool_choice).toEqual(expected)
   })
 
-  test('that were called stay named in a step that offers none, for the API wants tools beside calls', async () => {
+  test('that were called stay declared in a step that offers none: the API requires it', async () => {
     const body = await sent({ messages: [user(text('a')), assistant(call('c')), tool(result('c'))], tools: [] })
     expect(body.tools).toEqual([
       { name: 'add', description: expect.any(String), input_schema: { type: 'object', properties: {} } },
@@ -232,7 +232,7 @@ describe('tools', () => {
     expect(await sent({ tools: [] })).not.toHaveProperty('tools')
   })
 
-  test('of the provider itself come after ours', async () => {
+  test('of the provider follow the others', async () => {
     const search = { type: 'web_search_20250305', name: 'web_search' }
     const body = await sent({ tools: [spec('z')], options: { tools: [search] } })
     expect(body.tools.map((it: Body) => it.name)).toEqual(['z', 'web_search'])
@@ -261,7 +261,7 @@ describe('the prompt cache', () => {
     tool(result('c2'), result('c3')),
   ]
 
-  test('is told where the tools, the system and the last two messages of the user’s side end', async () => {
+  test('is marked at the end of the tools, the system and the last two user messages', async () => {
     const body = await sent(
       { system: 'Be terse.', tools: [spec('a'), spec('b')], messages: history },
       { promptCache: true },
@@ -285,7 +285,7 @@ describe('a JSON answer', () => {
     schema: { type: 'object', properties: { a: { type: 'integer', minimum: 1 } }, required: ['a'] },
   }
 
-  test('is asked for by its schema, as far as the API knows schemas', async () => {
+  test('is requested by its schema where the API supports it', async () => {
     const body = await sent({ output, options: { output_config: { effort: 'low' } } })
     expect(body.output_config).toEqual({
       effort: 'low',
@@ -303,13 +303,13 @@ describe('a JSON answer', () => {
   })
 
   const quirks = { output: 'tool' as const }
-  test('is a call of a tool where the provider knows no schemas', async () => {
+  test('is a tool call where the provider does not support schemas', async () => {
     const body = await sent({ output }, { quirks })
     expect(body.tools).toEqual([{ name: 'city', description: expect.any(String), input_schema: output.schema }])
     expect(body.tool_choice).toEqual({ type: 'tool', name: 'city' })
   })
 
-  test('beside tools is one of them', async () => {
+  test('next to tools is one of them', async () => {
     const body = await sent({ output, tools: [spec('city')] }, { quirks })
     expect(body.tools.map((it: Body) => it.name)).toEqual(['city', 'answer_city'])
     expect(body.tool_choice).toEqual({ type: 'any' })
@@ -322,17 +322,17 @@ describe('a JSON answer', () => {
 
   test.each([
     ['an open object', { type: 'object', additionalProperties: { type: 'string' } }],
-    ['an object of nothing in particular', { type: 'object' }],
+    ['an object without properties', { type: 'object' }],
     ['recursion', { $ref: '#/$defs/a', $defs: { a: { type: 'array', items: { $ref: '#/$defs/a' } } } }],
-    ['a reference elsewhere', { $ref: 'https://example.com/a' }],
+    ['a reference to another document', { $ref: 'https://example.com/a' }],
     ['tuples', { type: 'array', prefixItems: [{ type: 'string' }] }],
-  ])('of %s is a call of a tool, for the API cannot say it', async (_, schema) => {
+  ])('of %s is a tool call: the API cannot express it', async (_, schema) => {
     const body = await sent({ output: { name: 'out', schema } })
     expect(body).not.toHaveProperty('output_config')
     expect(body.tools[0]).toMatchObject({ name: 'out', input_schema: schema })
   })
 
-  test('the call comes as text, piece by piece', async () => {
+  test('the call is streamed as text', async () => {
     const server = await serve({ thinking: 'hm', calls: [{ name: 'city', arguments: '{"a": 1}' }] })
     const { reply, deltas } = await ask(anthropicAt(server, { quirks }), { output })
     expect(reply).toMatchObject({
@@ -365,7 +365,7 @@ describe('any history', () => {
   const check = (property: (history: Message[], thinking: object | undefined) => void) =>
     fc.assert(fc.property(histories, thinking, property), { numRuns: 2_000 })
 
-  test('is written by the rules of the API', () => {
+  test('is written within the API’s rules', () => {
     check((history, thinking) => {
       expect(broken(write(history, thinking))).toEqual([])
       expect(broken(write(history, thinking, false))).toEqual([])
@@ -379,7 +379,7 @@ describe('any history', () => {
     })
   })
 
-  test('is written as it is after its repair, and the same when it is written again', () => {
+  test('is written the same when repaired first or written twice', () => {
     check((history, thinking) => {
       const body = write(history, thinking)
       expect(write(repairHistory(history, { userFirst: true }).messages, thinking)).toEqual(body)
@@ -387,7 +387,7 @@ describe('any history', () => {
     })
   })
 
-  test('grows by its end only: what was sent stays the same text, so that the cache is hit', () => {
+  test('only grows at its end, so that the prompt cache is hit', () => {
     const writer = messagesRequestWriter({ ...options, promptCache: false })
     const bodyOf = (history: Message[]) => writer(request({ messages: history })).body
     const history = [user(text('a')), assistant(thought('s'), call('c')), tool(result('c')), assistant(text('b'))]
@@ -396,7 +396,7 @@ describe('any history', () => {
   })
 })
 
-/** What Anthropic's API would refuse of a request, as far as the shape of a conversation goes. */
+/** What Anthropic's API would refuse in the shape of a conversation. */
 function broken({ messages, thinking, ...body }: Body): string[] {
   const problems: string[] = []
   const must = (right: boolean, rule: string) => {
@@ -407,7 +407,7 @@ function broken({ messages, thinking, ...body }: Body): string[] {
   const used = new Set<string>()
   let open: string[] = []
   messages.forEach(({ role, content }: Body, index: number) => {
-    must(role === (index % 2 === 0 ? 'user' : 'assistant'), 'a user begins and roles take turns')
+    must(role === (index % 2 === 0 ? 'user' : 'assistant'), 'a user begins and roles alternate')
     must(content.length > 0, 'no message is empty')
     must(!ofType(content, 'text').some((block) => block.text.trim() === ''), 'no text is blank')
     const results = ofType(content, 'tool_result')

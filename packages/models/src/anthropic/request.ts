@@ -14,9 +14,9 @@ export interface Written {
 }
 
 export interface AnthropicWriterOptions {
-  /** As the provider knows it. */
+  /** The provider's name for the model. */
   readonly model: string
-  /** As messages are signed with it. */
+  /** The id that signs its messages. */
   readonly id: string
   readonly promptCache: boolean
   readonly quirks: AnthropicQuirks
@@ -25,8 +25,8 @@ export interface AnthropicWriterOptions {
 const DEFAULT_MAX_TOKENS = 32_000
 
 /**
- * Makes the function that serialises requests for one model. The text of each message is kept with the message object,
- * so that a long history costs a join and not a serialisation.
+ * Makes the function that serialises requests for one model. The text of each message is cached by message object, so
+ * that a long history costs a join and not a serialisation.
  */
 export function messagesRequestWriter(options: AnthropicWriterOptions): (request: ModelRequest) => Written {
   const { model, id, promptCache, quirks } = options
@@ -34,14 +34,14 @@ export function messagesRequestWriter(options: AnthropicWriterOptions): (request
   const contentWithThinking = perObject((message: Message) => contentOf(message, replay))
   const contentWithout = perObject((message: Message) => contentOf(message, undefined))
   const toolText = perObject((tool: ToolSpec) =>
-    // The format demands the type, also of tools that take nothing.
+    // The format requires the type, even for tools without parameters.
     wireJson({
       name: wireToolName(tool.name),
       description: tool.description,
       input_schema: inputSchema(tool),
     }),
   )
-  // The answer's schema is sent as it is: what it cannot say any other way, a tool can.
+  // A tool's schema has no such limits, so the answer's schema is sent unchanged.
   const answerText = ({ name, description, input }: ToolSpec) =>
     wireJson({ name, description, input_schema: { type: 'object', ...input } })
   const schemaOf = perObject(nativeSchema)
@@ -52,8 +52,8 @@ export function messagesRequestWriter(options: AnthropicWriterOptions): (request
     const { messages } = repairHistory(request.messages, { userFirst: true })
     let thinking = wanted as Thinking | undefined
     let groups = groupsOf(messages, thinking?.type === 'disabled' ? contentWithout : contentWithThinking)
-    // With a budget of thinking, the API wants the calls whose results it gets to begin with thinking of its own. Where
-    // another model began them, this request does without.
+    // With a thinking budget, the API requires that the calls being answered begin with this model's thinking. After
+    // calls by another model this request omits thinking.
     if (thinking?.type === 'enabled' && endsWithForeignCalls(groups)) {
       thinking = { type: 'disabled' }
       groups = groupsOf(messages, contentWithout)
@@ -66,7 +66,7 @@ export function messagesRequestWriter(options: AnthropicWriterOptions): (request
     if (tools.length > 0) tools.push(mark(tools.pop()!))
     if (Array.isArray(furtherTools)) tools.push(...furtherTools.map(wireJson))
     const parts = [head.slice(0, -1)]
-    // Calls in the history want tools in the request, also in a last step that offers none.
+    // Calls in the history require tools in the request, even in a last step that offers none.
     if (tools.length === 0 && groups.some((group) => group.hasResults)) {
       tools.push(...toolsOf(messages).map(toolText))
       parts.push('"tool_choice":{"type":"none"}')
@@ -75,7 +75,7 @@ export function messagesRequestWriter(options: AnthropicWriterOptions): (request
     if (request.system.trim() !== '') {
       parts.push(`"system":[${mark(wireJson({ type: 'text', text: request.system }))}]`)
     }
-    // The last two: the newest is written to the cache, the one before was, and is found also over a long turn.
+    // The last two: the newest is written to the cache; the one before was already, and is still found later.
     const users = groups.filter((group) => group.role === 'user').slice(-2)
     const texts = groups.map((group) => {
       const content = group.texts.join(',')
@@ -99,7 +99,7 @@ interface Group {
   hasResults: boolean
 }
 
-/** Roles take turns: what stands side by side on one side becomes one message. */
+/** Roles alternate: adjacent messages of one role become one message. */
 function groupsOf(messages: readonly Message[], contentOf: (message: Message) => AnthropicContent): Group[] {
   const groups: Group[] = []
   for (const message of messages) {
@@ -117,7 +117,7 @@ function groupsOf(messages: readonly Message[], contentOf: (message: Message) =>
   return groups
 }
 
-/** The tools that were called, by their names. */
+/** Declarations of the tools that were called. */
 function toolsOf(messages: readonly Message[]): readonly ToolSpec[] {
   const calls = messages.flatMap(({ blocks }) => blocks.filter((block) => block.type === 'call'))
   const names = new Set(calls.map((call) => wireToolName(call.tool)))
@@ -128,13 +128,12 @@ const endsWithForeignCalls = (groups: readonly Group[]): boolean =>
   groups.at(-1)?.hasResults === true && groups.at(-2)?.startsWithThinking === false
 
 /**
- * Puts the mark into the last block of a text of blocks; what it is put into is never reasoning, which cannot be
- * marked.
+ * Puts the cache mark into the last block of serialised blocks. That block is never reasoning, which cannot be marked.
  */
 const marked = (blocks: string): string => `${blocks.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
 
 interface Output {
-  /** The schema as the API takes it, or else the tool that stands in. */
+  /** The schema in the API's subset, or the tool that replaces it. */
   readonly schema?: object
   readonly tool?: ToolSpec
 }
@@ -161,7 +160,7 @@ function settingsOf(
   return {
     max_tokens: maxOutputTokens ?? options.max_tokens ?? quirks.maxTokens ?? DEFAULT_MAX_TOKENS,
     ...(thinking === undefined ? {} : { thinking }),
-    // Beside thinking no other temperature than the default is accepted.
+    // With thinking only the default temperature is accepted.
     ...(temperature === undefined || thinks || refusesSampling(model) ? {} : { temperature }),
     ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
     ...(output?.schema === undefined

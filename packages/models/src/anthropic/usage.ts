@@ -4,7 +4,7 @@ import { tokenCount as count, mayBeTokens } from '@oxbow/core/internal'
 export type Figures = Readonly<Record<string, unknown>>
 
 /**
- * The figures so far and those of a frame: they are totals, and a provider leaves out or nulls what it does not tell.
+ * Merges the usage so far with that of a frame: counts are totals, and a provider omits or nulls missing ones.
  */
 export function mergeFigures(figures: Figures, frame: unknown): Figures {
   if (typeof frame !== 'object' || frame === null) return figures
@@ -14,7 +14,7 @@ export function mergeFigures(figures: Figures, frame: unknown): Figures {
   }
 }
 
-/** True when these figures say something that may be right. */
+/** True when this usage may be meaningful. */
 export const tellsFigures = (figures: Figures): boolean =>
   mayBeTokens(figures.input_tokens) &&
   mayBeTokens(figures.output_tokens) &&
@@ -24,7 +24,7 @@ const inputOf = (figures: Figures): number =>
   count(figures.input_tokens) + count(figures.cache_read_input_tokens) + count(figures.cache_creation_input_tokens)
 
 /**
- * Anthropic counts cached input beside the input, as we do. Thinking is inside the output; older models do not tell it.
+ * Like Oxbow, Anthropic counts cached input outside the input. Thinking is part of the output; older models omit it.
  */
 export function anthropicUsage(figures: Figures): Usage {
   const details = (figures.output_tokens_details ?? {}) as Figures

@@ -1,4 +1,4 @@
-// Stops asking a model that fails, and finds out with one request whether it is back.
+// Stops calling a model that fails, and probes with one request whether it has recovered.
 import { type Model, type ModelCallOptions, ModelError, type ModelReply, type ModelRequest } from '@oxbow/core'
 import {
   BrokenCircuitError,
@@ -13,11 +13,11 @@ import {
 import { COUNT, checkNumbers, DURATION } from '../check-numbers.ts'
 
 export interface BreakerOptions {
-  /** Of so many requests … Default 20. */
+  /** Of this many requests … Default 20. */
   readonly requests?: number
   /** … this share must have failed for the breaker to open, 0 to 1. Default 0.5. */
   readonly failureRate?: number
-  /** Fewer requests than this open nothing. Default 5. */
+  /** With fewer requests than this the breaker never opens. Default 5. */
   readonly minimum?: number
   /**
    * How long it stays open at first, in milliseconds; longer after each probe that fails, up to 24 times. Default
@@ -31,9 +31,9 @@ export type BreakerState = 'closed' | 'open' | 'half_open'
 export interface Breaker {
   readonly state: BreakerState
   /**
-   * Asks the model, or throws a ModelError `overloaded` at once while the breaker is open. `enter` is awaited before a
-   * request is made: it calls what it is given when the request may start, and resolves with what to call when it has
-   * ended.
+   * Calls the model, or throws a ModelError `overloaded` at once while the breaker is open. `enter` is awaited before a
+   * request is made: it runs its argument when the request may start, and resolves with the function to call when the
+   * request has ended.
    */
   generate(
     model: Model,
@@ -45,7 +45,7 @@ export interface Breaker {
 
 const MAX_OPEN_FACTOR = 24
 
-/** @throws OxbowError `model_config` for a number that cannot be meant */
+/** @throws OxbowError `model_config` for a number out of range */
 export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerState) => void = () => {}): Breaker {
   const { requests = 20, failureRate = 0.5, minimum = 5, openMs = 5_000 } = options
   checkNumbers('breaker', {
@@ -57,7 +57,7 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
   let openUntil = 0
   const refusal = (model: Model): ModelError => refused(model, openUntil - performance.now())
   const policy = circuitBreaker(
-    // A probe that was cancelled, or not made, has shown nothing: it does not close the breaker.
+    // A probe that was cancelled or never made shows nothing: it does not close the breaker.
     handleWhen((error) => isFault(error) || (policy.state === CircuitState.HalfOpen && showsNothing(error))),
     {
       halfOpenAfter: resting(
@@ -76,10 +76,10 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
       return nameOf(policy.state)
     },
     async generate(model, request, options, enter) {
-      // cockatiel would let it wait for the probe.
+      // cockatiel would make it wait for the probe.
       if (policy.state === CircuitState.HalfOpen) throw refusal(model)
       const probing = policy.state !== CircuitState.Closed
-      // It may have opened while the request waited for its turn.
+      // The breaker may have opened while the request waited for its turn.
       const check = (): void => {
         if (!probing && policy.state !== CircuitState.Closed) throw refusal(model)
       }
@@ -93,13 +93,13 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
       } catch (error) {
         throw error instanceof BrokenCircuitError ? refusal(model) : error
       } finally {
-        // The next one starts when the breaker has heard how this one ended.
+        // The next probe starts when the breaker knows the result of this one.
         leave?.()
       }
     },
   }
 
-  /** The first word of an answer shows that the model is back; nobody waits for the last. */
+  /** The first word of an answer shows that the model has recovered; nobody waits for the last. */
   async function probe(
     ask: (options: ModelCallOptions) => Promise<ModelReply>,
     options: ModelCallOptions,
@@ -119,8 +119,8 @@ export function breaker(options: BreakerOptions = {}, onChange: (state: BreakerS
 }
 
 /**
- * The same waits, but after a probe that has shown nothing the next request is one at once. `onWait` is called with each
- * when it begins.
+ * The same delays, except that an inconclusive probe is followed by another with the next request. `onWait` receives
+ * each delay when it starts.
  */
 function resting<Wait extends { readonly result: unknown }>(
   backoff: IBackoffFactory<Wait>,
@@ -159,7 +159,7 @@ function refused(model: Model, waitMs: number): ModelError {
   })
 }
 
-/** The model's own faults. That somebody asks too often or wrongly says nothing about whether it works. */
+/** The model's own faults. Rate limits and wrong requests say nothing about whether it works. */
 const isFault = (error: unknown): boolean =>
   error instanceof ModelError &&
   error.retryable &&
@@ -167,7 +167,7 @@ const isFault = (error: unknown): boolean =>
   error.details?.at !== 'output' &&
   !showsNothing(error)
 
-/** The model did not come to answer: the caller cancelled, or the request waited in a queue, ours or the provider's. */
+/** The request never reached the model: it was cancelled, or waited in a local or provider queue. */
 const showsNothing = (error: unknown): boolean =>
   error instanceof ModelError &&
   (error.code === 'cancelled' ||

@@ -22,11 +22,11 @@ async function asked(model: Model, signal = new AbortController().signal) {
   return { ...outcome, failed, deltas }
 }
 
-/** Text, and then the end of the connection where more should be. */
+/** Text, then the end of the connection where more should follow. */
 const cut = { text: 'one two three', finishReason: null, done: false } as const
 
 describe('one model (B1, C12)', () => {
-  test('is asked again after a fault that may pass, and the attempts are told', async () => {
+  test('is retried after a transient error, and the attempts are reported', async () => {
     const server = await serve({ status: 503 }, { status: 500, body: 'oops' }, { text: 'hello' })
     const { reply, failed } = await asked(withFallbacks(modelAt(server), { retry: quick }))
     expect(text(reply!)).toBe('hello')
@@ -38,7 +38,7 @@ describe('one model (B1, C12)', () => {
     expect(server.requests).toHaveLength(3)
   })
 
-  test('is given up after so many attempts, with its own error', async () => {
+  test('fails with its own error after the last attempt', async () => {
     const server = await serve({ status: 503 }, { status: 503 }, { status: 503 }, { text: 'too late' })
     const { error, failed } = await asked(withFallbacks(modelAt(server), { retry: quick }))
     expect(error).toMatchObject({ code: 'overloaded', status: 503 })
@@ -68,14 +68,14 @@ describe('one model (B1, C12)', () => {
   test.each([
     ['auth', 401],
     ['invalid_request', 400],
-  ])('is not asked again after %s', async (code, status) => {
+  ])('is not retried after %s', async (code, status) => {
     const server = await serve({ status }, { text: 'no' })
     const { error } = await asked(withFallbacks(modelAt(server), { retry: quick }))
     expect(error).toMatchObject({ code })
     expect(server.requests).toHaveLength(1)
   })
 
-  test('is never asked again once a part of the answer was shown, and the part is kept', async () => {
+  test('is never retried once part of the answer was streamed, and the part is kept', async () => {
     const server = await serve(cut, { text: 'another answer' })
     const spare = await serve({ text: 'a spare answer' })
     const model = withFallbacks(modelAt(server), { retry: quick, fallbacks: [{ model: modelAt(spare) }] })
@@ -99,14 +99,14 @@ describe('one model (B1, C12)', () => {
     expect(failed[0]!.waitMs).toBeLessThanOrEqual(least + 1)
   })
 
-  test('does not wait for longer than the cap: the error says when to come back', async () => {
+  test('does not wait longer than the cap: the error says when to retry', async () => {
     const server = await serve({ status: 429, headers: { 'retry-after': '31' } }, { text: 'no' })
     const { error } = await asked(withFallbacks(modelAt(server), { retry: quick }))
     expect(error).toMatchObject({ code: 'rate_limited', retryAfterMs: 31_000 })
     expect(server.requests).toHaveLength(1)
   })
 
-  test('waits are random and grow', async () => {
+  test('delays are random and grow', async () => {
     const waits = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const server = await serve({ status: 503 }, { status: 503 }, { text: 'ok' })
@@ -120,7 +120,7 @@ describe('one model (B1, C12)', () => {
     expect(new Set(first).size).toBeGreaterThan(2)
   })
 
-  test('a wait ends when the turn is cancelled', async () => {
+  test('cancelling the turn ends a delay', async () => {
     const server = await serve({ status: 429, headers: { 'retry-after': '20' } })
     const stop = new AbortController()
     const model = withFallbacks(modelAt(server))
@@ -133,14 +133,14 @@ describe('one model (B1, C12)', () => {
   })
 })
 
-describe('other models (B1)', () => {
+describe('fallback models (B1)', () => {
   const down = { always: { status: 503 } } as const
   const named = async (name: string, reply: Parameters<typeof serve>[0]) => {
     const server = await serve(reply)
     return { server, model: modelAt(server, { model: name }) }
   }
 
-  test('answer when the first cannot, and the reply says who did', async () => {
+  test('answer when the first cannot, and the reply names the one that did', async () => {
     const first = await named('first', { status: 401 })
     const spare = await named('spare', { text: 'here' })
     const { reply, failed } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
@@ -149,14 +149,14 @@ describe('other models (B1)', () => {
     expect(failed).toMatchObject([{ model: 'test:first', code: 'auth', waitMs: 0 }])
   })
 
-  test('a spare that breaks off is named in what is kept', async () => {
+  test('a fallback that breaks off is named in the partial answer', async () => {
     const first = await named('first', { status: 401 })
     const spare = await named('spare', cut)
     const { error } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
     expect(error).toMatchObject({ code: 'stream_cut', partial: { source: 'test:spare' } })
   })
 
-  test('each is asked once at most, and the last error is told when none can', async () => {
+  test('are each tried at most once, and the last error is reported when all fail', async () => {
     const first = await named('first', { status: 401 })
     const spares = await Promise.all(['a', 'b', 'c'].map((name) => named(name, { status: 401 })))
     const { error, failed } = await asked(
@@ -170,7 +170,7 @@ describe('other models (B1)', () => {
   test.each([
     ['a conversation that is too long', { status: 400, body: { error: { message: 'prompt is too long' } } }],
     ['a request that is wrong', { status: 400, body: { error: { message: 'bad option' } } }],
-  ])('are not asked for %s: it would be the same there', async (_, reply) => {
+  ])('are not tried after %s: they would fail the same way', async (_, reply) => {
     const first = await named('first', reply)
     const spare = await named('spare', { text: 'no' })
     const { error } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
@@ -178,7 +178,7 @@ describe('other models (B1)', () => {
     expect(spare.server.requests).toHaveLength(0)
   })
 
-  test('silence is not waited for twice when there is another', async () => {
+  test('a timeout is not retried when there is a fallback', async () => {
     const silent = await serve({ beforeFirstByte: 5_000 })
     const spare = await named('spare', { text: 'here' })
     const first = modelAt(silent, { timeouts: { firstByteMs: 20 } })
@@ -197,7 +197,7 @@ describe('other models (B1)', () => {
       { idleMs: 20 },
     ],
     ['for the whole answer', { beforeFirstByte: 5_000 }, { totalMs: 20 }],
-  ])('silence %s is not waited for twice either', async (_, reply, timeouts) => {
+  ])('a timeout %s is not retried either', async (_, reply, timeouts) => {
     const silent = await serve(reply, reply, reply)
     const spare = await named('spare', { text: 'here' })
     const { reply: answer } = await asked(
@@ -207,14 +207,14 @@ describe('other models (B1)', () => {
     expect(silent.requests).toHaveLength(1)
   })
 
-  test('a wait of more than two seconds, which the provider asks for, is not waited when there is another', async () => {
+  test('a requested delay of more than two seconds is skipped when there is a fallback', async () => {
     const first = await named('first', { status: 429, headers: { 'retry-after': '20' } })
     const spare = await named('spare', { text: 'here' })
     const { failed } = await asked(withFallbacks(first.model, { fallbacks: [{ model: spare.model }] }))
     expect(failed).toMatchObject([{ code: 'rate_limited', waitMs: 0 }])
   })
 
-  test('are asked while the queue of the provider is full', async () => {
+  test('are tried while the provider’s queue is full', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, text: 'slow' })
     const full = guardModel(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }) })
@@ -227,7 +227,7 @@ describe('other models (B1)', () => {
     await slow
   })
 
-  test('one that the request does not fit does not hide the next', async () => {
+  test('one that the request does not fit is skipped for the next', async () => {
     const tooLong = { status: 400, body: { error: { message: 'prompt is too long' } } }
     const first = await named('first', down.always)
     const small = await named('small', tooLong)
@@ -243,7 +243,7 @@ describe('other models (B1)', () => {
     expect(failed.map(({ code }) => code)).toEqual(['overloaded', 'context_overflow', 'invalid_request'])
   })
 
-  test('when none of them takes the request, the error of the model that was asked is told', async () => {
+  test('when all refuse the request, the error of the requested model is reported', async () => {
     const first = await named('first', down.always)
     const small = await named('small', { status: 400, body: { error: { message: 'prompt is too long' } } })
     const model = withFallbacks(first.model, { retry: { attempts: 1 }, fallbacks: [{ model: small.model }] })
@@ -258,7 +258,7 @@ describe('other models (B1)', () => {
     ['499', { status: 499 }, 1],
     ['409', { status: 409 }, 3],
     ['425', { status: 425 }, 3],
-  ])('are asked for %s, which says nothing of the request', async (_, reply, requests) => {
+  ])('are tried after %s, which is not about the request', async (_, reply, requests) => {
     const first = await serve(reply, reply, reply, reply)
     const spare = await named('spare', { text: 'here' })
     const model = withFallbacks(modelAt(first), { retry: quick, fallbacks: [{ model: spare.model }] })
@@ -266,7 +266,7 @@ describe('other models (B1)', () => {
     expect(first.requests).toHaveLength(requests)
   })
 
-  test('the heavier is taken more often', async () => {
+  test('a heavier one is chosen more often', async () => {
     const taken = { light: 0, heavy: 0 }
     const answering = (name: keyof typeof taken): Model => ({
       id: name,

@@ -1,4 +1,4 @@
-// Asks again, and asks others, as long as nothing of an answer has been shown.
+// Retries, and tries fallbacks, as long as no part of an answer has been streamed.
 import {
   addUsage,
   type Model,
@@ -15,22 +15,22 @@ import { checkRetry, type RetryOptions, retrying } from './retry.ts'
 
 export interface Fallback {
   readonly model: Model
-  /** How often it is taken, compared with the others. Default 1. */
+  /** How often it is chosen, relative to the others. Default 1. */
   readonly weight?: number
 }
 
 export interface FallbackOptions {
-  /** Asked when the model cannot answer: each at most once per answer, drawn by weight. */
+  /** Tried when the model cannot answer: each at most once per answer, drawn by weight. */
   readonly fallbacks?: readonly Fallback[]
   readonly retry?: RetryOptions
 }
 
 /**
- * A model that does not give up at once. A request that failed before any output is made again where that can help,
- * after the time that the provider asks for or else a random, growing one; then each of `fallbacks` is asked. Once a
- * part of the answer has been shown nothing is asked again. The reply's `source` names a model that stood in.
+ * A model with retries and fallbacks. A request that failed before any output is retried where that can help, after the
+ * delay that the provider asks for or a random, growing one; then each of `fallbacks` is tried. Once part of the answer
+ * has been streamed there is no retry. The reply's `source` names the fallback that answered.
  *
- * @throws OxbowError `model_config` for a fallback that is not one, or a number out of range
+ * @throws OxbowError `model_config` for an invalid fallback or a number out of range
  * @example
  * const model = withFallbacks(guard(openai), { fallbacks: [{ model: guard(claude), weight: 2 }, { model: guard(qwen) }]
  * })
@@ -60,12 +60,12 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
         options.onDelta(delta)
       }
       const spares = [...fallbacks]
-      /** By requests whose answers broke off: the provider has read them. */
+      /** The usage of requests whose answers broke off, because the provider has read them. */
       let spent: Usage = noUsage
       const noteSpent = (error: ModelError) => {
         if (wasRead(error)) spent = addUsage(spent, error.partial?.usage ?? estimateUsage(request, []))
       }
-      /** What is told when nobody can answer. */
+      /** The error to report when every model fails. */
       let told: ModelError | undefined
       for (let asked = model; ; ) {
         try {
@@ -89,8 +89,8 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
           const own = withSpent(asked === model ? error : answeredBy(asked, error), model, spent)
           if (shown || error.code === 'cancelled' || options.signal.aborted) throw own
           const unfit = isOfRequest(error)
-          // What is wrong with the request is the word of the model that was asked; a spare may only be the wrong one
-          // for it.
+          // An error about the request is reported from the requested model; a fallback may just be the wrong model for
+          // it.
           if (asked === model && unfit) throw own
           if (told === undefined || !unfit) told = own
           const spare = draw(spares)
@@ -103,21 +103,21 @@ export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: Fall
   }
 }
 
-/** An open breaker stays so for longer than anybody should wait here. */
+/** An open breaker stays open longer than a request should wait. */
 const isOpen = ({ details }: ModelError): boolean => details?.breaker !== undefined
 
-/** Longer than it takes to ask another model: silence has cost a minute already, and a full queue is not empty soon. */
+/** Slower than calling another model: a timeout has already cost a minute, and a full queue is slow to drain. */
 const takesLong = ({ code, details, retryAfterMs = 0 }: ModelError): boolean =>
   code.endsWith('_timeout') || details?.queue !== undefined || retryAfterMs > 2_000
 
-/** The provider had begun to answer, and has read the request by then. */
+/** The provider had started to answer, so it has read the request. */
 const wasRead = ({ code, details, partial }: ModelError): boolean =>
   partial !== undefined ||
   code === 'stream_cut' ||
   code === 'idle_timeout' ||
   (code === 'total_timeout' && details?.queued === undefined)
 
-/** The same error, with what all requests have used up. */
+/** The same error, with the usage of all requests. */
 function withSpent(error: ModelError, { id }: Model, spent: Usage): ModelError {
   if (spent === noUsage) return error
   const empty: ModelReply = { blocks: [], finishReason: 'error', usage: noUsage, model: id }
@@ -130,14 +130,14 @@ function withSpent(error: ModelError, { id }: Model, spent: Usage): ModelError {
 }
 
 /**
- * Another model would find the conversation as long, and the request as wrong; it has another key, name and account.
+ * Another model would find the conversation as long and the request as wrong; its key, name and account differ.
  */
 function isOfRequest({ code, status, details }: ModelError): boolean {
   if (code === 'context_overflow') return true
   return code === 'invalid_request' && status !== 402 && details?.at === undefined
 }
 
-/** Takes one out of `spares`, the heavier the likelier (Efraimidis and Spirakis, 2006). */
+/** Removes one from `spares`, with a chance proportional to its weight (Efraimidis and Spirakis, 2006). */
 function draw(spares: Fallback[]): Model | undefined {
   const keys = spares.map(({ weight = 1 }) => Math.random() ** (1 / weight))
   const [drawn] = spares.splice(keys.indexOf(Math.max(...keys)), 1)

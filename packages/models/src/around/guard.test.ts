@@ -17,7 +17,7 @@ afterEach(() => {
 const tenMinutesLater = () => vi.setSystemTime(Date.now() + 600_000)
 
 describe('a model that fails (B1, B17)', () => {
-  test('is left alone, asked with one request after a while, and is back after its first word', async () => {
+  test('opens its breaker, is probed with one request, and recovers with its first word', async () => {
     const states: string[] = []
     const held = gate()
     const probed = gate()
@@ -57,7 +57,7 @@ describe('a model that fails (B1, B17)', () => {
     expect(model.health()).toMatchObject({ answered: 2, failed: 2, running: 0, waiting: 0 })
   })
 
-  test('stays alone when the probe fails or is cancelled', async () => {
+  test('stays behind its breaker when the probe fails or is cancelled', async () => {
     const never = gate()
     const server = await serve(down, down, down, { beforeHeaders: never })
     const model = guardModel(modelAt(server), { breaker: failing })
@@ -80,7 +80,7 @@ describe('a model that fails (B1, B17)', () => {
     ['a wrong request', { status: 400 }],
     ['a wrong key', { status: 401 }],
     ['too many requests', { status: 429 }],
-  ])('%s is no fault of the model', async (_, reply) => {
+  ])('%s does not count against the model', async (_, reply) => {
     const server = await serve(reply, reply, reply, { text: 'hello' })
     const model = guardModel(modelAt(server), { breaker: failing })
     for (let i = 0; i < 3; i++) await askInVain(model)
@@ -89,7 +89,7 @@ describe('a model that fails (B1, B17)', () => {
   })
 })
 
-test('a dead provider holds up its own requests only', async () => {
+test('a dead provider only delays its own requests', async () => {
   const held = gate()
   const dead = await serve({ beforeHeaders: held }, { beforeHeaders: held })
   const queue = requestQueue({ concurrency: 1 })
@@ -106,7 +106,7 @@ test('a dead provider holds up its own requests only', async () => {
 })
 
 describe('an open breaker and the queue of its provider', () => {
-  test('who is refused waits for no turn, and takes none of the requests per minute', async () => {
+  test('a refused request does not queue or count against the rate limit', async () => {
     const held = gate()
     const server = await serve(down, down)
     const queue = requestQueue({ concurrency: 1, requestsPerMinute: 60 })
@@ -120,11 +120,11 @@ describe('an open breaker and the queue of its provider', () => {
     expect(broken.health()).toMatchObject({ failed: 2, waiting: 0 })
     held.open()
     await slow
-    // Three of sixty may come at once, and three have.
+    // A burst of three out of sixty is allowed, and three were made.
     expect(text((await ask(guardModel(modelAt(await serve({ text: 'next' })), { queue }))).reply)).toBe('next')
   })
 
-  test('who waits while it opens is refused when its turn comes, and the model is not asked', async () => {
+  test('a request queued while it opens is refused in its turn, without a call to the model', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, status: 503 })
     const model = guardModel(modelAt(server), { queue: requestQueue({ concurrency: 1 }), breaker: { minimum: 1 } })
@@ -137,7 +137,7 @@ describe('an open breaker and the queue of its provider', () => {
     expect(model.health()).toMatchObject({ failed: 1, running: 0, waiting: 0 })
   })
 
-  test('a full queue is no fault of the model', async () => {
+  test('a full queue does not count against the model', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, text: 'hello' })
     const model = guardModel(modelAt(server), { queue: requestQueue({ concurrency: 1, waiting: 0 }), breaker: failing })
@@ -150,7 +150,7 @@ describe('an open breaker and the queue of its provider', () => {
   })
 })
 
-test('a probe that is cancelled does not lengthen the rest: the next request is one', async () => {
+test('a cancelled probe does not lengthen the pause: the next request is a probe', async () => {
   const never = gate()
   const server = await serve(down, down, { beforeHeaders: never }, { beforeHeaders: never }, { text: 'back' })
   const model = guardModel(modelAt(server), { breaker: failing })

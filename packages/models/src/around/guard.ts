@@ -1,10 +1,10 @@
-// What stands between the engine and one model: its provider's queue and its own breaker.
+// The layer between the engine and one model: its provider's queue and its own breaker.
 import { type Model, ModelError } from '@oxbow/core'
 import { type BreakerOptions, type BreakerState, breaker } from './breaker.ts'
 import { type RequestQueue, requestQueue } from './queue.ts'
 
 export interface GuardOptions {
-  /** Shared by all models of a provider. Default: one of its own. */
+  /** Shared by all models of a provider. Default: a queue of its own. */
   readonly queue?: RequestQueue
   readonly breaker?: BreakerOptions
   readonly onBreaker?: (model: string, state: BreakerState) => void
@@ -14,10 +14,10 @@ export interface GuardOptions {
 export interface ModelHealth {
   readonly model: string
   readonly breaker: BreakerState
-  /** Requests to its provider that run and that wait for their turn. */
+  /** Running and queued requests to its provider. */
   readonly running: number
   readonly waiting: number
-  /** Requests that were answered, and that failed. Cancelled ones are neither. */
+  /** Answered and failed requests. Cancelled ones are in neither count. */
   readonly answered: number
   readonly failed: number
   /** Milliseconds since 1970. */
@@ -25,7 +25,7 @@ export interface ModelHealth {
   readonly lastFailure?: { readonly at: number; readonly code: string; readonly message: string }
 }
 
-/** Not refused before it was made. */
+/** False when the breaker or the queue refused the request. */
 const wasMade = ({ details }: ModelError): boolean => details?.breaker === undefined && details?.queue === undefined
 
 export interface GuardedModel extends Model {
@@ -33,12 +33,12 @@ export interface GuardedModel extends Model {
 }
 
 /**
- * The same model, asked only so often and so much at once as its provider can bear, and left alone while it is broken.
+ * The same model, limited to its provider's rate and concurrency, with a circuit breaker for repeated failures.
  *
  * @example
  * const queue = requestQueue({ concurrency: 20, requestsPerMinute: 500 })
  * const model = guard(openaiChat({ … }), { queue })
- * @throws OxbowError `model_config` for a number in the options of the breaker that cannot be meant
+ * @throws OxbowError `model_config` for a breaker option out of range
  */
 export function guardModel(model: Model, options: GuardOptions = {}): GuardedModel {
   const { queue = requestQueue(), onBreaker } = options
@@ -55,7 +55,7 @@ export function guardModel(model: Model, options: GuardOptions = {}): GuardedMod
     ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
     checkTools: (tools) => model.checkTools?.(tools),
     async generate(request, call) {
-      // A call of no session is a session of its own.
+      // A call without a session counts as its own session.
       const session = call.session ?? `#${anonymous++}`
       try {
         const reply = await fuse.generate(model, request, call, (check) =>

@@ -11,11 +11,11 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Lets everything happen that waits for no clock. */
+/** Runs everything that does not wait for a clock. */
 const settle = () => vi.advanceTimersByTimeAsync(0)
 
 describe('requests to one provider', () => {
-  test('run so many at once, the next when one has ended', async () => {
+  test('run up to the limit at once, the next when one has ended', async () => {
     const queue = requestQueue({ concurrency: 2 })
     const leave = [await queue.enter('p', 'a', signal), await queue.enter('p', 'b', signal)]
     let third = false
@@ -30,7 +30,7 @@ describe('requests to one provider', () => {
     expect([third, queue.running, queue.waiting]).toEqual([true, 2, 0])
   })
 
-  test('sessions take turns, however much one of them asks for', async () => {
+  test('sessions take turns, however many requests one of them makes', async () => {
     const queue = requestQueue({ concurrency: 1 })
     const served: string[] = []
     const leave = await queue.enter('p', 'first', signal)
@@ -45,7 +45,7 @@ describe('requests to one provider', () => {
     expect(served).toEqual(['greedy', 'modest', 'other', 'greedy', 'modest', 'greedy', 'greedy'])
   })
 
-  test('one too many is refused, and one that waited too long', async () => {
+  test('are refused when the queue is full or the wait too long', async () => {
     const queue = requestQueue({ concurrency: 1, waiting: 1, waitMs: 500 })
     await queue.enter('p', 'a', signal)
     const slow = queue.enter('p', 'b', signal).catch((error: unknown) => error)
@@ -55,7 +55,7 @@ describe('requests to one provider', () => {
     expect(queue.waiting).toBe(0)
   })
 
-  test('a cancelled one leaves the line', async () => {
+  test('leave the queue when cancelled', async () => {
     const queue = requestQueue({ concurrency: 1 })
     const leave = await queue.enter('p', 'a', signal)
     const stop = new AbortController()
@@ -69,7 +69,7 @@ describe('requests to one provider', () => {
     expect([queue.running, queue.waiting]).toEqual([1, 0])
   })
 
-  test('keep no timer when the last of them is cancelled', async () => {
+  test('leave no timer behind when the last is cancelled', async () => {
     const queue = requestQueue({ requestsPerMinute: 1 })
     await queue.enter('p', 'a', signal)
     const stop = new AbortController()
@@ -79,7 +79,7 @@ describe('requests to one provider', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('start no faster than the rate, after a twentieth of it at once', async () => {
+  test('start no faster than the rate after a burst of a twentieth of it', async () => {
     const queue = requestQueue({ requestsPerMinute: 60, waitMs: 600_000 })
     let started = 0
     for (let i = 0; i < 30; i++) {
@@ -96,7 +96,7 @@ describe('requests to one provider', () => {
     expect(started).toBe(30)
   })
 
-  test('whatever comes and goes, no more run than may and everybody is served', async () => {
+  test('never exceed the limit, and all are served', async () => {
     const visit = fc.record({
       session: fc.constantFrom('a', 'b', 'c'),
       staysMs: fc.nat(50),

@@ -1,4 +1,4 @@
-// How many requests a provider gets at once and per minute, and whose is next.
+// How many requests a provider gets at once and per minute, and which is next.
 import { ModelError } from '@oxbow/core'
 import { checkNumbers } from '../check-numbers.ts'
 
@@ -17,8 +17,8 @@ export interface RequestQueue {
   readonly running: number
   readonly waiting: number
   /**
-   * Resolves when a request may start, with the function to call when it has ended. Sessions take turns: one that asks
-   * for a hundred does not keep the others waiting. `check` is asked when its turn has come: what it throws is told
+   * Resolves when a request may start, with the function to call when it has ended. Sessions take turns: one with a
+   * hundred requests does not hold up the others. `check` runs when the request's turn comes: its error is thrown
    * instead, and the next request starts in its place.
    * @throws ModelError `overloaded` when too many wait or the wait was too long, `cancelled` when `signal` aborts
    */
@@ -26,12 +26,12 @@ export interface RequestQueue {
 }
 
 interface Waiter {
-  /** False: it is not wanted any more. */
+  /** False when the request is no longer wanted. */
   start(): boolean
 }
 
 /**
- * One for each provider: a slow one fills its own queue and nobody else's.
+ * One for each provider: a slow one fills only its own queue.
  *
  * @throws OxbowError `model_config` for a number that is not valid
  * @example const model = guardModel(driver, { queue: requestQueue({ concurrency: 4 }) })
@@ -73,7 +73,7 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
       const [session, waiters] = sessions.entries().next().value!
       const [waiter] = waiters
       remove(session, waiters, waiter!)
-      // The session goes to the end of the line.
+      // The session goes to the end of the queue.
       if (waiters.size > 0) sessions.delete(session)
       if (waiters.size > 0) sessions.set(session, waiters)
       if (!waiter!.start()) continue
@@ -92,7 +92,7 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
     waiting--
     if (waiters.size === 0) sessions.delete(session)
   }
-  /** Who gave up may have been the last. */
+  /** The timer stops with the last waiting request. */
   const giveUp = (session: string, waiters: Set<Waiter>, waiter: Waiter): void => {
     remove(session, waiters, waiter)
     stopTimer()
@@ -126,7 +126,7 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
       if (!waiters.has(waiter)) return promise
       if (waiting > most) {
         giveUp(session, waiters, waiter)
-        throw full(provider, `${waiting} requests wait already`)
+        throw full(provider, `${waiting} requests are already waiting`)
       }
       const fail = (error: ModelError) => {
         giveUp(session, waiters, waiter)
@@ -148,7 +148,7 @@ export function requestQueue(options: QueueOptions = {}): RequestQueue {
 }
 
 const full = (provider: string, why: string): ModelError =>
-  new ModelError('overloaded', `A request to ${provider} was given up: ${why}. Try again in a moment.`, {
+  new ModelError('overloaded', `A request to ${provider} was refused: ${why}. Try again in a moment.`, {
     retryable: true,
     details: { queue: true },
   })
@@ -162,10 +162,10 @@ function once(act: () => void): () => void {
   }
 }
 
-/** So much of a minute's requests may come at once; the rest are spread. */
+/** The burst: this share of a minute's requests may start at once; the rest are spread. */
 const BURST_SHARE = 1 / 20
 
-/** The generic cell rate algorithm (ITU-T I.371): one number says when the next request conforms. */
+/** The generic cell rate algorithm (ITU-T I.371): one number gives the time when the next request conforms. */
 function paced(perMinute: number): { delayMs(): number; take(): void } {
   const intervalMs = 60_000 / perMinute
   const toleranceMs = Math.max(0, Math.floor(perMinute * BURST_SHARE) - 1) * intervalMs

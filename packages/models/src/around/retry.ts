@@ -1,4 +1,4 @@
-// How long is waited before a request is made again, and when none is.
+// How long to wait before a retry, and when not to retry.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ModelError } from '@oxbow/core'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
@@ -8,7 +8,7 @@ export interface RetryOptions {
   readonly attempts?: number
   /** The wait before the second request is up to this, in milliseconds, then up to twice as much … Default 500. */
   readonly baseMs?: number
-  /** No wait is longer, even if the provider asks for it: the next model is asked instead. Default 30,000. */
+  /** The longest delay, even if the provider asks for more: then the next model is tried. Default 30,000. */
   readonly maxMs?: number
 }
 
@@ -27,7 +27,7 @@ export const checkRetry = (of: string, { attempts, baseMs, maxMs }: RetryOptions
     'retry.maxMs': [maxMs, { least: 0 }],
   })
 
-/** Asks until there is an answer, or an error after which nothing more is asked. Rejects with that error. */
+/** Retries until there is an answer or an error that rules out a retry. Rejects with that error. */
 export async function retrying<Answer>(
   ask: () => Promise<Answer>,
   { signal, retry = {}, mayRetry = ({ retryable }) => retryable, onFailedAttempt }: Retrying,
@@ -39,7 +39,7 @@ export async function retrying<Answer>(
       return await ask()
     } catch (error) {
       if (!(error instanceof ModelError) || !mayRetry(error) || attempt >= attempts) throw error
-      // What the provider asks for is no random number.
+      // The delay that the provider asks for is not randomised.
       if ((error.retryAfterMs ?? 0) > maxMs) throw error
       fault = error
     }
@@ -49,7 +49,7 @@ export async function retrying<Answer>(
     try {
       await sleep(waitMs, undefined, { signal })
     } catch {
-      throw new ModelError('cancelled', 'The model call was cancelled before it was tried again.')
+      throw new ModelError('cancelled', 'The model call was cancelled before its retry.')
     }
   }
 }

@@ -1,4 +1,4 @@
-// A configuration of models, and what can be wrong with it before any of them is opened.
+// A configuration of models, validated before any of them is opened.
 
 import { nearest } from '@oxbow/core/internal'
 import { factNumbers, type Price } from '../accounting/prices.ts'
@@ -7,28 +7,28 @@ import { COUNT, DURATION, type Numbers, numberProblems, WEIGHT } from '../check-
 import type { Timeouts } from '../wire/clock.ts'
 import { modelPlaceOf, type PlaceChoice } from './open.ts'
 
-/** A model as a configuration names it. Keys stand in the environment; here only the name of a variable. */
+/** A model as a configuration names it. Keys are in the environment; here is only the name of a variable. */
 export interface ModelDefinition extends PlaceChoice {
   /** Sent with each request. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** Passed through to the provider with each request, as they are. */
+  /** Passed to the provider unchanged with each request. */
   readonly options?: Readonly<Record<string, unknown>> | undefined
   readonly timeouts?: Timeouts | undefined
-  /** Shared by all models at one address: give them once. */
+  /** Shared by all models at one address: set it once. */
   readonly limits?: Pick<QueueOptions, 'concurrency' | 'requestsPerMinute'> | undefined
-  /** Default: by the public list. */
+  /** Default: from the public list. */
   readonly price?: Price | undefined
-  /** In tokens. Default: by the public list. */
+  /** In tokens. Default: from the public list. */
   readonly contextWindow?: number | undefined
-  /** Names of models that are asked when this one cannot answer; only the list of the model that was asked counts. */
+  /** Names of fallback models; only the list of the requested model counts. */
   readonly fallbacks?: readonly { readonly model: string; readonly weight?: number | undefined }[] | undefined
 }
 
 export interface ModelsConfig {
   readonly models?: Readonly<Record<string, ModelDefinition>>
-  /** Purpose → name. `default` is the one that is used where nothing else is said. */
+  /** Purpose → name. `default` is used where no purpose is given. */
   readonly aliases?: Readonly<Record<string, string>>
-  /** Stronger than the alias of this name: a name, an alias, or `provider:model`. */
+  /** Takes precedence over the alias of this name: a name, an alias, or `provider:model`. */
   readonly default?: string | undefined
 }
 
@@ -41,7 +41,7 @@ const numbersOf = (definition: ModelDefinition): Numbers => ({
   'timeouts.totalMs': [definition.timeouts?.totalMs, DURATION],
 })
 
-/** Purposes of models that answer no questions. */
+/** Purposes of models that do not answer questions. */
 const OF_TEXTS = ['embed', 'rerank']
 
 /** The names of the models that may be the default. */

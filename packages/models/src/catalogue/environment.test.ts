@@ -7,7 +7,7 @@ const configError = (message: RegExp) =>
   expect.objectContaining({ name: 'OxbowError', code: 'model_config', message: expect.stringMatching(message) })
 
 describe('which model', () => {
-  test('without anything it is the offline model', () => {
+  test('without configuration it is the offline model', () => {
     expect(modelFromEnvironment({}).id).toBe('offline:offline')
     expect(modelFromEnvironment({ OXBOW_MODEL: '', OPENAI_API_KEY: ' ' }).id).toBe('offline:offline')
   })
@@ -25,12 +25,12 @@ describe('which model', () => {
     expect(modelFromEnvironment({ OXBOW_MODEL: 'deepseek', DEEPSEEK_API_KEY: 'k' }).id).toBe('deepseek:deepseek-chat')
   })
 
-  test('else the first provider whose key is set', () => {
+  test('otherwise the first provider whose key is set decides', () => {
     expect(modelFromEnvironment({ DEEPSEEK_API_KEY: 'k' }).id).toBe('deepseek:deepseek-chat')
     expect(modelFromEnvironment({ DEEPSEEK_API_KEY: 'k', DASHSCOPE_API_KEY: 'k' }).id).toBe('dashscope:qwen-plus')
   })
 
-  test('only the first colon divides', () => {
+  test('only the first colon separates', () => {
     expect(resolveModel('ollama:qwen3:8b', {}).id).toBe('ollama:qwen3:8b')
   })
 
@@ -45,7 +45,7 @@ describe('which model', () => {
   })
 })
 
-describe('what is wrong is told together with what to set', () => {
+describe('errors name what to set', () => {
   test('an unknown provider', () => {
     expect(() => resolveModel('acme:x', {})).toThrow(
       configError(
@@ -90,13 +90,13 @@ describe('what is wrong is told together with what to set', () => {
     expect(() => resolveModel('ollama', {})).toThrow(configError(/ollama has no default model\. Use ollama:MODEL\./))
   })
 
-  test('a base URL that is none', () => {
+  test('an invalid base URL', () => {
     expect(() => resolveModel('vllm:m', { VLLM_BASE_URL: 'localhost' })).toThrow(configError(/base URL/))
   })
 })
 
-describe('the address', () => {
-  test.each(['OXBOW_BASE_URL', 'DEEPSEEK_BASE_URL'])('%s replaces that of the provider', async (variable) => {
+describe('the base URL', () => {
+  test.each(['OXBOW_BASE_URL', 'DEEPSEEK_BASE_URL'])('%s replaces the provider’s', async (variable) => {
     const server = await serve({ text: 'a' })
     await ask(resolveModel('deepseek:deepseek-chat', { DEEPSEEK_API_KEY: ' sk-1 ', [variable]: server.url }))
     expect(server.requests[0]).toMatchObject({
@@ -106,7 +106,7 @@ describe('the address', () => {
     })
   })
 
-  test('OXBOW_BASE_URL wins, and a slash at its end does not matter', async () => {
+  test('OXBOW_BASE_URL wins, and a trailing slash does not matter', async () => {
     const server = await serve({ text: 'a' })
     await ask(resolveModel('vllm:m', { OXBOW_BASE_URL: `${server.url}/`, VLLM_BASE_URL: 'http://127.0.0.1:1/v1' }))
     expect(server.requests[0]?.headers.authorization).toBeUndefined()

@@ -14,9 +14,9 @@ import {
 import { providers } from './providers.ts'
 
 /**
- * The model that the environment asks for: `OXBOW_MODEL` (`provider:model`, or a provider that has a default model),
- * else the first provider whose key is set, else the offline model. The bare driver: `createModels` puts retries, a
- * breaker, a queue and prices around it.
+ * The model that the environment selects: `OXBOW_MODEL` (`provider:model`, or a provider with a default model), else
+ * the first provider whose key is set, else the offline model. The bare driver: `createModels` adds retries, a breaker,
+ * a queue and prices.
  *
  * `OXBOW_BASE_URL`, or `<PROVIDER>_BASE_URL` such as `OPENAI_BASE_URL`, replaces the provider's address.
  * Throws an `OxbowError` with code `model_config` that says what to set.
@@ -28,7 +28,7 @@ export const modelFromEnvironment = (environment: Environment, options: ModelOpt
   openDriver(placeFromEnvironment(environment), environment, options)
 
 /**
- * The model of a name like `deepseek:deepseek-chat`. Only the first colon divides, so `ollama:qwen3:8b` works.
+ * The model of a name like `deepseek:deepseek-chat`. Only the first colon separates, so `ollama:qwen3:8b` works.
  * `offline` is the model without a key. Throws an `OxbowError` with code `model_config`.
  *
  * @example
@@ -52,7 +52,7 @@ export function placeOfName(name: string, environment: Environment): ModelPlace 
     return modelPlaceOf({ provider, model: rest.join(':'), baseUrl }, environment)
   } catch (error) {
     const { message } = error as Error
-    // A name like "gpt-5" is a model whose provider is missing.
+    // A name like "gpt-5" is a model without its provider.
     throw rest.length === 0 && message.startsWith('Unknown provider')
       ? configError(`Unknown model ${JSON.stringify(name)}. ${USAGE}`)
       : configError(`Model ${JSON.stringify(name)}: ${message}`)

@@ -14,7 +14,7 @@ const vllm = (baseUrl: string, more: Partial<ModelDefinition> = {}): ModelDefini
 const local = (more: Partial<ModelDefinition> = {}) => vllm('http://127.0.0.1:1/v1', more)
 
 describe('a model by its name (Y15, B13)', () => {
-  test('has what its definition says: address, key, headers, options, price, window', async () => {
+  test('has what its definition sets: address, key, headers, options, price, window', async () => {
     const server = await serve({ text: 'a', usage: { prompt_tokens: 1_000, completion_tokens: 100 } })
     const main: ModelDefinition = {
       provider: 'deepseek',
@@ -35,14 +35,14 @@ describe('a model by its name (Y15, B13)', () => {
     })
   })
 
-  test('is found by its aliases, and is one object', () => {
+  test('is found by its aliases as one object', () => {
     const models = createModels({ models: { a: local(), b: local() }, aliases: { default: 'a', fast: 'b' } })
     expect(models.get('fast')).toBe(models.get('b'))
     expect(models.get('default')).toBe(models.get('a'))
     expect(models.get('vllm:other').id).toBe('vllm:other')
   })
 
-  test('is the default where it is the only one; a named default is stronger than the alias', () => {
+  test('is the default when it is the only one; a named default overrides the alias', () => {
     const aliases = { default: 'a', fast: 'b' }
     const models = { a: local({ model: 'A' }), b: local({ model: 'B' }) }
     expect(createModels({ models: { b: local({ model: 'B' }) } }).get('default').id).toBe('vllm:B')
@@ -50,7 +50,7 @@ describe('a model by its name (Y15, B13)', () => {
     expect(createModels({ models, aliases, default: 'vllm:C' }).get('default').id).toBe('vllm:C')
   })
 
-  test('without a configuration the environment decides, with the same protection', async () => {
+  test('comes from the environment without a configuration, with the same protection', async () => {
     expect(createModels().get('default').id).toBe('offline:offline')
     const server = await serve({ status: 503 }, { text: 'now' })
     const attempts: unknown[] = []
@@ -64,7 +64,7 @@ describe('a model by its name (Y15, B13)', () => {
     expect(models.health()).toMatchObject([{ name: 'vllm:m', breaker: 'closed', answered: 1, failed: 1 }])
   })
 
-  test('the public list tells the window once an answer has come', async () => {
+  test('gets its window from the public list after its first answer', async () => {
     const server = await serve({ text: 'a' })
     const model = createModels({}, { OPENAI_API_KEY: 'k', OPENAI_BASE_URL: server.url }).get('openai:gpt-4o-mini')
     expect(model.contextWindow).toBeUndefined()
@@ -73,8 +73,8 @@ describe('a model by its name (Y15, B13)', () => {
   })
 })
 
-describe('spare models (B1)', () => {
-  test('answer when the model cannot, and share their breaker with themselves', async () => {
+describe('fallback models (B1)', () => {
+  test('answer when the model cannot, and share one breaker per model', async () => {
     const down = await serve({ status: 401 }, { status: 401 })
     const up = await serve({ text: 'spare' }, { text: 'itself' })
     const models = createModels({
@@ -89,7 +89,7 @@ describe('spare models (B1)', () => {
     ])
   })
 
-  test('a breaker that opens is told with the name', async () => {
+  test('an opening breaker is reported with the model’s name', async () => {
     const server = await serve(...Array.from({ length: 5 }, () => ({ status: 503 })))
     const told: unknown[] = []
     const stop = new AbortController()
@@ -103,7 +103,7 @@ describe('spare models (B1)', () => {
   })
 })
 
-test('one address has one queue, whatever the model is called', async () => {
+test('models at one address share one queue', async () => {
   const held = gate()
   const server = await serve({ beforeHeaders: held, text: 'a' }, { text: 'b' })
   const models = createModels({
@@ -123,37 +123,37 @@ test('one address has one queue, whatever the model is called', async () => {
   await Promise.all([first, second])
 })
 
-describe('what is wrong is told at the start, with its key', () => {
+describe('mistakes are reported at the start, with their key', () => {
   const two = { main: local(), spare: local() }
   const cases: [string, ModelsConfig, RegExp][] = [
     [
-      'a spare that is not there',
+      'an unknown fallback',
       { models: { main: local({ fallbacks: [{ model: 'spar' }] }), spare: local() }, default: 'main' },
       /^models\.main\.fallbacks: unknown model "spar"; did you mean "spare"\?/,
     ],
     [
-      'a spare of itself',
+      'a model as its own fallback',
       { models: { main: local({ fallbacks: [{ model: 'main' }] }) } },
       /a model cannot be its own fallback/,
     ],
     [
-      'a spare of itself through an alias',
+      'a model as its own fallback through an alias',
       { models: { a: local({ fallbacks: [{ model: 'fast' }] }), b: local() }, aliases: { default: 'a', fast: 'a' } },
       /^models\.a\.fallbacks: a model cannot be its own fallback/,
     ],
     [
-      'an alias to nothing',
+      'an alias to an unknown model',
       { models: { main: local() }, aliases: { fast: 'man' } },
       /^models\.aliases\.fast: unknown model "man"; did you mean "main"\?/,
     ],
     [
-      'an alias like a model',
+      'an alias with a model’s name',
       { models: two, aliases: { default: 'main', spare: 'main' } },
       /models\.aliases\.spare: a model has this name; choose another/,
     ],
     ['no default', { models: two }, /models\.aliases\.default: required: name the default model, one of main, spare/],
     [
-      'a provider that is not there',
+      'an unknown provider',
       { models: { main: { provider: 'opnai' } } },
       /^models\.main: Unknown provider "opnai"; did you mean openai\?/,
     ],
@@ -163,14 +163,14 @@ describe('what is wrong is told at the start, with its key', () => {
         models: { main: local({ limits: { concurrency: 1 } }), spare: local({ limits: { concurrency: 2 } }) },
         default: 'main',
       },
-      /^models\.spare\.limits: others than those of models\.main/,
+      /^models\.spare\.limits: differ from those of models\.main/,
     ],
   ]
   test.each(cases)('%s', (_, config, message) => {
     expect(() => createModels(config)).toThrow(configError(message))
   })
 
-  test('models may stand in for each other: the spares of a spare are not asked', () => {
+  test('models may be each other’s fallbacks: fallbacks of a fallback are not tried', () => {
     const models = {
       a: local({ fallbacks: [{ model: 'b' }, { model: 'c' }] }),
       b: local({ fallbacks: [{ model: 'c' }] }),
@@ -179,7 +179,7 @@ describe('what is wrong is told at the start, with its key', () => {
     expect(() => createModels({ models, default: 'a' })).not.toThrow()
   })
 
-  test('a missing key, when the model or one that it stands in for is asked for', () => {
+  test('a missing key is reported when the model, or one it is a fallback of, is requested', () => {
     const models = createModels({
       models: {
         main: local({ fallbacks: [{ model: 'spare' }] }),
@@ -194,20 +194,20 @@ describe('what is wrong is told at the start, with its key', () => {
     ])
   })
 
-  test('a name that nobody knows', () => {
+  test('an unknown name is refused', () => {
     const models = createModels({ models: { main: local() } })
     expect(() => models.get('mian')).toThrow(configError(/Unknown model "mian"; did you mean main\?/))
     expect(() => models.get('constructor')).toThrow(configError(/Unknown model "constructor"/))
   })
 })
 
-test('the list shows no secret of an address', () => {
+test('the list does not show secrets in an address', () => {
   const models = createModels({ models: { main: vllm('http://host/v1?api-key=abc') } })
   expect(models.list()).toMatchObject([{ address: 'http://host/v1' }])
 })
 
-describe('names and addresses, however they are written', () => {
-  test.each(['constructor', 'toString', '__proto__x'])('a spare may be called %s', async (name) => {
+describe('names and addresses in any spelling', () => {
+  test.each(['constructor', 'toString', '__proto__x'])('a fallback may be named %s', async (name) => {
     const down = await serve({ status: 401 })
     const spare = await serve({ text: 'here' })
     const main = vllm(down.url, { fallbacks: [{ model: name }] })
@@ -215,7 +215,7 @@ describe('names and addresses, however they are written', () => {
     expect((await ask(models.get('main'))).reply.blocks).toEqual([{ type: 'text', text: 'here' }])
   })
 
-  test('an address with a slash at its end has the same queue, and the order of its limits does not matter', async () => {
+  test('a trailing slash does not make another queue, and the order of limits does not matter', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, text: 'a' }, { text: 'b' })
     const models = createModels({
@@ -232,7 +232,7 @@ describe('names and addresses, however they are written', () => {
     await Promise.all(both)
   })
 
-  test('the list has the public price of a model once it has answered', async () => {
+  test('the list has a model’s public price after its first answer', async () => {
     const server = await serve({ text: 'a' })
     const main = { provider: 'openai', model: 'gpt-4o-mini', baseUrl: server.url }
     const models = createModels({ models: { main } }, { OPENAI_API_KEY: 'sk-1' })

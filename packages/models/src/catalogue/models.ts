@@ -1,4 +1,5 @@
-// The models of a service: named ones from its configuration, others by provider and name; each with its protection.
+// The models of a service, all with retries and a breaker: named ones from its configuration, others by provider and
+// name.
 import { isDeepStrictEqual } from 'node:util'
 import type { FailedAttempt, Model } from '@oxbow/core'
 import { nearest } from '@oxbow/core/internal'
@@ -29,51 +30,51 @@ import { type EmbedderChoice, openEmbedder, openReranker } from './texts.ts'
 
 export interface ModelListeners {
   readonly onBreaker?: (model: string, state: BreakerState) => void
-  /** A request of the named model failed, and another is made. */
+  /** A request of the named model failed and is retried. */
   readonly onFailedAttempt?: (model: string, attempt: FailedAttempt) => void
 }
 
 export interface ListedModel {
-  /** By which `get` finds it. */
+  /** The name for `get`. */
   readonly name: string
   /** `provider:model`. */
   readonly model: string
   readonly aliases: readonly string[]
-  /** Where it is asked, without what could be secret; undefined: in this process. */
+  /** Its base URL without secrets; undefined when it runs in this process. */
   readonly address?: string
-  /** The variable that its key is read from. Undefined: it needs none. */
+  /** The environment variable of its key. Undefined when it needs none. */
   readonly key?: { readonly variable: string; readonly present: boolean }
-  /** One's own, else that of the public list, which is looked up with the first answer. */
+  /** The configured price, else that of the public list, which is looked up with the first answer. */
   readonly price?: Price
   readonly contextWindow?: number
   readonly fallbacks: readonly { readonly model: string; readonly weight: number }[]
-  /** Once it, or one that it stands in for, is in use. */
+  /** Set once the model, or one it is a fallback of, is in use. */
   readonly health?: ModelHealth
 }
 
 export interface Models {
   /**
    * A model by its name, an alias, or `provider:model`; the same object each time.
-   * @throws OxbowError `model_config` when there is none, or when it or a fallback of it has no key
+   * @throws OxbowError `model_config` for an unknown model, or when it or one of its fallbacks has no key
    */
   get(name: string): Model
   /**
-   * A model that makes vectors of texts, named as in `get`.
-   * @throws OxbowError `model_config` when there is none, or it has no key
+   * An embedding model, named as in `get`.
+   * @throws OxbowError `model_config` for an unknown model or a missing key
    */
   embedder(name: string, choice?: EmbedderChoice): EmbeddingModel
   /**
-   * A model that orders texts, behind `POST /rerank`, named as in `get`.
-   * @throws OxbowError `model_config` when there is none, or it has no key
+   * A reranking model, behind `POST /rerank`, named as in `get`.
+   * @throws OxbowError `model_config` for an unknown model or a missing key
    */
   reranker(name: string): RerankModel
   /**
-   * How to test a model: alone, without retries and spares. Undefined where there is nothing to test, as for the
+   * How to test a model: alone, without retries and fallbacks. Undefined where there is nothing to test, as for the
    * offline model.
-   * @throws OxbowError `model_config` when there is none of this name
+   * @throws OxbowError `model_config` for an unknown name
    */
   probe(name: string): Probe | undefined
-  /** Of the models that are in use, by name. */
+  /** Of the models in use, by name. */
   health(): (ModelHealth & { readonly name: string })[]
   list(): ListedModel[]
 }
@@ -87,10 +88,10 @@ interface Entry {
 }
 
 /**
- * Every model with a retry, spare models, a breaker of its own, a queue per address, and its price. Without a
- * configuration `default` is what the environment asks for, as in `modelFromEnvironment`.
+ * Every model with retries, fallbacks, its own breaker, a queue per address, and its price. Without a configuration
+ * `default` is the model that the environment selects, as in `modelFromEnvironment`.
  *
- * @throws OxbowError `model_config` with one line for each thing that is wrong
+ * @throws OxbowError `model_config` with one line for each problem
  * @example
  * const models = createModels(
  *   {
@@ -126,7 +127,7 @@ export function createModels(
     return queue
   }
 
-  /** The driver, and what goes with each request. */
+  /** The driver, and the options that go with each request. */
   function drive({ place, definition }: Entry, fetch?: typeof globalThis.fetch): Model {
     const { headers, options, timeouts } = definition
     return openDriver(place, environment, {
@@ -137,7 +138,7 @@ export function createModels(
     })
   }
 
-  /** The model alone, as a fallback of others uses it: both share one breaker. */
+  /** The model alone, as it serves as a fallback: both share one breaker. */
   function open(entry: Entry): NonNullable<Entry['opened']> {
     if (entry.opened !== undefined) return entry.opened
     const { name, place, definition } = entry
@@ -188,7 +189,7 @@ export function createModels(
     return name === undefined ? placed(placeFromEnvironment(environment)) : byName(name)
   }
 
-  /** Not listed among the models that answer, unless the configuration has it. */
+  /** Not listed among the models that answer, unless the configuration names it. */
   function textsBy(name: string): Pick<Entry, 'place' | 'definition'> {
     const found = entries.get(ownOf(aliases, name) ?? name)
     if (found !== undefined) return found
@@ -246,11 +247,11 @@ export function createModels(
   }
 }
 
-/** Names come from a file: `constructor` is one like any other. */
+/** Names come from a file: `constructor` is a name like any other. */
 const ownOf = (aliases: Readonly<Record<string, string>>, name: string): string | undefined =>
   Object.hasOwn(aliases, name) ? aliases[name] : undefined
 
-/** What is one address for a queue, however it is written. Not for eyes: it may hold a key. */
+/** The key of a queue: one address, whatever its spelling. Never show it: it may hold an API key. */
 function endpointKey(baseUrl: string): string {
   if (!URL.canParse(baseUrl)) return baseUrl
   const { origin, pathname } = new URL(baseUrl)
@@ -267,8 +268,8 @@ function limitsByAddress(entries: ReadonlyMap<string, Entry>): Map<string, Queue
     const other = found.get(address)
     if (other !== undefined && !isDeepStrictEqual(other.limits, limits))
       throw configError(
-        `models.${name}.limits: others than those of models.${other.name}, and both are asked at ${addressOf(place.baseUrl)}; one address ` +
-          'has one queue, so give its limits once',
+        `models.${name}.limits: differ from those of models.${other.name}, but both are at ${addressOf(place.baseUrl)}; one address ` +
+          'has one queue, so set its limits once',
       )
     found.set(address, { name, limits })
   }

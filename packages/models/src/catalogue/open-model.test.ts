@@ -1,4 +1,4 @@
-// Models by their name alone.
+// Models opened by name alone.
 import { expect, test } from 'vitest'
 import { ask, modelAt, serve, text } from '../asking.fixture.ts'
 import { createModels, offline, openModel, resolveModel, withFallbacks } from '../index.ts'
@@ -15,7 +15,7 @@ test('a name is enough; the model has retries and is the same object each time',
   expect(text((await ask(model)).reply)).toBe('hello')
 })
 
-test('`default` and `offline` are names, too', () => {
+test('`default` and `offline` are names too', () => {
   expect(openModel('default', { environment: {} }).id).toBe(offline().id)
   expect(openModel('offline', { environment: {} }).id).toBe(offline().id)
 })
@@ -25,18 +25,18 @@ test.each([
   ['opnai:gpt-5', /^Model "opnai:gpt-5": Unknown provider "opnai"; did you mean openai\? Use provider:model/],
   ['openai:gpt-5', /^openai:gpt-5 needs an API key\. Set OPENAI_API_KEY\.$/],
   ['vllm', /^Model "vllm": vllm has no default model\. Use vllm:MODEL\.$/],
-  ['', /^The name of a model must be text like "openai:gpt-5": got ""\.$/],
-])('%j is refused with what to write', (name, message) => {
+  ['', /^A model name must be a string like "openai:gpt-5": got ""\.$/],
+])('%j is refused with the valid form', (name, message) => {
   expect(() => openModel(name, { environment: {} })).toThrow(configError(message))
 })
 
-test('gemini is another name of google', () => {
+test('gemini is an alias of google', () => {
   const environment = { GEMINI_API_KEY: 'k' }
   expect(resolveModel('gemini:gemini-3-pro', environment).id).toBe('google:gemini-3-pro')
   expect(openModel('gemini:gemini-3-pro', { environment }).id).toBe('google:gemini-3-pro')
 })
 
-test('fallbacks that are no models are refused with what to write', () => {
+test('fallbacks that are not models are refused with the valid form', () => {
   const fallbacks = ['spare'] as never
   const model = modelAt({ url: 'http://127.0.0.1:1' })
   expect(() => withFallbacks(model, { fallbacks })).toThrow(configError(/fallbacks must be a list like .* got "spare"/))

@@ -1,4 +1,4 @@
-// A model by its name alone, for definitions like `model: 'openai:gpt-5'`.
+// A model opened by its name alone, for definitions like `model: 'openai:gpt-5'`.
 import { type Model, OxbowError } from '@oxbow/core'
 import { createModels, type Models } from './models.ts'
 import type { Environment } from './open.ts'
@@ -23,7 +23,7 @@ export function openModel(name: string, { environment = process.env }: OpenModel
   if (typeof name !== 'string' || name.trim() === '')
     throw new OxbowError(
       'model_config',
-      `The name of a model must be text like "openai:gpt-5": got ${JSON.stringify(name)}.`,
+      `A model name must be a string like "openai:gpt-5": got ${JSON.stringify(name)}.`,
     )
   let models = opened.get(environment)
   if (models === undefined) {

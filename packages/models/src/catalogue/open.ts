@@ -1,4 +1,4 @@
-// From a provider and a name to a driver: where it is asked, and with which key.
+// From a provider and a name to a driver, with its base URL and key.
 import { type Model, OxbowError } from '@oxbow/core'
 import { nearest } from '@oxbow/core/internal'
 import { sdkModel } from '../ai-sdk/ai-sdk.ts'
@@ -14,20 +14,20 @@ import { type Provider, providers } from './providers.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 export type ModelOptions = Pick<OpenAiChatOptions, 'headers' | 'options' | 'timeouts' | 'limits' | 'fetch'>
 
-/** A model, and where it is asked: everything but the key. */
+/** A model and its endpoint: everything but the key. */
 export interface ModelPlace {
   /** `provider:model`. */
   readonly id: string
   readonly provider: string
   readonly model: string
-  /** Undefined: the offline model. */
+  /** Undefined for the offline model. */
   readonly row: Provider | undefined
   readonly baseUrl: string
   /** Variables that may hold its key, the preferred one first. Empty: it needs none. */
   readonly keyVariables: readonly string[]
 }
 
-/** What may be said of a place; the rest follows from the provider. */
+/** What can be configured of an endpoint; the rest follows from the provider. */
 export interface PlaceChoice {
   readonly provider: string
   readonly model?: string | undefined
@@ -44,7 +44,7 @@ export const OFFLINE: ModelPlace = {
   keyVariables: [],
 }
 
-/** Other names of providers. */
+/** Aliases of providers. */
 const ALIASES: Readonly<Record<string, string>> = { gemini: 'google' }
 
 export const isProvider = (name: string): boolean => Object.hasOwn(ALIASES, name) || Object.hasOwn(providers, name)
@@ -72,7 +72,7 @@ export function modelPlaceOf(choice: PlaceChoice, environment: Environment): Mod
   }
 }
 
-/** @throws OxbowError `model_config` for a missing key, or an address, key or header that cannot be right */
+/** @throws OxbowError `model_config` for a missing key, or an invalid address, key or header */
 export function openDriver(place: ModelPlace, environment: Environment, options: ModelOptions = {}): Model {
   const { row } = place
   return row === undefined ? offline() : withNotesForImages(driverOf({ ...place, row }, environment, options))
@@ -118,7 +118,7 @@ export function connectionOf(place: ModelPlace, environment: Environment) {
     throw configError(`${id} needs an API key. Set ${keyVariables.join(' or ')}.`)
   const missing = [...baseUrl.matchAll(gap)].map(([, name]) => name)
   if (missing.length > 0)
-    throw configError(`${id} needs its address. Set ${missing.join(' and ')}, or ${addressVariable(provider)}.`)
+    throw configError(`${id} needs a base URL. Set ${missing.join(' and ')}, or ${addressVariable(provider)}.`)
   return {
     provider,
     model,
@@ -131,7 +131,7 @@ export function connectionOf(place: ModelPlace, environment: Environment) {
 
 const gap = /\{(\w+)\}/g
 
-/** What stands in braces, as far as it is known. */
+/** Replaces names in braces, as far as they are known. */
 const filled = (baseUrl: string, model: string, environment: Environment): string =>
   baseUrl.replace(gap, (whole, name) =>
     name === 'model' ? encodeURIComponent(model) : environment[name]?.trim() || whole,
@@ -139,7 +139,7 @@ const filled = (baseUrl: string, model: string, environment: Environment): strin
 
 const addressVariable = (provider: string): string => `${provider.toUpperCase().replaceAll('-', '_')}_BASE_URL`
 
-/** The first of these variables that holds something. */
+/** The first of these variables that is set. */
 export function keyOf(
   variables: readonly string[],
   environment: Environment,

@@ -1,4 +1,4 @@
-// Row by row: the request that a provider gets, and an answer as it sends one.
+// Row by row: the request that a provider receives, and an answer as the provider sends it.
 import type { Message, ModelReply, ModelRequest } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { bedrockEvents, candidate, googleEvents } from '../ai-sdk/ai-sdk.fixture.ts'
@@ -11,9 +11,9 @@ interface Preset {
   readonly model: string
   readonly environment: Readonly<Record<string, string>>
   readonly url: string
-  /** Where the key goes; none when undefined. */
+  /** The header with the key; undefined for none. */
   readonly key?: readonly [header: string, value: string | RegExp]
-  /** Fields of the body that are this provider's way. */
+  /** Fields of the body that this provider requires. */
   readonly body: object
   readonly absent?: readonly string[]
   readonly stream: string | Buffer
@@ -115,7 +115,7 @@ const presets: Readonly<Record<string, Preset>> = {
     url: 'https://api.moonshot.cn/v1/chat/completions',
     key: bearer('k-moonshot'),
     body: { ...chat, ...object, tool_choice: 'auto' },
-    // The figures stand in the choice.
+    // The usage is inside the choice.
     stream: sse([
       frame({ role: 'assistant', content: '', reasoning_content: 'hm' }),
       frame({ content: 'Hello' }),
@@ -159,7 +159,7 @@ const presets: Readonly<Record<string, Preset>> = {
     url: 'https://api.siliconflow.cn/v1/chat/completions',
     key: bearer('k-silicon'),
     body: { ...chat, ...object },
-    // Growing figures in every frame.
+    // Growing usage in every frame.
     stream: sse([
       {
         ...frame({ role: 'assistant', content: null, reasoning_content: 'hm' }),
@@ -226,7 +226,7 @@ const presets: Readonly<Record<string, Preset>> = {
     url: 'https://api.x.ai/v1/chat/completions',
     key: bearer('k-xai'),
     body: { ...chat, ...schema },
-    // Reasoning is counted beside the completion.
+    // Reasoning is counted outside the completion.
     stream: sse([
       frame({ role: 'assistant', reasoning_content: 'hm' }),
       frame({ content: 'Hello' }),
@@ -268,7 +268,7 @@ const presets: Readonly<Record<string, Preset>> = {
     url: 'https://acme.openai.azure.com/openai/v1/chat/completions',
     key: ['api-key', 'k-azure'],
     body: { ...schema, model: 'my-gpt', max_completion_tokens: 99 },
-    // A first frame without a choice tells what the filter thinks of the question.
+    // A first frame without a choice holds the content filter's result for the question.
     stream: sse([
       { choices: [], prompt_filter_results: [{ prompt_index: 0, content_filter_results: {} }], model: '' },
       { ...frame({ role: 'assistant', content: 'Hello' }), obfuscation: 'x' },
@@ -314,7 +314,7 @@ const presets: Readonly<Record<string, Preset>> = {
   vllm: local('http://localhost:8000/v1', reasoned('reasoning'), 'hm'),
   lmstudio: local('http://localhost:1234/v1', tagged, 'hm'),
   llamacpp: local('http://localhost:8080/v1', reasoned(), 'hm'),
-  // Old ones send calls without a number, and arguments as an object.
+  // Old versions send calls without an index, and arguments as an object.
   ollama: local(
     'http://localhost:11434/v1',
     sse([
@@ -363,7 +363,7 @@ function responses(environment: Record<string, string>, url: string, key: Preset
   }
 }
 
-/** A server of our own in the place of the provider; what would have been asked is told. */
+/** A local server in place of the provider that records the request. */
 async function at({ environment, model, stream }: Preset, provider: string, request: Partial<ModelRequest> = asked) {
   const server = await service(() => ({ body: stream, headers: { 'content-type': 'text/event-stream' } }))
   const urls: string[] = []
@@ -375,12 +375,12 @@ async function at({ environment, model, stream }: Preset, provider: string, requ
   return { reply, urls, request: server.requests[0]! }
 }
 
-test('every provider has its row here', () => {
+test('every provider has a row in this test', () => {
   expect(Object.keys(presets).sort()).toEqual(Object.keys(providers).sort())
 })
 
 describe.each(Object.entries(presets))('%s', (provider, preset) => {
-  test('is asked at its address, with its key, in its way', async () => {
+  test('receives the request at its address, with its key, in its form', async () => {
     const { urls, request } = await at(preset, provider)
     expect(urls).toEqual([preset.url])
     const keys = ['authorization', 'x-api-key', 'api-key', 'x-goog-api-key'].filter(
@@ -393,7 +393,7 @@ describe.each(Object.entries(presets))('%s', (provider, preset) => {
     expect(JSON.stringify(request.body)).toContain('Be brief.')
   })
 
-  test('is understood', async () => {
+  test('has its answer read', async () => {
     const { output: _, ...request } = asked
     const { reply } = await at(preset, provider, request)
     expect(view(reply)).toEqual({
@@ -432,7 +432,7 @@ describe('Azure', () => {
   })
 })
 
-describe('which reasoning goes back', () => {
+describe('which reasoning is sent back', () => {
   const history: Message[] = [
     { id: 'u1', role: 'user', blocks: [{ type: 'text', text: 'hi' }] },
     {
@@ -505,7 +505,7 @@ describe('which reasoning goes back', () => {
     expect(await sent(name)).toEqual(expected)
   })
 
-  test('MiniMax gets it in tags before the text, as it came', async () => {
+  test('MiniMax gets it in tags before the text, unchanged', async () => {
     const { request } = await at(presets.minimax!, 'minimax', { messages: history, tools: [weather] })
     const assistant = request.body.messages.filter((it: { role: string }) => it.role === 'assistant')
     expect(assistant.map((it: { content: string }) => it.content)).toEqual([
@@ -516,17 +516,17 @@ describe('which reasoning goes back', () => {
   })
 })
 
-describe('where only `auto` chooses tools', () => {
+describe('where `auto` is the only tool choice', () => {
   test.each([
     ['required', 'auto'],
     [{ tool: 'weather' }, 'auto'],
     ['auto', 'auto'],
-  ] as const)('%j is asked as auto', async (toolChoice, expected) => {
+  ] as const)('%j is sent as auto', async (toolChoice, expected) => {
     const { request } = await at(presets.zhipu!, 'zhipu', { tools: [weather], toolChoice })
     expect(request.body).toMatchObject({ tool_choice: expected, tools: [{}] })
   })
 
-  test('with `none` the tools stay out', async () => {
+  test('with `none` the tools are omitted', async () => {
     const { request } = await at(presets.zhipu!, 'zhipu', { tools: [weather], toolChoice: 'none' })
     expect(request.body).not.toHaveProperty('tools')
     expect(request.body).not.toHaveProperty('tool_choice')

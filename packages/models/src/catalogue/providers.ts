@@ -1,20 +1,20 @@
-// Who is known by name, as data. A provider belongs here only when its driver works with it.
+// The known providers, as data. A provider belongs here only when its driver works with it.
 import { bedrockPackage, googlePackage, type SdkPackage } from '../ai-sdk/load.ts'
 import type { AnthropicQuirks } from '../anthropic/quirks.ts'
 import type { Quirks } from '../openai-chat/quirks.ts'
 
 interface Row {
-  /** `{model}` stands for the model's name, any other name in braces for a variable of the environment. */
+  /** `{model}` is replaced by the model's name, any other name in braces by that environment variable. */
   readonly baseUrl: string
   /** Environment variables that may hold the key, the preferred one first. Empty: no key is needed. */
   readonly keyVariables: readonly string[]
-  /** The header that carries the key alone, where it is not that of the format. */
+  /** The header that carries the key alone, where the format's own is not used. */
   readonly keyHeader?: string
   /** Used when only the key is set. Undefined: the model must be named. */
   readonly defaultModel?: string
 }
 
-/** `wire` says which format it speaks, and so which driver asks it. */
+/** `wire` selects the format, and so the driver. */
 export type Provider =
   | (Row & { readonly wire: 'chat'; readonly quirks?: Quirks })
   | (Row & { readonly wire: 'responses' })
@@ -27,7 +27,7 @@ const azure = {
   keyHeader: 'api-key',
 }
 
-/** In the order in which they are looked for when `OXBOW_MODEL` is not set. */
+/** In the order of precedence when `OXBOW_MODEL` is not set. */
 export const providers: Readonly<Record<string, Provider>> = {
   openai: {
     wire: 'chat',
@@ -109,7 +109,7 @@ export const providers: Readonly<Record<string, Provider>> = {
     baseUrl: 'https://api.mistral.ai/v1',
     keyVariables: ['MISTRAL_API_KEY'],
     defaultModel: 'mistral-large-latest',
-    // Refuses unknown fields; the figures come unasked.
+    // Refuses unknown fields; usage is sent without being requested.
     quirks: { includeUsage: false, callIds: 'nine' },
   },
   xai: { wire: 'chat', baseUrl: 'https://api.x.ai/v1', keyVariables: ['XAI_API_KEY'], defaultModel: 'grok-4' },
@@ -129,7 +129,7 @@ export const providers: Readonly<Record<string, Provider>> = {
     baseUrl: 'https://api.openai.com/v1',
     keyVariables: ['OPENAI_API_KEY'],
   },
-  // A model is the name of a deployment.
+  // The model is the name of a deployment.
   azure: { ...azure, wire: 'chat', quirks: { maxTokensField: 'max_completion_tokens' } },
   'azure-responses': { ...azure, wire: 'responses' },
   google: {
@@ -138,7 +138,7 @@ export const providers: Readonly<Record<string, Provider>> = {
     baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
     keyVariables: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'],
   },
-  // The other half of a key pair comes from the environment too.
+  // The other half of the key pair comes from the environment too.
   bedrock: {
     wire: 'ai-sdk',
     package: bedrockPackage,

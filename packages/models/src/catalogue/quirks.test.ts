@@ -1,4 +1,4 @@
-// Each oddity of a provider's wire that is known has a stream here; the list of them is checked against this one.
+// Every known oddity of a provider's format has a stream here; a test compares this file with the list of oddities.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memory } from '@oxbow/backends'
@@ -41,7 +41,7 @@ const shows = (reply: ModelReply) => ({ text: text(reply), thinking: thinking(re
 const usage = { prompt_tokens: 20, completion_tokens: 8, total_tokens: 28 }
 const events = (list: readonly object[]): string => namedEvents(list as { type: string }[])
 
-/** By the beginning of a row: its provider and the first words of the oddity. */
+/** Keyed by the beginning of a row: its provider and the first words of the oddity. */
 const rows: Readonly<Record<string, () => Promise<void>>> = {
   'MiniMax | the last frame is': async () => {
     const whole = {
@@ -83,10 +83,10 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
       { retyped: true },
     )
     expect(shows(reply)).toEqual({ text: 'Hello', thinking: 'hm', calls: [] })
-    // Off where no provider says otherwise.
+    // Off unless a provider needs it.
     expect(text((await read([...split, frame({}, 'stop')])).reply)).toBe('<think>hm</think>Hello')
   },
-  // Where it is sent back is told model by model in presets.test.ts.
+  // Which models get it back is tested in presets.test.ts.
   'DeepSeek, Qwen, GLM, Kimi | reasoning in': async () => {
     for (const delta of [
       { reasoning_content: 'hm' },
@@ -161,7 +161,7 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
     await ask(model, { tools: [weather], messages: history })
     const [, sent, results] = server.requests[1]!.body.contents
     expect(sent.parts).toMatchObject([{ thoughtSignature: 'c2lnbmVk' }, { thoughtSignature: 'c2lnbmVk' }])
-    // Parallel calls are told apart by ids of ours.
+    // Parallel calls are separated by generated ids.
     const ids = (parts: Record<string, { id: string }>[], field: string) => parts.map((it) => it[field]!.id)
     expect(new Set(ids(sent.parts, 'functionCall')).size).toBe(2)
     expect(ids(results.parts, 'functionResponse')).toEqual(ids(sent.parts, 'functionCall'))
@@ -247,7 +247,7 @@ const rows: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
-describe('oddities of the wire', () => {
+describe('oddities of providers', () => {
   test.each(Object.entries(rows))('%s …', async (_, check) => {
     expect.hasAssertions()
     await check()
@@ -255,7 +255,7 @@ describe('oddities of the wire', () => {
 })
 
 const list = join(import.meta.dirname, '../../../../../shared/cases/provider-quirks.md')
-const missing = existsSync(list) ? '' : ': skipped, the list is not beside this checkout'
+const missing = existsSync(list) ? '' : ': skipped without the list'
 
 test.skipIf(missing !== '')(`each row of the list of oddities has a stream here${missing}`, () => {
   const known = readFileSync(list, 'utf8')

@@ -12,8 +12,8 @@ const main: ModelDefinition = { provider: 'deepseek' }
 const configError = (message: RegExp) =>
   expect.objectContaining({ code: 'model_config', message: expect.stringMatching(message) })
 
-describe('Y11: a model of texts by its name', () => {
-  test('makes vectors in either protocol, with key, address and headers of its definition', async () => {
+describe('Y11: an embedding or reranking model by its name', () => {
+  test('embeds in either protocol, with the key, address and headers of its definition', async () => {
     const server = await service(embeddings)
     const small = { provider: 'ark', model: 'm', baseUrl: server.url, keyVariable: 'K', headers: { 'x-team': 'a' } }
     const models = createModels({ models: { main, small }, aliases: { embed: 'small' } }, { K: 'sk-1' })
@@ -32,14 +32,14 @@ describe('Y11: a model of texts by its name', () => {
     expect(models.embedder('embed', { dimensions: 3 }).id).toBe('ark:m@3')
   })
 
-  test('orders texts', async () => {
+  test('reranks texts', async () => {
     const server = await service(embeddings)
     const judge = { provider: 'vllm', model: 'm', baseUrl: server.url }
     const models = createModels({ models: { main, judge }, aliases: { rerank: 'judge' } })
     expect((await models.reranker('rerank').rerank('q', ['text'])).results).toEqual([{ index: 0, score: 0.5 }])
   })
 
-  test('is never the default, and one that is missing or has no key is told', () => {
+  test('is never the default, and an unknown one or a missing key is an error', () => {
     const small = { provider: 'openai', model: 'text-embedding-3-small' }
     expect(createModels({ models: { small }, aliases: { embed: 'small' } }).get('default').id).toBe('offline:offline')
     const models = createModels({ models: { main, small }, aliases: { embed: 'small' } }, { DEEPSEEK_API_KEY: 'sk-1' })

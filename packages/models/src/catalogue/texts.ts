@@ -1,4 +1,4 @@
-// Embedders and rerankers of a configuration: models that answer no questions.
+// Embedding and reranking models of a configuration, which do not answer questions.
 import { arkMultimodal } from '../embeddings/ark-multimodal.ts'
 import type { EmbeddingModel } from '../embeddings/embedder.ts'
 import { openaiEmbeddings } from '../embeddings/openai-embeddings.ts'
@@ -12,7 +12,7 @@ export interface EmbedderChoice {
    * `openai`.
    */
   readonly protocol?: 'openai' | 'ark-multimodal' | undefined
-  /** How many numbers a vector shall have. Default: as the model makes them. */
+  /** The dimensions of a vector. Default: the model's own. */
   readonly dimensions?: number | undefined
 }
 
@@ -21,14 +21,14 @@ interface Given {
   readonly definition: Partial<ModelDefinition>
 }
 
-/** @throws OxbowError `model_config` for a missing key, or an address or key that cannot be right */
+/** @throws OxbowError `model_config` for a missing key, or an invalid address or key */
 export function openEmbedder(given: Given, environment: Environment, choice: EmbedderChoice): EmbeddingModel {
   const { protocol = 'openai', dimensions } = choice
   const options = { ...optionsOf(given, environment), ...(dimensions !== undefined && { dimensions }) }
   return protocol === 'openai' ? openaiEmbeddings(options) : arkMultimodal(options)
 }
 
-/** @throws OxbowError `model_config` for a missing key, or an address or key that cannot be right */
+/** @throws OxbowError `model_config` for a missing key, or an invalid address or key */
 export const openReranker = (given: Given, environment: Environment): RerankModel =>
   jinaRerank(optionsOf(given, environment))
 

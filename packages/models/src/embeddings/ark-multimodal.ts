@@ -1,4 +1,4 @@
-// Embeddings of Volcengine Ark's multimodal models, whose endpoint makes one vector of all that a request holds.
+// Embeddings of Volcengine Ark's multimodal models, whose endpoint makes one vector of the whole request.
 
 import { bodyError } from '../failures/provider-errors.ts'
 import { endpointOf, type Format } from '../wire/endpoint.ts'
@@ -11,14 +11,15 @@ import { vectorsOf, type WireEmbedding } from './vectors.ts'
 const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings/multimodal', headers: jsonBearer }
 
 /**
- * Texts as vectors by `POST /embeddings/multimodal`, one request per text. Models from `doubao-embedding-vision-250615`
- * on make vectors of 1,024 or 2,048 numbers. Throws an `OxbowError` with code `model_config` when the address or the
- * key cannot be right.
+ * Embeddings by `POST /embeddings/multimodal`, one request per text. Models from `doubao-embedding-vision-250615` on
+ * make vectors of 1,024 or 2,048 dimensions. Throws an `OxbowError` with code `model_config` when the address or the
+ * key is invalid.
  *
  * @example
  * const embedder = arkMultimodal({
- *   provider: 'ark', model: 'doubao-embedding-vision-250615', baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
- * apiKey, })
+ *   provider: 'ark', model: 'doubao-embedding-vision-250615', apiKey,
+ *   baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
+ * })
  */
 export function arkMultimodal(options: EmbeddingsOptions): EmbeddingModel {
   const { model, dimensions, retry, concurrency = 4 } = options
@@ -43,7 +44,7 @@ export function arkMultimodal(options: EmbeddingsOptions): EmbeddingModel {
             readonly usage?: unknown
           }
           const { data } = answer
-          // Older versions wrap the one in a list.
+          // Older versions wrap the entry in a list.
           const entry = (Array.isArray(data) && data.length === 1 ? data[0] : data) as WireEmbedding | null | undefined
           if (entry?.embedding === undefined) throw bodyError(context, JSON.stringify(answer), 'Check the base URL.')
           return { vectors: vectorsOf(context, [{ embedding: entry.embedding }], 1, dimensions), usage: answer.usage }

@@ -1,4 +1,4 @@
-// Many texts in few requests: cut by number and size, asked side by side, put together in order.
+// Many texts in few requests: split by number and size, sent concurrently, reassembled in order.
 import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
 import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import { type RetryOptions, retrying } from '../around/retry.ts'
@@ -8,19 +8,19 @@ import type { Embeddings } from './embedder.ts'
 export interface BatchLimits {
   /** Texts in one request. */
   readonly texts: number
-  /** Their tokens by estimate. One text that is longer goes alone. */
+  /** Their estimated tokens. A single longer text goes alone. */
   readonly tokens: number
-  /** Requests at once. */
+  /** Concurrent requests. */
   readonly concurrency: number
 }
 
 export interface Batch {
   readonly texts: readonly string[]
-  /** The place of the first one among all texts. */
+  /** The index of its first text among all texts. */
   readonly start: number
 }
 
-/** What one request brings. `usage` as the provider told it. */
+/** The result of one request. `usage` as the provider reported it. */
 export interface BatchAnswer {
   readonly vectors: Float32Array[]
   readonly usage: unknown
@@ -36,7 +36,8 @@ export interface Batching {
 
 export async function embedInBatches(texts: readonly string[], batching: Batching): Promise<Embeddings> {
   const empty = texts.findIndex((text) => text.trim() === '')
-  if (empty !== -1) throw ofText(empty, 'invalid_request', `Text ${empty} is empty, which has no vector. Leave it out.`)
+  if (empty !== -1)
+    throw ofText(empty, 'invalid_request', `Text ${empty} is empty and cannot be embedded. Leave it out.`)
   const vectors: Float32Array[] = Array.from({ length: texts.length })
   let usage = noUsage
   const batches = batchesOf(texts, batching.limits)
@@ -70,7 +71,7 @@ interface Answered extends Batch {
   readonly answer: BatchAnswer
 }
 
-/** A batch that is too long is asked in halves, down to the text that is. */
+/** A batch that is too long is sent in halves, down to the text that is. */
 async function askBatch(batch: Batch, batching: Batching, signal: AbortSignal): Promise<Answered[]> {
   const { texts, start } = batch
   try {
@@ -91,7 +92,7 @@ async function askBatch(batch: Batch, batching: Batching, signal: AbortSignal): 
   }
 }
 
-/** Works on some at once. The first failure stops the rest and is the one that is told. */
+/** Runs some tasks at once. The first failure stops the rest and is the one that is thrown. */
 async function sideBySide<Item>(
   items: readonly Item[],
   concurrency: number,

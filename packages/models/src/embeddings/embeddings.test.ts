@@ -1,4 +1,4 @@
-// Embeddings over real HTTP: what is asked, in which parts, and that a vector never belongs to another text.
+// Embeddings over real HTTP: the requests, their batches, and that each vector belongs to its text.
 import type { ModelError } from '@oxbow/core'
 import { gate } from '@oxbow/testing'
 import OpenAI from 'openai'
@@ -12,7 +12,7 @@ const retry = { baseMs: 1, maxMs: 50 }
 const embedderAt = ({ url }: Service, options: Partial<OpenAiEmbeddingsOptions> = {}) =>
   openaiEmbeddings({ provider: 'test', model: 'small', baseUrl: `${url}/v1`, apiKey: 'sk-secret', retry, ...options })
 
-/** A vector that tells which text it belongs to. */
+/** A vector that identifies its text. */
 const vector = (text: string): number[] => [text.length, text.charCodeAt(0), 1]
 const entry = (text: string, index: number): object => ({ object: 'embedding', index, embedding: vector(text) })
 const answer = ({ body }: ServiceRequest): ServiceAnswer => ({
@@ -29,7 +29,7 @@ const words = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `${String.fromCharCode(97 + (n % 26))}${'x'.repeat(n)}`)
 
 describe('Y11: in OpenAI’s format', () => {
-  test('texts become vectors in their order, with what they cost', async () => {
+  test('texts become vectors in their order, with their cost', async () => {
     const server = await service(answer)
     const embedder = embedderAt(server, { dimensions: 3 })
     expect(embedder).toMatchObject({ id: 'test:small@3', dimensions: 3 })
@@ -45,7 +45,7 @@ describe('Y11: in OpenAI’s format', () => {
     ])
   })
 
-  test('without dimensions none are asked for, and without texts nothing is', async () => {
+  test('dimensions are only sent when set, and nothing is sent without texts', async () => {
     const server = await service(answer)
     const embedder = embedderAt(server)
     expect(embedder.id).toBe('test:small')
@@ -71,7 +71,7 @@ describe('Y11: in OpenAI’s format', () => {
     expect([...vectors[0]!]).toEqual(official.data[0]!.embedding)
   })
 
-  test('a kind may have its own words before each text', async () => {
+  test('a kind may have its own prefix for each text', async () => {
     const server = await service(answer)
     const embedder = embedderAt(server, { prefixes: { query: 'query: ' } })
     await embedder.embed(['a'], { kind: 'query' })
@@ -79,11 +79,11 @@ describe('Y11: in OpenAI’s format', () => {
     expect(server.requests.map(({ body }) => body.input)).toEqual([['query: a'], ['a']])
   })
 
-  test('many texts go in parts, some at once, and come together in order whichever part is first', async () => {
+  test('many texts are sent in concurrent batches and reassembled in order', async () => {
     const texts = words(25)
     const held = gate()
     const server = await service(async (request, number) => {
-      // The first two parts wait for the third.
+      // The first two batches wait for the third.
       if (number === 2) held.open()
       if (number < 2) await held.pass()
       return answer(request)
@@ -104,7 +104,7 @@ describe('Y11: in OpenAI’s format', () => {
     expect(most).toBe(3)
   })
 
-  test('parts are cut by number and by tokens, and a long text goes alone', () => {
+  test('batches are split by number and by tokens, and a long text goes alone', () => {
     const long = 'word '.repeat(100)
     const cut = (texts: string[]) => batchesOf(texts, { texts: 3, tokens: 50 }).map((it) => [it.start, it.texts.length])
     expect(cut(['a', 'b', 'c', 'd'])).toEqual([
@@ -119,7 +119,7 @@ describe('Y11: in OpenAI’s format', () => {
     expect(cut([])).toEqual([])
   })
 
-  test('vectors that come in another order find their texts, and without numbers they stand in order', async () => {
+  test('vectors are matched by index, and by order without indexes', async () => {
     const texts = ['a', 'bb', 'ccc']
     const shuffled = await service(({ body }) => ({ body: { data: body.input.map(entry).reverse() } }))
     expect((await embedderAt(shuffled).embed(texts)).vectors).toEqual(vectorsOf(texts))
@@ -131,7 +131,7 @@ describe('Y11: in OpenAI’s format', () => {
     expect(usage).toMatchObject({ inputTokens: 3, estimated: true })
   })
 
-  test('an empty text is refused before anything is sent, with its place', async () => {
+  test('an empty text is refused before anything is sent, with its index', async () => {
     const server = await service(answer)
     await expect(embedderAt(server).embed(['a', ' \n', 'b'])).rejects.toMatchObject({
       name: 'ModelError',
@@ -141,7 +141,7 @@ describe('Y11: in OpenAI’s format', () => {
     expect(server.requests).toEqual([])
   })
 
-  test('a text that is too long is found among the others and named', async () => {
+  test('the one text that is too long is named', async () => {
     const server = await service((request) =>
       request.body.input.some((text: string) => text.length > 20)
         ? {
@@ -159,7 +159,7 @@ describe('Y11: in OpenAI’s format', () => {
     })
   })
 
-  test('texts that are too long together are asked in halves', async () => {
+  test('texts that are too long together are sent in halves', async () => {
     const server = await service((request) =>
       request.body.input.length > 2
         ? { status: 400, body: { error: { message: 'Requested 310000 tokens, max 300000 tokens per request' } } }
@@ -183,13 +183,13 @@ describe('faults', () => {
     ['too few', (data) => data.slice(1), /2 vectors for 3 texts/],
     ['too many', (data) => [...data, data[0]], /4 vectors for 3 texts/],
     ['one twice', ([a, b]) => [a, b, b], /two vectors for the text 1/],
-    ['a place that is none', ([a, b, c]) => [a, b, { ...c, index: 3 }], /for the text 3 of 3/],
-    ['a place for some only', ([a, b, c]) => [a, b, { embedding: c!.embedding }], /for the text undefined/],
-    ['an empty one', ([a, b, c]) => [a, b, { ...c, embedding: [] }], /cannot be read/],
-    ['null in one', ([a, b, c]) => [a, b, { ...c, embedding: [1, null, 1] }], /cannot be read/],
+    ['an index out of range', ([a, b, c]) => [a, b, { ...c, index: 3 }], /for the text 3 of 3/],
+    ['an index for some only', ([a, b, c]) => [a, b, { embedding: c!.embedding }], /for the text undefined/],
+    ['an empty vector', ([a, b, c]) => [a, b, { ...c, embedding: [] }], /cannot be read/],
+    ['a vector with null', ([a, b, c]) => [a, b, { ...c, embedding: [1, null, 1] }], /cannot be read/],
     ['NaN in one', ([a, b, c]) => [a, b, { ...c, embedding: nan }], /not a number/],
-    ['bytes that are no floats', ([a, b, c]) => [a, b, { ...c, embedding: 'aGk=' }], /cannot be read/],
-  ])('%s is asked again, and in the end an error', async (_, change, message) => {
+    ['bytes that are not floats', ([a, b, c]) => [a, b, { ...c, embedding: 'aGk=' }], /cannot be read/],
+  ])('%s is retried, and then an error', async (_, change, message) => {
     const server = await service(broken(change))
     await expect(embedderAt(server).embed(['a', 'b', 'c'])).rejects.toMatchObject({
       name: 'ModelError',
@@ -202,12 +202,12 @@ describe('faults', () => {
     expect((await embedderAt(mended).embed(['a', 'b', 'c'])).vectors).toEqual(vectorsOf(['a', 'b', 'c']))
   })
 
-  test('vectors of another length than asked are an error that asking again cannot mend', async () => {
+  test('vectors of another length than requested are a permanent error', async () => {
     const server = await service(answer)
     await expect(embedderAt(server, { dimensions: 4 }).embed(['a'])).rejects.toMatchObject({
       code: 'provider_error',
       retryable: false,
-      message: expect.stringMatching(/a vector of 3 numbers where 4 were due/),
+      message: expect.stringMatching(/a vector of 3 numbers instead of 4/),
     })
     expect(server.requests).toHaveLength(1)
   })
@@ -215,7 +215,7 @@ describe('faults', () => {
   test.each<[string, ServiceAnswer, object, number]>([
     ['429', { status: 429, headers: { 'retry-after-ms': '5' } }, { code: 'rate_limited', retryAfterMs: 5 }, 3],
     [
-      '429 for longer than is waited',
+      '429 with too long a delay',
       { status: 429, headers: { 'retry-after': '9' } },
       { code: 'rate_limited', retryAfterMs: 9_000 },
       1,
@@ -252,13 +252,13 @@ describe('faults', () => {
     expect(server.requests).toHaveLength(requests)
   })
 
-  test('a fault that passes is not seen', async () => {
+  test('a transient error is not visible', async () => {
     const faults: ServiceAnswer[] = [{ status: 500 }, { status: 429, headers: { 'retry-after-ms': '1' } }]
     const server = await service((request) => faults.shift() ?? answer(request))
     expect((await embedderAt(server).embed(['a'])).vectors).toEqual(vectorsOf(['a']))
   })
 
-  test('the first part that fails ends the others, and nothing is returned', async () => {
+  test('the first batch that fails ends the others, and nothing is returned', async () => {
     const server = await service(async (request, number) => {
       if (number === 1) return { status: 401 }
       if (number > 1) return answer(request)
@@ -271,7 +271,7 @@ describe('faults', () => {
     expect(server.requests.length).toBeLessThan(20)
   })
 
-  test('cancelling ends it at once', async () => {
+  test('cancelling ends the call at once', async () => {
     const controller = new AbortController()
     const server = await service(() => {
       controller.abort()
@@ -287,7 +287,7 @@ describe('faults', () => {
     await expect(embedder.embed(['a'])).rejects.toMatchObject({ code: 'first_byte_timeout', retryable: true })
   })
 
-  test('a key that cannot be right is told at once', () => {
+  test('an invalid key is reported at once', () => {
     expect(() => openaiEmbeddings({ provider: 'p', model: 'm', baseUrl: 'http://h/v1', apiKey: 'a\nb' })).toThrow(
       expect.objectContaining({ code: 'model_config' }),
     )
@@ -313,7 +313,7 @@ describe('Y11: Ark’s multimodal endpoint', () => {
     },
   })
 
-  test('one request per text, in order', async () => {
+  test('sends one request per text, in order', async () => {
     const held = gate()
     const server = await service(async (request, number) => {
       if (number === 3) held.open()
@@ -340,7 +340,7 @@ describe('Y11: Ark’s multimodal endpoint', () => {
     })
   })
 
-  test('a list of one is read too, another answer is an error', async () => {
+  test('reads a list of one too; any other answer is an error', async () => {
     const listed = await service(() => ({ body: { data: [{ index: 0, embedding: [1, 2] }] } }))
     expect((await ark(listed).embed(['a'])).vectors).toEqual([Float32Array.from([1, 2])])
     for (const data of [undefined, null, [], [{ embedding: [1] }, { embedding: [2] }], {}]) {
@@ -349,7 +349,7 @@ describe('Y11: Ark’s multimodal endpoint', () => {
     }
   })
 
-  test('the text that is too long is named', async () => {
+  test('names the text that is too long', async () => {
     const server = await service((request) =>
       request.body.input[0].text === 'b'
         ? {
@@ -365,7 +365,7 @@ describe('Y11: Ark’s multimodal endpoint', () => {
   })
 })
 
-test('B1: the words of the provider are in the details of an error, and not in its message', async () => {
+test('B1: the provider’s message is in the details of an error, and not in its message', async () => {
   const said = 'shard 7 at 10.0.0.4 is down'
   const server = await service(() => ({ status: 500, body: { error: { message: said } } }))
   const embedder = openaiEmbeddings({ provider: 'acme', model: 'm', baseUrl: server.url, retry: { attempts: 1 } })

@@ -1,4 +1,4 @@
-// Embeddings in OpenAI's format, which most providers and servers speak.
+// Embeddings in OpenAI's format, which most providers and servers support.
 import { checkRetry, type RetryOptions } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
 import { bodyError } from '../failures/provider-errors.ts'
@@ -9,30 +9,30 @@ import type { EmbeddingModel } from './embedder.ts'
 import { vectorsOf, type WireEmbedding } from './vectors.ts'
 
 export interface EmbeddingsOptions extends DriverOptions {
-  /** How many numbers a vector shall have. Default: as the model makes them. */
+  /** The dimensions of a vector. Default: the model's own. */
   readonly dimensions?: number
   readonly retry?: RetryOptions
-  /** Requests at once. Default 4. */
+  /** Concurrent requests. Default 4. */
   readonly concurrency?: number
 }
 
 export interface OpenAiEmbeddingsOptions extends EmbeddingsOptions {
-  /** How vectors travel. `base64` is a quarter of the bytes where the server knows it. Default `float`. */
+  /** The encoding of vectors. `base64` is a quarter of the bytes where the server supports it. Default `float`. */
   readonly encoding?: 'float' | 'base64'
   /** Texts in one request. Providers allow from 10 (DashScope) to 2,048 (OpenAI). Default 100. */
   readonly batchTexts?: number
   /** Tokens of one request, by estimate. Default 100,000. */
   readonly batchTokens?: number
-  /** Written before each text of a kind, for models that are trained so, for example `query: `. Default: nothing. */
+  /** A prefix for each text of a kind, for models trained with one, for example `query: `. Default: none. */
   readonly prefixes?: { readonly query?: string; readonly document?: string }
 }
 
 const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', headers: jsonBearer }
 
 /**
- * Texts as vectors by `POST /embeddings`. Requests are cut by number and size and are made again where that can help;
- * texts that are too long together are asked in smaller parts. Throws an `OxbowError` with code `model_config` when the
- * address or the key cannot be right.
+ * Embeddings by `POST /embeddings`. Requests are split by number and size and retried where that can help; texts that
+ * are too long together are sent in smaller batches. Throws an `OxbowError` with code `model_config` when the address
+ * or the key is invalid.
  *
  * @example
  * const embedder = openaiEmbeddings({
@@ -86,6 +86,6 @@ export function checkEmbedding(options: OpenAiEmbeddingsOptions): void {
   checkRetry(of, retry)
 }
 
-/** Vectors of another length are others. */
+/** Vectors of another length are not comparable. */
 export const embeddingModelId = ({ id, provider, model, dimensions }: EmbeddingsOptions): string =>
   id ?? `${provider}:${model}${dimensions === undefined ? '' : `@${dimensions}`}`

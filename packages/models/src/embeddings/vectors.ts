@@ -1,4 +1,4 @@
-// Vectors as they come, checked: what is stored once is compared for years.
+// Vectors, validated on arrival, because stored ones are compared for years.
 import { ModelError } from '@oxbow/core'
 import type { ErrorContext } from '../failures/provider-errors.ts'
 
@@ -10,7 +10,7 @@ export interface WireEmbedding {
 
 /**
  * The vectors of `count` texts in their order.
- * @throws ModelError `provider_error`; the same request may go well next time
+ * @throws ModelError `provider_error`; a retry may succeed
  */
 export function vectorsOf(
   context: ErrorContext,
@@ -21,7 +21,7 @@ export function vectorsOf(
   const wrong = (what: string) =>
     new ModelError('provider_error', `${context.provider} sent ${what}. Try again.`, { retryable: true })
   if (entries.length !== count) throw wrong(`${entries.length} vectors for ${count} texts`)
-  // Servers that do not number them send them in order.
+  // Servers that do not number the vectors send them in order.
   const numbered = entries.some((it) => it?.index !== undefined)
   const vectors: (Float32Array | undefined)[] = Array.from({ length: count })
   for (const [n, entry] of entries.entries()) {
@@ -38,13 +38,13 @@ export function vectorsOf(
   const length = dimensions ?? vectors[0]?.length
   const other = vectors.find((vector) => vector!.length !== length)
   if (other) {
-    const message = `${context.provider} sent a vector of ${other.length} numbers where ${length} were due.`
+    const message = `${context.provider} sent a vector of ${other.length} numbers instead of ${length}.`
     throw new ModelError('provider_error', `${message} Check the dimensions that ${context.model} can make.`)
   }
   return vectors as Float32Array[]
 }
 
-/** Numbers, or little-endian 32-bit floats in base64. Undefined for anything else, and for an empty one. */
+/** Numbers, or little-endian 32-bit floats in base64. Undefined for anything else, and for an empty vector. */
 function vectorOf(wire: unknown): Float32Array | undefined {
   if (Array.isArray(wire)) {
     if (wire.length === 0 || wire.some((it) => typeof it !== 'number')) return undefined

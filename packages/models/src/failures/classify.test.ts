@@ -1,4 +1,4 @@
-// Which error it is and what is to be mended, by status, codes and words. The texts are the providers'.
+// The error code and the part to fix, by status, codes and words. The texts are the providers' own.
 import { describe, expect, test } from 'vitest'
 import { ask, askInVain, modelAt, serve, sse, text } from '../asking.fixture.ts'
 import { guardModel, withFallbacks } from '../index.ts'
@@ -15,17 +15,17 @@ describe('B1: a conversation that is too long', () => {
     ['Perplexity', 400, { error: { message: 'Bad request', type: 'too_many_prompt_tokens', code: 400 } }],
     ['a bare 413', 413, ''],
     ['nginx', 413, '<html><head><title>413 Request Entity Too Large</title></head></html>'],
-    ['Ollama, as its own fault', 500, said('input length exceeds maximum context length')],
+    ['Ollama, as a server error', 500, said('input length exceeds maximum context length')],
   ])('is recognised: %s', async (_, status, body) => {
     expect(await refused(status, body)).toMatchObject({ code: 'context_overflow', retryable: false })
   })
 
-  test('is not one image that is too large, also with status 413', async () => {
+  test('is not a single image that is too large, even with status 413', async () => {
     expect((await refused(413, said('image exceeds the maximum of 5 MB'))).code).toBe('invalid_request')
   })
 })
 
-describe('B1: the cause is named by codes and words, not by the status alone', () => {
+describe('B1: codes and words name the cause, not the status alone', () => {
   test.each([
     [
       'an overdue account',
@@ -120,7 +120,7 @@ describe('B1: the cause is named by codes and words, not by the status alone', (
     const error = await refused(status, body)
     expect(error).toMatchObject({ code, retryable: false, details: { at } })
     expect(error.message).toMatch(message)
-    // Operators read the words of the provider; a page has none.
+    // Operators read the provider's message; a web page has none.
     const words = (body as { error?: { message: string } }).error?.message.slice(0, 20)
     if (words !== undefined) expect(error.message).toContain(words)
   })
@@ -131,13 +131,13 @@ describe('B1: the cause is named by codes and words, not by the status alone', (
     ['moderation', 403, said('Your input was flagged')],
     ['a proxy’s page', 403, '<html></html>'],
     ['a wrong key with status 400', 400, said('Incorrect API key provided')],
-  ])('the spare model is asked after %s', async (_, status, body) => {
+  ])('a fallback is tried after %s', async (_, status, body) => {
     const spare = modelAt(await serve({ text: 'here' }))
     const model = withFallbacks(modelAt(await serve({ status, body })), { fallbacks: [{ model: spare }] })
     expect(text((await ask(model)).reply)).toBe('here')
   })
 
-  test('what only looks like one of them stays an error of the request', async () => {
+  test('similar messages stay errors of the request', async () => {
     for (const message of ['max_tokens is too large', 'Unknown parameter: region', 'temperature must be below 2']) {
       expect(await refused(400, said(message))).toMatchObject({ code: 'invalid_request', details: { said: message } })
       expect((await refused(400, said(message))).details).not.toHaveProperty('at')
@@ -145,7 +145,7 @@ describe('B1: the cause is named by codes and words, not by the status alone', (
   })
 })
 
-describe('B12: a tool call that the provider could not read', () => {
+describe('B12: a tool call that the provider could not parse', () => {
   const failed = {
     error: {
       message: "Failed to call a function. See 'failed_generation'.",
@@ -156,7 +156,7 @@ describe('B12: a tool call that the provider could not read', () => {
   test.each([
     ['as a refusal', { status: 400, body: failed }],
     ['inside the stream', { raw: sse([failed], '') }],
-  ])('is the model’s mistake, and it is asked once more: %s', async (_, broken) => {
+  ])('is the model’s mistake, and is retried: %s', async (_, broken) => {
     const server = await serve(broken, { text: 'better' })
     expect(text((await ask(withFallbacks(modelAt(server), { retry: { baseMs: 1 } }))).reply)).toBe('better')
   })
@@ -177,11 +177,11 @@ describe('B1: how long to wait', () => {
     ['Rate limit reached, retry after 20 seconds.', 20_000],
     ['Try again in 3 minutes', 120_000],
     ['Please try again in a while.', undefined],
-  ])('is read from %j', async (message, ms) => {
+  ])('is parsed from %j', async (message, ms) => {
     expect((await refused(429, said(message))).retryAfterMs).toBe(ms)
   })
 
-  test('the header is believed more than the words, and the message says it', async () => {
+  test('the header takes precedence over the message, and is in the error', async () => {
     const error = await refused(429, said('Please try again in 6.5s.'), { 'retry-after': '60' })
     expect(error.retryAfterMs).toBe(60_000)
     expect(error.message).toMatch(/^acme limits the rate of requests \(HTTP 429\)\. Wait 60 s and try again/)

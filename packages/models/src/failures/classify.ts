@@ -1,10 +1,10 @@
-// What went wrong, by everything that a provider says: status, codes and words. A status alone names the wrong thing to
-// mend too often: 403 is also an overdue account, a blocked region or a proxy's page.
+// What went wrong, by everything in the provider's answer: status, codes and words. A status alone often names the
+// wrong cause: 403 also means an overdue account, a blocked region or a proxy's page.
 import type { ModelErrorCode } from '@oxbow/core'
 import { isOverflow } from './overflow.ts'
 import { retryDelay } from './retry-after.ts'
 
-/** What is to be mended, where it is not the request itself. Another model may do without it. */
+/** The part to fix, where it is not the request itself. Another model may work without it. */
 export type At =
   | 'key'
   | 'account'
@@ -50,12 +50,12 @@ const page = /^\s*<(!doctype|html|head|body)/i
 const busy = /overloaded|server_is_busy|insufficient_system_resource/i
 const tooFast = /rate.?limit|too many requests/i
 
-/** Not the request is wrong but the moment. 424: the model of Bedrock failed behind its door. */
+/** The request is fine but the moment is not. 424: the model behind Bedrock failed. */
 const passingStatus = new Set([408, 409, 424, 425])
 
 /**
- * @example classify({ status: 429, text: 'rate_limit_exceeded', body: '' }) // { code: 'rate_limited', retryable: true
- * }
+ * @example
+ * classify({ status: 429, text: 'rate_limit_exceeded', body: '' }) // { code: 'rate_limited', retryable: true }
  */
 export function classify(said: SaidByProvider): FailureVerdict {
   const { status, text, body } = said
@@ -69,13 +69,13 @@ export function classify(said: SaidByProvider): FailureVerdict {
   if (status === 403) return lasting('auth', 'key')
   if (status === 407) return lasting('provider_error', 'proxy')
   if (status === 402) return lasting('invalid_request', 'account')
-  // Waiting does not fill an account. Google speaks of billing also where it says how long to wait.
+  // Waiting does not refill an account. Google mentions billing even where it says how long to wait.
   if (status === 429) return isSpent(said) ? lasting('rate_limited', 'account') : passing('rate_limited')
   if (isOverflow(status, text, body)) return lasting('context_overflow')
   if (status === undefined && tooFast.test(text)) return passing('rate_limited')
   if (status === 503 || status === 529 || busy.test(text)) return passing('overloaded')
   if (status === 404) return lasting('invalid_request', 'model')
-  // 421 and 499 come from proxies on the way, and the same request by the same way does not help.
+  // 421 and 499 come from proxies on the way, and the same request would take the same way.
   if (status === 421 || status === 499) return lasting('provider_error')
   if (status !== undefined && status >= 400 && status < 500 && !passingStatus.has(status)) {
     return lasting('invalid_request')
@@ -86,7 +86,7 @@ export function classify(said: SaidByProvider): FailureVerdict {
 const isSpent = ({ text, body }: SaidByProvider): boolean => emptyAccount.test(text) && retryDelay(body) === undefined
 
 /**
- * What providers tell with status 400 and 403, or inside a stream, and mean something else than the request or the key.
+ * Errors with status 400 or 403, or inside a stream, that are not about the request or the key.
  */
 function causeOf(said: SaidByProvider): FailureVerdict | undefined {
   const { status, text, body } = said

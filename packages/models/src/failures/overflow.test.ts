@@ -1,5 +1,5 @@
-// A conversation that is too long is told differently by each provider. The texts are theirs, gathered from their
-// documentation and from public reports; what only looks like one must not set off compaction.
+// Each provider reports a conversation that is too long differently. The texts are real, from provider documentation
+// and public reports; similar messages must not trigger compaction.
 import { expect, test } from 'vitest'
 import { httpError } from './provider-errors.ts'
 
@@ -212,7 +212,7 @@ test.each<[string, number, unknown]>([
       'context_length_exceeded',
     ),
   ],
-])('%s says that a conversation is too long', (_, status, body) => {
+])('%s reports a conversation that is too long', (_, status, body) => {
   expect(codeOf(status, body)).toBe('context_overflow')
 })
 

@@ -1,6 +1,6 @@
 // How providers say that a conversation is too long for the model.
 
-/** A limit of the answer (`max_tokens is too large`) is something else. */
+/** A limit on the answer (`max_tokens is too large`) is another error. */
 const words = new RegExp(
   [
     'context.?length.?exceeded',
@@ -28,13 +28,13 @@ const words = new RegExp(
   'i',
 )
 
-/** A single file that is too large: a shorter conversation would hold it as well. */
+/** A single file that is too large would be too large in a shorter conversation as well. */
 const ofOneFile = /\b(image|file|audio|document|video)s?\b.{0,60}(exceed|too (large|big|long))/i
 
-/** Statuses whose meaning is another one, whatever the words are. */
+/** Statuses with another meaning, whatever the message is. */
 const meansOther = new Set([401, 402, 403, 404, 429])
 
-/** @param status undefined for an error inside a stream @param text codes and message @param body all that came */
+/** @param status undefined for an error inside a stream @param text codes and message @param body the whole body */
 export function isOverflow(status: number | undefined, text: string, body: string): boolean {
   if (status !== undefined && meansOther.has(status)) return false
   const said = text.trim() === '' ? body : text

@@ -142,20 +142,20 @@ describe('errors of OpenAI’s responses, and of Azure', () => {
 describe('Retry-After', () => {
   const after = async (headers: Record<string, string>) => (await refused(429, {}, headers)).retryAfterMs
 
-  test('seconds, fractions of them and milliseconds are read', async () => {
+  test('seconds, fractions of a second and milliseconds are parsed', async () => {
     expect(await after({ 'retry-after': '7' })).toBe(7_000)
     expect(await after({ 'retry-after': ' 0.5 ' })).toBe(500)
     expect(await after({ 'retry-after': '7', 'retry-after-ms': '250' })).toBe(250)
   })
 
-  test('an HTTP date is read', async () => {
+  test('an HTTP date is parsed', async () => {
     const ms = await after({ 'retry-after': new Date(Date.now() + 30_000).toUTCString() })
     expect(ms).toBeGreaterThan(25_000)
     expect(ms).toBeLessThanOrEqual(30_000)
     expect(await after({ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' })).toBe(0)
   })
 
-  test('it is at most two minutes', async () => {
+  test('the delay is at most two minutes', async () => {
     expect(await after({ 'retry-after': '86400' })).toBe(120_000)
   })
 
@@ -166,7 +166,7 @@ describe('Retry-After', () => {
     },
   )
 
-  test('it is read from 503 as well', async () => {
+  test('a 503 may carry it as well', async () => {
     expect((await refused(503, {}, { 'retry-after': '3' })).retryAfterMs).toBe(3_000)
   })
 })
@@ -178,19 +178,21 @@ test('an account without quota is rate_limited, but waiting does not help', asyn
   expect(error).toMatchObject({ code: 'rate_limited', retryable: false, message: expect.stringContaining('billing') })
 })
 
-describe('what a message says', () => {
-  test('a refused key: the variable to check, never the key', async () => {
+describe('the message', () => {
+  test('names the variable of a refused key, never the key', async () => {
     const error = await refused(401, { error: { message: 'Incorrect API key provided: sk-secret' } })
     expect(error.message).toBe(
       'acme refused the API key (HTTP 401). Check ACME_API_KEY and that it may use any. ' +
-        'It says: Incorrect API key provided: [key]',
+        'Provider message: Incorrect API key provided: [key]',
     )
     expect(JSON.stringify(error.details)).not.toContain('sk-secret')
   })
 
-  test('the provider’s own words, without the key, on one error of the request', async () => {
+  test('holds the provider’s message, without the key, for an error of the request', async () => {
     const error = await refused(400, { error: { message: 'no such field: sk-secret' } })
-    expect(error.message).toMatch(/^acme refused the request \(HTTP 400\)\..* It says: no such field: \[key\]$/)
+    expect(error.message).toMatch(
+      /^acme refused the request \(HTTP 400\)\..* Provider message: no such field: \[key\]$/,
+    )
   })
 
   test.each([
@@ -198,7 +200,7 @@ describe('what a message says', () => {
     ['without its scheme', 'authorization', 'Token header-secret', 'header-secret'],
     ['escaped in JSON', 'x-api-key', 'header-"secret"', 'header-"secret"'],
     ['one within the other', 'x-api-key', 'sk-secret-header', 'sk-secret-header'],
-  ])('the value of a header of our own that comes back %s is left out too', async (_, header, value, echo) => {
+  ])('omits the value of a configured header that is echoed %s', async (_, header, value, echo) => {
     const replies = [
       {
         status: 400,
@@ -216,23 +218,23 @@ describe('what a message says', () => {
     }
   })
 
-  test('a web page is never shown; it is in the details, clipped', async () => {
+  test('never shows a web page, which is clipped in the details', async () => {
     const error = await refused(502, `<html>${'x'.repeat(10_000)}</html>`)
     expect(error.message).toBe('acme failed (HTTP 502). Try again.')
     expect(String(error.details?.body)).toMatch(/^<html>x+…$/)
     expect(String(error.details?.body).length).toBeLessThan(2_100)
   })
 
-  test('long words are clipped', async () => {
+  test('clips long provider messages', async () => {
     expect((await refused(400, { error: { message: 'w'.repeat(5_000) } })).message.length).toBeLessThan(500)
   })
 
-  test('the request id is in the details, from a header or the body', async () => {
+  test('has the request id in the details, from a header or the body', async () => {
     expect((await refused(500, {}, { 'x-request-id': 'r1' })).details).toMatchObject({ requestId: 'r1' })
     expect((await refused(500, { request_id: 'r2', message: 'no' })).details).toMatchObject({ requestId: 'r2' })
   })
 
-  test('an unknown model: what to check', async () => {
+  test('names what to check for an unknown model', async () => {
     const error = await refused(404, { error: { message: 'model not found' } })
     expect(error.message).toMatch(
       /acme has no model any at http:\/\/127\.0\.0\.1:\d+\/v1 \(HTTP 404\)\. Check the model's name/,
@@ -247,7 +249,7 @@ describe('a redirect', () => {
     return (await askInVain(modelAt(from, { headers: { 'x-api-key': 'header-secret' } }))).error
   }
 
-  test.each([301, 302, 303, 307, 308])('of status %d is not followed, and is told with its goal', async (status) => {
+  test.each([301, 302, 303, 307, 308])('of status %d is not followed, and its target is reported', async (status) => {
     const elsewhere = await serve({ text: 'stolen' })
     const error = await redirected(status, `${elsewhere.url}/chat/completions?token=abc#d`)
     expect(error).toMatchObject({ code: 'invalid_request', retryable: false })
@@ -261,14 +263,14 @@ describe('a redirect', () => {
     ['https://user:sk-secret@example.com/a?key=sk-secret', /to https:\/\/example\.com\/a\. /],
     ['http://[', /elsewhere/],
     [undefined, /elsewhere/],
-  ])('to %j is told as far as it is an address', async (location, message) => {
+  ])('to %j is reported as far as it is a URL', async (location, message) => {
     const error = await redirected(308, location)
     expect(error.message).toMatch(message)
     expect(error.message).not.toMatch(/secret/)
   })
 })
 
-test('no server at the address is a provider_error that can be retried', async () => {
+test('a refused connection is a retryable provider_error', async () => {
   const server = await serve()
   await server.close()
   const { error } = await askInVain(modelAt(server))

@@ -1,5 +1,5 @@
 // What went wrong at a provider, as a ModelError: a typed code, a message that is safe to show and names the fix, and
-// the provider's own words, clipped, in `details`.
+// the provider's own message, clipped, in `details`.
 import { ModelError, type ModelReply } from '@oxbow/core'
 import { classify, type FailureVerdict } from './classify.ts'
 import { retryAfterOf } from './retry-after.ts'
@@ -9,19 +9,19 @@ export interface ErrorContext {
   readonly provider: string
   readonly model: string
   readonly baseUrl: string
-  /** What the driver adds to the base URL, and how its format is called. */
+  /** The path that the driver adds to the base URL, and the name of its format. */
   readonly path: string
   readonly format: string
-  /** Takes out what must not be shown when a provider repeats it. */
+  /** Removes secrets that a provider echoes. */
   readonly scrub: Scrub
-  /** The environment variable that holds the key, where one is known. */
+  /** The environment variable that holds the key, if known. */
   readonly keyVariable?: string | undefined
 }
 
-/** The head of an answer, as far as its errors need it. */
+/** The response headers, as far as errors need them. */
 export interface ErrorHead {
   readonly status: number
-  /** By its lower-case name. */
+  /** By lower-case name. */
   header(name: string): string | undefined
 }
 
@@ -47,7 +47,7 @@ export function frameError(
   return build(context, parsed.status, parsed, { ...partial, body, requestId: parsed.requestId, retryAfterMs })
 }
 
-/** An answer with status 200 that is neither a stream nor a document: some providers and gateways send an error so. */
+/** An answer with status 200 that is neither a stream nor a document: some providers and gateways send errors so. */
 export function wordsError(context: ErrorContext, words: string): ModelError {
   const text = words.trim()
   const error = { message: text, type: '', status: undefined, requestId: undefined }
@@ -56,7 +56,7 @@ export function wordsError(context: ErrorContext, words: string): ModelError {
   const said = clean(context, text)
   return new ModelError(
     'stream_cut',
-    `${context.provider} sent words instead of an answer. Try again. It says: ${said}`,
+    `${context.provider} sent plain text instead of an answer. Try again. Provider message: ${said}`,
     {
       retryable: true,
       details: { body: clip(context.scrub(text), 2000), said },
@@ -67,7 +67,7 @@ export function wordsError(context: ErrorContext, words: string): ModelError {
 /** `fetch` failed before an answer came. */
 export function networkError(context: ErrorContext, cause: unknown): ModelError {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-  // A code is safe to show; a message may repeat the address with all that is in it.
+  // The code is safe to show; the message may hold the address and secrets in it.
   const { code, name } = (inner ?? {}) as { readonly code?: unknown; readonly name?: unknown }
   const reason = typeof code === 'string' ? code : String(name)
   return new ModelError(
@@ -77,7 +77,7 @@ export function networkError(context: ErrorContext, cause: unknown): ModelError 
   )
 }
 
-/** The endpoint sent us elsewhere. `location` as it came, relative or not. */
+/** The endpoint redirected the request. `location` as received, relative or not. */
 export function redirectError(context: ErrorContext, status: number, location: string | null): ModelError {
   const from = `${context.baseUrl.replace(/\/+$/, '')}${context.path}`
   const to = location !== null && URL.canParse(location, from) ? addressOf(new URL(location, from).href) : undefined
@@ -92,7 +92,7 @@ export function redirectError(context: ErrorContext, status: number, location: s
   )
 }
 
-/** The body, or a frame of it, was nothing that this format knows. */
+/** The body, or a frame of it, is not in this format. */
 export function bodyError(
   context: ErrorContext,
   body: string,
@@ -111,7 +111,7 @@ export function nativeFormatError(context: ErrorContext): ModelError {
   )
 }
 
-/** Tools that the provider runs itself, or that need a client of its own, answered and nobody else did. */
+/** The answer holds only tools that the provider runs itself, or that need its own client. */
 export function unreadError(
   context: ErrorContext,
   kinds: readonly string[],
@@ -130,7 +130,7 @@ interface ParsedError {
   readonly requestId: string | undefined
 }
 
-/** Reads the shapes in which providers tell errors: `{error: {…}}`, `{error: "…"}`, `{message, code}`, `{detail}`. */
+/** Reads the providers' error shapes: `{error: {…}}`, `{error: "…"}`, `{message, code}`, `{detail}`. */
 function parseError(body: string): ParsedError {
   let root: Record<string, unknown> = {}
   try {
@@ -173,12 +173,12 @@ function build(
   const verdict = classify({ status, text, body: extra.body })
   const { code, retryable, at } = verdict
   const said = clean(context, at === 'key' ? withoutKeys(error.message) : error.message)
-  const saying = said === '' ? '' : ` It says: ${said}`
+  const saying = said === '' ? '' : ` Provider message: ${said}`
   return new ModelError(code, advice(context, verdict, status, extra.retryAfterMs) + saying, {
     retryable,
     details: {
       body: clip(context.scrub(extra.body), 2000),
-      // Also on its own: logs may leave out the words of a provider, which may quote the conversation.
+      // Also in a field of its own: logs may omit the provider's message, which may quote the conversation.
       ...(said === '' ? {} : { said }),
       ...(at && { at }),
       ...(extra.requestId === undefined ? {} : { requestId: context.scrub(extra.requestId) }),
@@ -211,11 +211,11 @@ function advice(
     case 'region':
       return `${provider} does not serve this country or region${http}. Use another provider, or one of its other addresses.`
     case 'content':
-      return `${provider} blocked the request for its content${http}. Change what is sent, or use another model.`
+      return `${provider} blocked the request for its content${http}. Change the content, or use another model.`
     case 'proxy':
       return `A proxy or firewall in front of ${provider} refused the request${http}. Check HTTPS_PROXY, NO_PROXY and the network's rules.`
     case 'output':
-      return `${model} wrote a tool call that ${provider} could not read${http}. Try again.`
+      return `${model} wrote a tool call that ${provider} could not parse${http}. Try again.`
   }
   switch (code) {
     case 'rate_limited':
@@ -227,14 +227,14 @@ function advice(
     case 'invalid_request':
       return `${provider} refused the request${http}. Check the options of the model.`
     default:
-      return `${provider} failed${http}. ${retryable ? 'Try again.' : 'Check the base URL and what is in between.'}`
+      return `${provider} failed${http}. ${retryable ? 'Try again.' : 'Check the base URL and any proxy in between.'}`
   }
 }
 
 const waitOf = (ms: number | undefined): string =>
   ms === undefined || ms < 1 ? 'Wait' : `Wait ${ms < 1_000 ? `${ms} ms` : `${Math.ceil(ms / 1_000)} s`}`
 
-/** Providers repeat a wrong key with stars in it, or another than ours. */
+/** Providers echo a wrong key with stars in it, or show another key. */
 const withoutKeys = (text: string): string =>
   text.replace(/\S*\*{2,}\S*|\b(?:sk|pk|gsk|xai|key)-[\w-]+/gi, (key) => `[key]${/[.,;]$/.exec(key)?.[0] ?? ''}`)
 
@@ -243,5 +243,5 @@ const clip = (text: string, length: number): string => {
   return line.length <= length ? line : `${line.slice(0, length)}…`
 }
 
-/** The words of a provider, short and without secrets. */
+/** The provider's message, short and without secrets. */
 export const clean = (context: ErrorContext, text: string): string => clip(context.scrub(text), 300)

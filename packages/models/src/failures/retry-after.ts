@@ -3,8 +3,8 @@
 const MAX_RETRY_AFTER_MS = 120_000
 
 /**
- * @param header of the answer, by lower-case name @returns milliseconds, at most two minutes; undefined for what cannot
- * be read
+ * @param header of the answer, by lower-case name
+ * @returns milliseconds, at most two minutes; undefined for a value that cannot be parsed
  */
 export function retryAfterOf(
   header: (name: string) => string | undefined,
@@ -15,13 +15,13 @@ export function retryAfterOf(
   return ms === undefined ? undefined : Math.min(Math.max(0, Math.round(ms)), MAX_RETRY_AFTER_MS)
 }
 
-/** Google's, inside the body. In milliseconds. */
+/** Google's retry delay, inside the body. In milliseconds. */
 export function retryDelay(body: string): number | undefined {
   const seconds = /"retryDelay":\s*"(\d+(?:\.\d+)?)s"/.exec(body)?.[1]
   return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000)
 }
 
-/** Seconds or an HTTP date, or Azure's milliseconds. */
+/** Seconds, an HTTP date, or Azure's milliseconds. */
 function inHeaders(header: (name: string) => string | undefined): number | undefined {
   const value = header('retry-after')?.trim() ?? ''
   const millis = header('retry-after-ms')?.trim() ?? ''

@@ -1,11 +1,11 @@
-// What errors must not show, wherever a provider or a library repeats it.
+// What errors must not show, wherever a provider or a library echoes it.
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { anthropicAt, askInVain, modelAt, responsesAt, serve } from '../asking.fixture.ts'
 import { aiSdk } from '../index.ts'
 import { addressOf, scrubber } from './secrets.ts'
 
-/** Everything that a logger could show of it. */
+/** Everything that a logger could print of it. */
 const all = (error: unknown): string => inspect(error, { depth: 9 }) + JSON.stringify(error)
 
 const drivers = [
@@ -14,10 +14,10 @@ const drivers = [
   ['responses', responsesAt],
 ] as const
 
-describe.each(drivers)('of a model behind %s no error shows', (_, at) => {
+describe.each(drivers)('errors of a model behind %s do not show', (_, at) => {
   test.each([
     ['the key', '', 'sk-secret'],
-    ['what stands in the query of the base URL', '?key=query-secret&api-version=1', 'query-secret'],
+    ['the query of the base URL', '?key=query-secret&api-version=1', 'query-secret'],
     ['a key in the path of the base URL', '/sk-a1b2c3d4e5f6', 'sk-a1b2c3d4e5f6'],
     ['a long key in the path', '/0a1b2c3d4e5f60718293', '0a1b2c3d4e5f60718293'],
   ])('%s', async (_, address, secret) => {
@@ -27,14 +27,14 @@ describe.each(drivers)('of a model behind %s no error shows', (_, at) => {
     expect(all(error)).not.toContain(secret)
   })
 
-  test('what stands in the address when nobody is there', async () => {
+  test('the address when the connection is refused', async () => {
     const { error } = await askInVain(at({ url: 'http://127.0.0.1:1/v1/sk-pathsecret?key=query-secret' }))
     expect(error).toMatchObject({ code: 'provider_error', cause: { code: 'ECONNREFUSED' } })
     expect(all(error)).not.toMatch(/query-secret|pathsecret/)
   })
 
   test.each(['http://:pass-word@127.0.0.1:1/v1', 'http://me:pass-word@127.0.0.1:1/v1', 'http://me@127.0.0.1:1/v1'])(
-    'the password of %s, which is refused',
+    'a password in %s, which is refused',
     (url) => {
       let error: unknown
       try {
@@ -60,13 +60,13 @@ describe.each(drivers)('of a model behind %s no error shows', (_, at) => {
   })
 })
 
-test('a key that is a word is taken out where it stands alone, and leaves words whole', async () => {
+test('a key that is a word, without changing longer words', async () => {
   const server = await serve({ status: 400, body: { error: { message: 'Company many things, not any.' } } })
   const { error } = await askInVain(modelAt(server, { apiKey: 'any' }))
   expect(error.message).toContain('Company many things, not [key].')
 })
 
-test('what a package throws is kept without secrets, and without its own fields', async () => {
+test('an error of a package is kept without secrets and without its own fields', async () => {
   const thrown = Object.assign(new Error('no way to http://h/v1?key=package-secret'), { prompt: 'the conversation' })
   thrown.cause = new Error('package-secret')
   const model = aiSdk(
@@ -85,7 +85,7 @@ test('what a package throws is kept without secrets, and without its own fields'
   expect(all(error)).not.toMatch(/package-secret|the conversation/)
 })
 
-test('the version of an API and the names of models and deployments are no keys', () => {
+test('an API version and the names of models and deployments are not keys', () => {
   const baseUrl = 'https://h.example/openai/deployments/gpt-4o-mini-2024-07-18/v1?api-version=2025-04-01-preview'
   expect(scrubber({ baseUrl })(baseUrl)).toBe(baseUrl)
   expect(addressOf(baseUrl)).toBe('https://h.example/openai/deployments/gpt-4o-mini-2024-07-18/v1')

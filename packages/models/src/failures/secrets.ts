@@ -1,18 +1,18 @@
-// What no error may show: keys, and whatever in headers and addresses may be one. Providers repeat it as it is, inside
-// JSON or percent-encoded.
+// Secrets that no error may show: keys, and anything in headers and addresses that may be one. Providers echo them
+// unchanged, inside JSON or percent-encoded.
 
-/** Takes secrets out of a text. */
+/** Removes secrets from a text. */
 export type Scrub = (text: string) => string
 
 /** Shorter values of headers and queries are words such as `eu` and `v1`. */
 const SHORTEST = 8
-/** A key that is as short as a word is one only where it stands alone. */
+/** A key as short as a word only counts as a whole word. */
 const INSIDE_WORDS = 8
 
 export interface SecretSources {
   /** Keys and passwords, however short. */
   readonly keys?: readonly (string | undefined)[]
-  /** Any header may hold a secret: its value, and each part of it, such as the one after `Bearer`. */
+  /** Any header may hold a secret: its whole value, and each part of it, such as the one after `Bearer`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly baseUrl?: string | undefined
 }
@@ -31,7 +31,7 @@ export function scrubber({ keys = [], headers = {}, baseUrl = '' }: SecretSource
   return (text) => text.replace(pattern, '[key]')
 }
 
-/** The base URL without what could be secret in it. */
+/** The base URL without possible secrets. */
 export function addressOf(baseUrl: string): string {
   if (!URL.canParse(baseUrl)) return 'its address'
   const { protocol, host, pathname } = new URL(baseUrl)
@@ -40,8 +40,8 @@ export function addressOf(baseUrl: string): string {
 }
 
 /**
- * The error again without secrets, its causes too: libraries put whole addresses into their messages, and a logger
- * shows all of it. Fields of their own, which may hold the conversation, are left out.
+ * A copy of the error and its causes without secrets: libraries put whole addresses into their messages, and a logger
+ * prints all of it. Custom fields, which may hold the conversation, are omitted.
  */
 export function scrubbedError(scrub: Scrub, error: unknown, depth = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'string' ? scrub(error) : undefined
@@ -60,7 +60,7 @@ export function scrubbedError(scrub: Scrub, error: unknown, depth = 0): unknown 
 function secretsInAddress(baseUrl: string): string[] {
   if (!URL.canParse(baseUrl)) return []
   const { searchParams, pathname, username, password } = new URL(baseUrl)
-  // `api-version=2025-04-01-preview` is none, and worth reading.
+  // `api-version=2025-04-01-preview` is not a secret, and is useful to see.
   const query = [...searchParams].flatMap(([name, value]) => (/version$/i.test(name) ? [] : [value]))
   return [
     ...query.filter((it) => it.length >= SHORTEST / 2),
@@ -69,7 +69,7 @@ function secretsInAddress(baseUrl: string): string[] {
   ]
 }
 
-/** Some gateways have the key in the path. Names of models and deployments are made of shorter words. */
+/** Some gateways have the key in the path. Names of models and deployments consist of shorter words. */
 const looksLikeKey = (segment: string): boolean =>
   /^(?:sk|pk|key|token)[-_]\w/i.test(segment) ||
   /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i.test(segment) ||
@@ -83,9 +83,9 @@ function decoded(text: string): string {
   }
 }
 
-/** Each character as it is, behind backslashes, as `\u002d`, or as `%2D`. */
+/** Each character literally, after backslashes, as `\u002d`, or as `%2D`. */
 function patternOf(secret: string): string {
-  // Backslashes of its own, among those that are put before it, could be found in endlessly many ways.
+  // A backslash in the key, among inserted ones, could match in exponentially many ways.
   if (secret.includes('\\'))
     return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())]
       .map(literal)

@@ -1,4 +1,4 @@
-// Errors about a tool name its place in the request: `tools.1`, `tools[1]`, `function_declarations[1]`.
+// Errors about a tool that give its place in the request: `tools.1`, `tools[1]`, `function_declarations[1]`.
 import { ModelError, type ToolSpec } from '@oxbow/core'
 import { wireToolName } from '../requests/write.ts'
 
@@ -6,8 +6,8 @@ const place = /(?:\btools|function_?declarations)(?:\[|\.)(\d+)/i
 const named = /(?:function|tool)\s*:?\s*['"`]([\w-]+)['"`]/i
 
 /**
- * The same answer; an error about a tool says which one, and that its schema is to be changed. `tools`: in their order
- * in the request.
+ * The same answer, with the tool's name in an error about a tool and the advice to change its schema. `tools`: in the
+ * order of the request.
  */
 export async function namingTools<Reply>(answer: Promise<Reply>, tools: readonly ToolSpec[]): Promise<Reply> {
   try {

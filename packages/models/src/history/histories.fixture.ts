@@ -1,4 +1,4 @@
-// Histories for tests: short ways to write one, and random ones, sound or not.
+// Histories for tests: short constructors, and random ones, valid or not.
 import type { Block, CallBlock, Message, ResultBlock } from '@oxbow/core'
 import fc from 'fast-check'
 
@@ -50,7 +50,7 @@ const anyMessage: fc.Arbitrary<Message> = fc.record(
   },
   { requiredKeys: ['id', 'role', 'blocks'] },
 )
-/** Mostly sound, so that long runs of pairing are reached, with one or two things broken. */
+/** Mostly valid, so that long runs of pairing are reached, with one or two defects. */
 const nearlySound = fc
   .array(fc.tuple(fc.array(id, { minLength: 1, maxLength: 3 }), fc.array(thinking, { maxLength: 2 }), writer), {
     maxLength: 6,
@@ -64,7 +64,7 @@ const nearlySound = fc
     return fc.subarray(history, { minLength: Math.max(0, history.length - 3) })
   })
 
-/** Any history, frozen. Some of its messages are by the model `test:any`, some by another, some do not say. */
+/** Any history, frozen. Some messages are by the model `test:any`, some by another, some without a model. */
 export const histories: fc.Arbitrary<Message[]> = fc
   .oneof(
     fc.array(anyMessage, { maxLength: 12 }),

@@ -7,7 +7,7 @@ import { assistant, call, histories, result, text, tool, user } from './historie
 const kinds = (messages: Message[]) => repairHistory(messages).repairs.map((repair) => repair.kind)
 const blocks = (messages: Message[]) => repairHistory(messages).messages.map((m) => [m.role, ...m.blocks])
 
-test('a sound history comes back as the same array', () => {
+test('a valid history is returned as the same array', () => {
   const history = [
     user(text('hi')),
     user(text('and')),
@@ -22,7 +22,7 @@ test('a sound history comes back as the same array', () => {
 })
 
 describe('emptiness', () => {
-  test('an empty or blank assistant message is dropped, so that it does not brick the session', () => {
+  test('an empty or blank assistant message is dropped, so that it does not break the session', () => {
     const [first, last] = [user(text('hi')), user(text('again'))]
     const history = [first, assistant(), assistant(text('')), assistant(text(' \n')), last]
     expect(repairHistory(history).messages).toEqual([first, last])
@@ -73,7 +73,7 @@ describe('pairing', () => {
     expect(kinds(history)).toEqual(['duplicate_result'])
   })
 
-  test('a result that comes after a steering message is moved to its call', () => {
+  test('a result after a steering message is moved to its call', () => {
     const steer = user(text('faster'))
     const history = [user(text('hi')), assistant(call('a')), steer, tool(result('a')), assistant(text('ok'))]
     expect(blocks(history).slice(1)).toEqual([
@@ -86,7 +86,7 @@ describe('pairing', () => {
     expect(kinds(history)).toEqual(['moved_result'])
   })
 
-  test('results of two messages in one are put behind their own calls', () => {
+  test('results of two messages in one are moved to their own calls', () => {
     expect(blocks([assistant(call('a')), assistant(call('b')), tool(result('a'), result('b'))])).toEqual([
       ['assistant', call('a')],
       ['tool', result('a')],
@@ -126,7 +126,7 @@ describe('pairing', () => {
   })
 })
 
-test('with `userFirst` a history that starts with the assistant gets an opening', () => {
+test('with `userFirst` a history that starts with the assistant gets an opening message', () => {
   const answer = assistant(text('as I said'))
   const { messages, repairs } = repairHistory([answer], { userFirst: true })
   expect(messages.map((m) => m.role)).toEqual(['user', 'assistant'])
@@ -134,7 +134,7 @@ test('with `userFirst` a history that starts with the assistant gets an opening'
   expect(repairHistory(messages, { userFirst: true }).messages).toBe(messages)
 })
 
-test('a sound history of thousands of messages costs a small part of writing it out', () => {
+test('checking a valid history of thousands of messages costs a fraction of serialising it', () => {
   const history = Array.from({ length: 2_500 }, (_, i) => [
     user(text('a question')),
     assistant(text('let me see'), call(`c${i}`)),
@@ -156,21 +156,21 @@ describe('any history', () => {
   const check = (property: (history: Message[]) => void) =>
     fc.assert(fc.property(histories, property), { numRuns: 2_000 })
 
-  test('is left as it is, and repaired without throwing', () => {
+  test('is not modified, and is repaired without throwing', () => {
     check((history) => {
       const { messages, repairs } = repairHistory(history)
       expect(messages === history).toBe(repairs.length === 0)
     })
   })
 
-  test('needs no second repair', () => {
+  test('does not need a second repair', () => {
     check((history) => {
       const once = repairHistory(history, { userFirst: true }).messages
       expect(repairHistory(once, { userFirst: true })).toEqual({ messages: once, repairs: [] })
     })
   })
 
-  test('has each call answered once, directly after it, under a unique id', () => {
+  test('has one result for each call, directly after it, under a unique id', () => {
     check((history) => {
       const { messages } = repairHistory(history)
       const ids = messages.flatMap((m) => m.blocks.flatMap((b) => (b.type === 'call' ? [b.callId] : [])))
@@ -201,7 +201,7 @@ describe('any history', () => {
     })
   })
 
-  test('has no empty block and no empty message', () => {
+  test('does not contain empty blocks or messages', () => {
     check((history) => {
       for (const { blocks: content } of repairHistory(history).messages) {
         expect(content.length).toBeGreaterThan(0)

@@ -1,8 +1,8 @@
-// Providers refuse a whole history for one call without a result, one empty message, one repeated id. Crashes, cuts,
-// cancellations and late results make such histories; this is the one place that mends them.
+// Providers refuse a whole history for one call without a result, one empty message or one repeated id. Crashes, cuts,
+// cancellations and late results make such histories; this is the one place that repairs them.
 import type { Block, CallBlock, Message, ResultBlock } from '@oxbow/core'
 
-/** One thing that was mended. `messageId` is the message it was found in. */
+/** One repair. `messageId` is the message that needed it. */
 export type Repair =
   | { readonly kind: 'empty_block' | 'empty_message' | 'user_first'; readonly messageId: string }
   /** A block that its role cannot hold: left out, or for text and results, put where it belongs. */
@@ -15,13 +15,13 @@ export type Repair =
   | { readonly kind: 'duplicate_call_id'; readonly messageId: string; readonly callId: string; readonly newId: string }
 
 /**
- * Gives a history that every provider accepts: no empty blocks or messages, call ids unique, every call with exactly
- * one result in tool messages directly after it. A call without a result gets one that says that its outcome is
- * unknown, the first of several results wins, results without a call are left out. With `userFirst` the first message
- * is a user's.
+ * Returns a history that every provider accepts: no empty blocks or messages, unique call ids, and for every call
+ * exactly one result in tool messages directly after it. A missing result is replaced by one that states an unknown
+ * outcome; the first of several results wins; results without a call are dropped. With `userFirst` the first message is
+ * a user's.
  *
- * Pure, never throws, and a second run changes nothing. A sound history comes back as the same array, and messages that
- * needed nothing as the same objects.
+ * Pure, never throws, and idempotent. A valid history is returned as the same array, and unchanged messages as the same
+ * objects.
  *
  * @example
  * const { messages, repairs } = repairHistory(history)
@@ -83,7 +83,7 @@ function fits(block: Block, role: Message['role']): boolean {
   return block.type !== 'result'
 }
 
-/** An assistant message, its calls and the results that were found for them. */
+/** An assistant message, its calls and their results. */
 interface Exchange {
   readonly message: Message
   readonly calls: {
@@ -92,7 +92,7 @@ interface Exchange {
     readonly tool: string
     result?: ResultBlock
   }[]
-  /** The tool messages that stand directly after it. */
+  /** The tool messages directly after it. */
   readonly following: Message[]
 }
 
@@ -102,7 +102,7 @@ function rebuild(messages: readonly Message[], repairs: Repair[]): Message[] {
 
   const entries: (Message | Exchange)[] = []
   const usedIds = new Set<string>()
-  /** Calls that a result may still come for, by the id that the result will carry. */
+  /** Calls without a result so far, by the id that the result will carry. */
   const waiting = new Map<string, Exchange['calls']>()
 
   const suffixes = new Map<string, number>()
@@ -127,7 +127,7 @@ function rebuild(messages: readonly Message[], repairs: Repair[]): Message[] {
     }
   }
 
-  /** The blocks that may stay; results are taken out, the rest is counted. */
+  /** The blocks to keep; results are removed, dropped blocks are counted. */
   const keep = (message: Message): Block[] => {
     const kept: Block[] = []
     for (const block of message.blocks) {
@@ -155,7 +155,7 @@ function rebuild(messages: readonly Message[], repairs: Repair[]): Message[] {
       repairs.push({ kind: 'duplicate_call_id', messageId: message.id, callId: block.callId, newId: callId })
       return { ...block, callId } satisfies CallBlock
     })
-    // A result that comes later belongs to the nearest call of its id.
+    // A later result belongs to the nearest call of its id.
     for (const [callId, calls] of own) waiting.set(callId, calls)
     return { ...exchange, message: withBlocks(message, renamed) }
   }
@@ -181,7 +181,7 @@ function rebuild(messages: readonly Message[], repairs: Repair[]): Message[] {
   return entries.flatMap((entry) => ('role' in entry ? [entry] : [entry.message, ...resultMessages(entry, repairs)]))
 }
 
-/** What a tool message holds besides results becomes a user message, so that no text is lost. */
+/** Other content of a tool message becomes a user message, so that no text is lost. */
 function straysOf(message: Message, repairs: Repair[]): Message | undefined {
   const blocks: Block[] = []
   for (const block of message.blocks) {
@@ -196,7 +196,7 @@ function straysOf(message: Message, repairs: Repair[]): Message | undefined {
   return blocks.length === 0 ? undefined : { id: `${message.id}:text`, role: 'user', blocks }
 }
 
-/** The tool messages of an exchange: those that stand there when they are right as they are, else one new message. */
+/** The tool messages of an exchange: the existing ones when they are correct, else one new message. */
 function resultMessages({ message, calls, following }: Exchange, repairs: Repair[]): Message[] {
   const standing = new Map(following.flatMap((tool) => tool.blocks.map((block) => [block, tool] as const)))
   let right = standing.size === calls.length && following.every((tool) => tool.blocks.length > 0)

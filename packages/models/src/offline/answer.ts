@@ -1,4 +1,4 @@
-// What the offline model says.
+// The texts of the offline model.
 import type { ToolSpec } from '@oxbow/core'
 import { isChinese } from './words.ts'
 
@@ -8,13 +8,13 @@ export interface ToldResult {
   readonly text: string
 }
 
-/** Plain sentences from the results of tools. */
+/** Plain sentences from tool results. */
 export function answerFrom(question: string, results: readonly ToldResult[]): string {
   const chinese = isChinese(question)
   const sentences = results.map(({ tool, ok, text }) => {
     const said = closed(clip(text, 1_500), chinese)
     if (chinese) return ok ? `工具 ${tool} 的结果：${said}` : `工具 ${tool} 没有成功：${said}`
-    return ok ? `The tool ${tool} says: ${said}` : `The tool ${tool} did not succeed: ${said}`
+    return ok ? `Result of ${tool}: ${said}` : `${tool} did not succeed: ${said}`
   })
   const signature = chinese
     ? '（以上由 Oxbow 离线模型整理，它不是语言模型。）'
@@ -22,7 +22,7 @@ export function answerFrom(question: string, results: readonly ToldResult[]): st
   return [...sentences, signature].join(chinese ? '' : ' ')
 }
 
-/** Says what it is, what tools there are, and how to get a real model. */
+/** States what it is, which tools there are, and how to configure a real model. */
 export function introduce(question: string, tools: readonly ToolSpec[]): string {
   const chinese = isChinese(question)
   const shown = tools.slice(0, 8).map(({ name, description }) => {

@@ -1,4 +1,4 @@
-// Fills the parameters of a tool from the words of a question.
+// Fills a tool's parameters from the words of a question.
 import type { ToolSpec } from '@oxbow/core'
 import {
   findCode,
@@ -15,7 +15,7 @@ import {
 import { plainSchema, type SampledSchema, sampleOf } from './sample.ts'
 import { wordsOf } from './words.ts'
 
-/** Kinds of values by what parameters are called. */
+/** Kinds of values by parameter name. */
 const finders: readonly (readonly [RegExp, (text: string) => string | undefined])[] = [
   [/expression|formula|equation/, findExpression],
   [/time_?zone|^tz$|^zone$/, findTimeZone],
@@ -28,14 +28,14 @@ const finders: readonly (readonly [RegExp, (text: string) => string | undefined]
 ]
 
 /**
- * The arguments of one call, or undefined when a required one cannot be found. With `force` what cannot be found is
- * made up by its type, for a caller that demands this tool.
+ * The arguments of one call, or undefined when a required one cannot be found. With `force` missing ones are made up by
+ * type, for a caller that demands this tool.
  */
 export function fillArguments(tool: ToolSpec, question: string, force: boolean): Record<string, unknown> | undefined {
   const schema = plainSchema(tool.input, tool.input)
   const properties = Object.entries(schema.properties ?? {})
   const required = new Set(schema.required ?? [])
-  // A tool whose parameters are all optional still wants its subject.
+  // A tool whose parameters are all optional still needs a subject.
   if (required.size === 0 && properties.length === 1) required.add(properties[0]![0])
   const numbers = findNumbers(question)
   const quoted = findQuoted(question)

@@ -1,4 +1,4 @@
-// Finds the kinds of values that tools ask for in a sentence.
+// Finds the kinds of values that tools need in a sentence.
 
 const wordOperators: readonly (readonly [RegExp, string])[] = [
   [/%\s*of\b/g, '/100*'],
@@ -57,7 +57,7 @@ const chineseZones: Readonly<Record<string, string>> = {
   悉尼: 'Australia/Sydney',
 }
 
-/** An IANA time zone: one that is named, or that of a place that is named. */
+/** An IANA time zone: one in the text, or that of a place in the text. */
 export function findTimeZone(text: string): string | undefined {
   const named =
     text.match(/\b[A-Z][A-Za-z]+\/[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z_]+)?\b/)?.[0] ?? text.match(/\b(?:UTC|GMT)\b/)?.[0]

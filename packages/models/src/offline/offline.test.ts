@@ -29,7 +29,7 @@ const user = (value: string): Message => ({ id: 'u', role: 'user', blocks: [{ ty
 const asked = async (question: string, overrides: Partial<ModelRequest> = {}) =>
   (await ask(offline(), { messages: [user(question)], tools, ...overrides })).reply
 
-test('it is called offline:offline', () => {
+test('its id is offline:offline', () => {
   expect(offline().id).toBe('offline:offline')
 })
 
@@ -75,7 +75,7 @@ describe('it picks tools by the words of the question', () => {
   })
 
   test.each(['hello', 'tell me a joke about the weather', 'What is the capital of France?', '你好'])(
-    'none for %j',
+    'picks none for %j',
     async (question) => {
       expect(calls(await asked(question))).toEqual([])
     },
@@ -92,7 +92,7 @@ describe('it picks tools by the words of the question', () => {
     expect(await asked("What's the weather in Paris?")).toEqual(await asked("What's the weather in Paris?"))
   })
 
-  test('a choice of the caller is obeyed: none, a certain tool, any tool', async () => {
+  test('the caller’s tool choice is obeyed: none, one tool, any tool', async () => {
     expect(calls(await asked("What's the weather in Paris?", { toolChoice: 'none' }))).toEqual([])
     expect(calls(await asked('hello', { toolChoice: { tool: 'add' } }))[0]![0]).toBe('add')
     expect(calls(await asked('hello', { toolChoice: 'required' }))).toHaveLength(1)
@@ -113,7 +113,7 @@ describe('it picks tools by the words of the question', () => {
   })
 })
 
-describe('it answers from the results', () => {
+describe('it answers from tool results', () => {
   const question = 'What is the weather in Paris, and what is 2 + 2?'
   const turn = (...results: { status: 'success' | 'error' | 'denied'; text: string }[]): Message[] => [
     user(question),
@@ -136,18 +136,18 @@ describe('it answers from the results', () => {
   ]
   const answer = async (messages: Message[]) => (await ask(offline(), { messages, tools })).reply
 
-  test('in plain sentences, and calls nothing again', async () => {
+  test('in plain sentences, without calling a tool again', async () => {
     const reply = await answer(turn({ status: 'success', text: 'Sunny, 21 °C' }, { status: 'success', text: '4' }))
     expect(calls(reply)).toEqual([])
-    expect(text(reply)).toContain('The tool get_weather says: Sunny, 21 °C. The tool calculator says: 4.')
+    expect(text(reply)).toContain('Result of get_weather: Sunny, 21 °C. Result of calculator: 4.')
     expect(text(reply)).toMatch(/not (by )?a language model/)
     expect(reply.finishReason).toBe('stop')
   })
 
-  test('and says when a tool did not succeed', async () => {
+  test('and reports a tool that did not succeed', async () => {
     const reply = await answer(turn({ status: 'denied', text: 'not allowed' }))
     expect(calls(reply)).toEqual([])
-    expect(text(reply)).toContain('The tool get_weather did not succeed: not allowed.')
+    expect(text(reply)).toContain('get_weather did not succeed: not allowed.')
   })
 
   test('a call whose result is missing is not made again', async () => {
@@ -159,7 +159,7 @@ describe('it answers from the results', () => {
     expect(calls(await answer(history))).toEqual([['get_weather', '{"city":"Rome"}']])
   })
 
-  test('in Chinese to a Chinese question', async () => {
+  test('in Chinese for a Chinese question', async () => {
     const [, ...rest] = turn({ status: 'success', text: '晴' })
     expect(text(await answer([user('北京天气'), ...rest]))).toMatch(
       /^工具 get_weather 的结果：晴。（.*不是语言模型。）$/,
@@ -167,8 +167,8 @@ describe('it answers from the results', () => {
   })
 })
 
-describe('without a fitting tool', () => {
-  test('it says what it is, what tools there are, and how to get a model', async () => {
+describe('without a matching tool', () => {
+  test('it states what it is, which tools there are, and how to configure a model', async () => {
     const said = text(await asked('hello'))
     expect(said).toContain("I am Oxbow's offline stub")
     expect(said).toMatch(/not (by )?a language model/)
@@ -203,12 +203,12 @@ describe('structured output', () => {
     expect(await filled(schema)).toEqual({ name: 'hello, 4 of them', count: 4, ok: false })
   })
 
-  test('an enumeration gives its first value, a constant and a default themselves', async () => {
+  test('an enumeration yields its first value, a constant and a default yield themselves', async () => {
     const schema = object({ mood: { enum: ['good', 'bad'] }, id: { const: 7 }, size: { type: 'string', default: 'L' } })
     expect(await filled(schema)).toEqual({ mood: 'good', id: 7, size: 'L' })
   })
 
-  test('limits and formats hold', async () => {
+  test('limits and formats are respected', async () => {
     const schema = object({
       when: { type: 'string', format: 'date-time' },
       short: { type: 'string', maxLength: 3 },
@@ -229,7 +229,7 @@ describe('structured output', () => {
     })
   })
 
-  test('references, alternatives and lists of types are looked through', async () => {
+  test('references, alternatives and lists of types are followed', async () => {
     const schema = object(
       {
         a: { $ref: '#/$defs/n' },
@@ -245,7 +245,7 @@ describe('structured output', () => {
     expect(await filled({ type: 'array', items: string })).toEqual([])
   })
 
-  test('a schema that refers to itself comes to an end', async () => {
+  test('a recursive schema terminates', async () => {
     const schema = {
       $ref: '#/$defs/node',
       $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } }, required: ['next'] } },
@@ -255,7 +255,7 @@ describe('structured output', () => {
 })
 
 describe('the stream', () => {
-  test('comes word by word, with turns of the event loop between', async () => {
+  test('streams word by word, one per turn of the event loop', async () => {
     let turns = 0
     let running = true
     const count = () => {
@@ -269,7 +269,7 @@ describe('the stream', () => {
     expect(turns).toBeGreaterThan(deltas.length / 2)
   })
 
-  test('can be cancelled in the midst, and keeps what had come', async () => {
+  test('can be cancelled while it streams, and keeps the partial answer', async () => {
     const controller = new AbortController()
     const seen: string[] = []
     const answer = offline().generate(
@@ -294,7 +294,7 @@ describe('the stream', () => {
   })
 })
 
-test('a question about something unknown is looked up where there is a knowledge base', async () => {
+test('an unknown question is searched in the knowledge base, if there is one', async () => {
   const retrieve: ToolSpec = {
     name: 'retrieve',
     description: 'Searches the knowledge base.',
@@ -313,7 +313,7 @@ test('a question about something unknown is looked up where there is a knowledge
   ])
 })
 
-test('of two tools that share a word the one whose whole name is said is picked', async () => {
+test('of two tools that share a word the one whose whole name matches is picked', async () => {
   const tools = ['save_note', 'list_my_notes'].map((name): ToolSpec => {
     const save = name === 'save_note'
     return {
@@ -343,7 +343,7 @@ describe('with the tools of the default agent', () => {
   const picked = async (question: string) =>
     calls(await asked(question, { tools: own })).map(([name, given]) => [name, JSON.parse(given)])
 
-  test('a helper that is named gets the question', async () => {
+  test('an agent named in the question gets the task', async () => {
     expect(await picked('Ask the kb-researcher: what is a turn?')).toEqual([
       ['agent_spawn', { agent: 'kb-researcher', task: 'what is a turn' }],
     ])

@@ -1,5 +1,5 @@
-// The model that answers when none is configured. It is not a language model: it plans by words, so that a first run
-// shows the whole machine at work (tools, permissions, streaming), and it says what it is.
+// The model that answers when none is configured. It is not a language model: it plans by keywords, so that a first run
+// shows the whole system at work (tools, permissions, streaming), and it states what it is.
 import { setImmediate } from 'node:timers/promises'
 import {
   type Block,
@@ -17,8 +17,8 @@ import { planCalls } from './plan.ts'
 import { sampleOf } from './sample.ts'
 
 /**
- * The offline model, `offline:offline`. Deterministic: picks at most two tools by the words of the question, then tells
- * their results in plain sentences. Needs no key and no network.
+ * The offline model, `offline:offline`. Deterministic: picks at most two tools by the words of the question, then
+ * reports their results in plain sentences. Needs no key and no network.
  *
  * @example
  * const model = offline()
@@ -50,7 +50,7 @@ function blocksFor(request: ModelRequest): Block[] {
   return [{ type: 'text', text: told.length > 0 ? answerFrom(question, told) : introduce(question, request.tools) }]
 }
 
-/** The last message of the user that has text, and the calls and results that came after it. */
+/** The last user message with text, and the calls and results after it. */
 function lastQuestion(request: ModelRequest): { question: string; calls: CallBlock[]; results: ResultBlock[] } {
   const calls: CallBlock[] = []
   const results: ResultBlock[] = []
@@ -63,14 +63,14 @@ function lastQuestion(request: ModelRequest): { question: string; calls: CallBlo
   return { question: '', calls, results }
 }
 
-/** Without the marks around data: there is nobody whom instructions in it could mislead. */
+/** Without the markers around data: this model cannot be misled by instructions in it. */
 const textOf = (result: ResultBlock): string =>
   result.content
     .map((part) => (part.type === 'text' ? part.text : `[${part.name ?? part.mediaType}]`))
     .join(' ')
     .replace(/^<\/?data id="[^\n]*>\n?/gm, '')
 
-/** Gives the blocks out in fragments, one a turn of the event loop, so that a viewer sees a stream. */
+/** Streams the blocks in fragments, one per turn of the event loop. */
 async function stream(request: ModelRequest, blocks: Block[], options: ModelCallOptions): Promise<ModelReply> {
   const { signal, onDelta } = options
   const shown: { block: Block; parts: string[] }[] = []

@@ -1,4 +1,4 @@
-// Chooses tools by the words of a question, and fills their parameters from it.
+// Chooses tools by the words of a question and fills their parameters.
 import type { ModelRequest, ToolSpec } from '@oxbow/core'
 import { fillArguments } from './fill.ts'
 import { findExpression } from './find.ts'
@@ -11,7 +11,7 @@ export interface PlannedCall {
 
 const maxCalls = 2
 
-/** At most two calls, of different tools, the best fit first; none when nothing fits. */
+/** At most two calls, of different tools, best match first; none without a match. */
 export function planCalls(
   question: string,
   tools: readonly ToolSpec[],
@@ -28,7 +28,7 @@ export function planCalls(
     if (!found) break
     planned.push(found.call)
     rest = rest.filter((tool) => tool !== found.tool)
-    // What the first tool was asked is not asked of a second one: `read the file` is no reason to delete it as well.
+    // Words matched to the first tool are not matched to a second: `read the file` must not delete it as well.
     for (const word of wordsOf(`${nameText(found.tool)} ${found.tool.description}`)) words.delete(word)
     if (isCalculator(found.tool)) text = text.replace(/\d[\d.]*/g, ' ')
   }
@@ -39,7 +39,7 @@ export function planCalls(
   return planned
 }
 
-/** A word of the name counts three, one of the description or a parameter half of that: one alone is not enough. */
+/** A word of the name counts three, one of the description or a parameter 1.5: one of those is not enough. */
 const threshold = 3
 
 function best(words: ReadonlySet<string>, text: string, tools: readonly ToolSpec[]) {
@@ -72,7 +72,7 @@ function fit(words: ReadonlySet<string>, text: string, tool: ToolSpec): number {
   return score
 }
 
-/** How much of the tool's name the question says, small words too: `list my notes` is more than `save_note`. */
+/** How much of the tool's name is in the question, small words included: `list my notes` beats `save_note`. */
 function coverage(tool: ToolSpec, text: string): number {
   const said = new Set(lettersOf(text))
   const parts = lettersOf(nameText(tool))

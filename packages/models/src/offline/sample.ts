@@ -11,7 +11,7 @@ export interface SampledSchema {
   readonly [keyword: string]: unknown
 }
 
-/** Looks through local references, alternatives and lists of types to one schema that says its type. */
+/** Resolves local references, alternatives and lists of types to one schema with a type. */
 export function plainSchema(schema: unknown, root: unknown): SampledSchema {
   let current = (typeof schema === 'object' && schema !== null ? schema : {}) as SampledSchema
   for (let depth = 0; depth < 16; depth++) {
@@ -33,8 +33,8 @@ function lookUp(reference: string, root: unknown): SampledSchema {
 }
 
 /**
- * Fills a schema: required fields only, the first value of an enumeration, numbers from the results or the question,
- * texts from the results or the question. Patterns are not followed.
+ * Fills a schema: required fields only, the first value of an enumeration, numbers and texts from the results or the
+ * question. Patterns are not supported.
  */
 export function sampleOf(
   schema: unknown,

@@ -1,9 +1,9 @@
-// The little that the offline model knows of English and Chinese.
+// The small vocabulary of the offline model in English and Chinese.
 
 export const isChinese = (text: string): boolean => /[\u3400-\u9fff]/.test(text)
 
 const stopWords = new Set(
-  // What every agent is about says nothing of a question either.
+  // Words that every agent is about are not significant in a question either.
   (
     'a agent agents an and any are as at be by can could do does for from get give has have how i if in into is ' +
     'it its list me my of on one or our please return returns session sessions show tell that the their them then this to use used uses using want was we ' +
@@ -11,7 +11,7 @@ const stopWords = new Set(
   ).split(' '),
 )
 
-/** Chinese words that stand for the words of tool names. */
+/** Chinese words for the words in tool names. */
 const lexicon: readonly (readonly [RegExp, string])[] = [
   [/天气|气温|下雨/, 'weather'],
   [/时间|几点|日期|星期几/, 'time'],
@@ -30,7 +30,7 @@ const lexicon: readonly (readonly [RegExp, string])[] = [
   [/网页|网址/, 'fetch'],
 ]
 
-/** Words that mean the same to a person who names a tool. */
+/** Synonyms of words in tool names. */
 const synonyms: Readonly<Record<string, string>> = {
   calculator: 'calculate',
   calc: 'calculate',
@@ -51,7 +51,7 @@ const synonyms: Readonly<Record<string, string>> = {
   o_clock: 'time',
 }
 
-/** The words of a text in their plainest form, without those that say nothing. */
+/** The words of a text in base form, without stop words. */
 export function wordsOf(text: string): string[] {
   const spread = text.replace(/([a-z\d])([A-Z])/g, '$1 $2').toLowerCase()
   const latin = (spread.match(/[a-z]+/g) ?? []).filter((word) => word.length > 1 && !stopWords.has(word)).map(plain)

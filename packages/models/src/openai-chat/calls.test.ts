@@ -1,4 +1,4 @@
-// How providers stream tool calls, each as the fragments in which they come.
+// How providers stream tool calls, each as its fragments.
 import { expect, test } from 'vitest'
 import { askInVain, calls, frame, modelAt, read, serve, sse } from '../asking.fixture.ts'
 
@@ -25,12 +25,12 @@ test('parallel calls by index, fragments interleaved and without ids after the f
   ])
 })
 
-test('the call ids of the provider are not passed on', async () => {
+test('the provider’s call ids are not passed on', async () => {
   const { reply } = await read([frame({ tool_calls: [{ index: 0, id: 'theirs', ...fn('f', '{}') }] })])
   expect(reply.blocks).toEqual([{ type: 'call', callId: '', tool: 'f', arguments: '{}' }])
 })
 
-test('an index that starts at 1 leaves no hole', async () => {
+test('an index that starts at 1 does not leave a gap', async () => {
   expect(await assembled([{ index: 1, id: 'a', ...fn('f', '{') }], [{ index: 1, ...fn(undefined, '}') }])).toEqual([
     ['f', '{}'],
   ])
@@ -84,7 +84,7 @@ test('a name that is repeated on each fragment without an id continues its call'
   ).toEqual([['f', '{"x":1}']])
 })
 
-test.each(['', 'null', null, undefined])('the id %j is no id', async (id) => {
+test.each(['', 'null', null, undefined])('the id %j counts as missing', async (id) => {
   expect(await assembled([{ index: 0, id: 'a', ...fn('f', '{"x"') }], [{ index: 0, id, ...fn('', ':1}') }])).toEqual([
     ['f', '{"x":1}'],
   ])
@@ -108,7 +108,7 @@ test.each(['', 'null', null, undefined])('the id %j is no id', async (id) => {
   ])
 })
 
-test('ids that change per fragment in the midst of a call continue it', async () => {
+test('ids that change with each fragment continue the call', async () => {
   expect(
     await assembled([{ index: 0, id: 'a', ...fn('f', '{"x"') }], [{ index: 0, id: 'b', ...fn(undefined, ':1}') }]),
   ).toEqual([['f', '{"x":1}']])
@@ -123,7 +123,7 @@ test('one id for two calls at two indexes is two calls', async () => {
   )
 })
 
-test('without an index the id decides, else the place in the frame, else the last call', async () => {
+test('without an index the id decides, then the place in the frame, then the last call', async () => {
   expect(
     await assembled(
       [{ id: 'a', ...fn('f', '{"x"') }],
@@ -149,14 +149,14 @@ test('several whole calls in one frame without ids and indexes, arguments as obj
   ])
 })
 
-test('a tool without parameters keeps its empty text: the engine knows what is required', async () => {
+test('a tool without parameters keeps its empty arguments: the engine knows what is required', async () => {
   expect(await assembled([{ index: 0, id: 'a', ...fn('f', '') }], [{ index: 0, ...fn(undefined, null) }])).toEqual([
     ['f', ''],
   ])
 })
 
 test.each(['{}{}{}', '{"n":?}', '{"a":1}<|call|>', '[1]', 'null', '"text"', '{"a":'])(
-  'broken arguments `%s` are kept as they are',
+  'broken arguments `%s` are kept unchanged',
   async (args) => {
     expect(await assembled([{ index: 0, id: 'a', ...fn('f', '') }], [{ index: 0, ...fn(undefined, args) }])).toEqual([
       ['f', args],
@@ -169,7 +169,7 @@ test('concatenated objects in fragments stay one text', async () => {
   expect(await assembled([{ index: 0, id: 'a', ...fn('f', '{}') }], piece, piece)).toEqual([['f', '{}{}{}']])
 })
 
-test('arguments that are a list or a number are told as the JSON they are', async () => {
+test('arguments that are a list or a number are reported as their JSON', async () => {
   expect(
     await assembled([
       { index: 0, id: 'a', ...fn('f', [1, 2]) },
@@ -181,7 +181,7 @@ test('arguments that are a list or a number are told as the JSON they are', asyn
   ])
 })
 
-test('a name that comes after the id and the first arguments is waited for', async () => {
+test('a call waits for a name that comes after its id and first arguments', async () => {
   const { reply, deltas } = await read([
     frame({ tool_calls: [{ index: 0, id: 'a', ...fn(undefined, '{"x"') }] }),
     frame({ tool_calls: [{ index: 0, ...fn('f', ':1}') }] }),
@@ -193,17 +193,17 @@ test('a name that comes after the id and the first arguments is waited for', asy
   ])
 })
 
-test('arguments whose tool is never named are a call of no tool, which the engine refuses', async () => {
+test('arguments without a tool name become a nameless call, which the engine refuses', async () => {
   expect(await assembled([{ index: 0, id: 'a', ...fn(undefined, '{"x":1}') }])).toEqual([['', '{"x":1}']])
 })
 
-test('fragments that are null or say nothing are passed over', async () => {
+test('null and empty fragments are ignored', async () => {
   expect(
     await assembled([null, { index: 0, id: 'a', ...fn('f', '{}') }], [{ index: 1 }], [{ index: 0, function: null }]),
   ).toEqual([['f', '{}']])
 })
 
-test('text between calls has a block of its own', async () => {
+test('text between calls has its own block', async () => {
   const { reply } = await read([
     frame({ content: 'first' }),
     frame({ tool_calls: [{ index: 0, id: 'a', ...fn('f', '{}') }] }),
@@ -232,12 +232,12 @@ test.each([
   [['"{', '}"', '{}'], ['"{}"{}']],
   [['}', '{}', '{}'], ['}{}{}']],
   [['{"x":{', '}', '{}'], ['{"x":{}{}']],
-])('a name that comes with each of %j opens a new call only after a whole object', async (pieces, expected) => {
+])('a name repeated with each of %j opens a new call only after a whole object', async (pieces, expected) => {
   const args = await assembled(...pieces.map((piece) => [{ index: 0, ...fn('f', piece) }]))
   expect(args.map(([, text]) => text)).toEqual(expected)
 })
 
-test('a name on each of many fragments costs no more than a name on one', async () => {
+test('a name on each of many fragments does not cost more than a name on one', async () => {
   const time = async (name: string | undefined) => {
     const pieces = ['{"x":"', ...Array.from({ length: 20_000 }, () => '}'.repeat(20)), '"}']
     const frames = pieces.map((piece, i) => frame({ tool_calls: [{ index: 0, ...fn(i === 0 ? 'f' : name, piece) }] }))
@@ -254,7 +254,7 @@ test.each([
   ['in one frame', (all: Fragment[]) => [frame({ tool_calls: all })]],
   ['in many frames', (all: Fragment[]) => all.map((one) => frame({ tool_calls: [one] }))],
   ['in one document', (all: Fragment[]) => [{ choices: [{ message: { tool_calls: all } }] }]],
-])('more calls than an answer may hold, %s, are an error that keeps the first ones', async (_, framesOf) => {
+])('too many calls, %s, are an error that keeps the first ones', async (_, framesOf) => {
   const all = (count: number) =>
     Array.from({ length: count }, (_it, index) => ({ index, id: `c${index}`, ...fn('f', '{}') }))
   expect(calls((await read([...framesOf(all(512)), frame({}, 'stop')])).reply)).toHaveLength(512)
@@ -262,9 +262,9 @@ test.each([
   expect(error).toMatchObject({
     code: 'provider_error',
     retryable: false,
-    message: expect.stringMatching(/more than 512 calls .* raise limits\.calls/),
+    message: expect.stringMatching(/more than 512 tool calls .* raise limits\.calls/),
   })
   expect(error.partial?.blocks).toHaveLength(512)
   const model = modelAt(await serve({ raw: sse([...framesOf(all(3)), frame({}, 'stop')]) }), { limits: { calls: 2 } })
-  expect((await askInVain(model)).error.message).toContain('more than 2 calls')
+  expect((await askInVain(model)).error.message).toContain('more than 2 tool calls')
 })

@@ -1,10 +1,10 @@
 import { clippedName } from '@oxbow/core/internal'
 
-// Puts tool calls together from their fragments. Providers disagree on what marks a fragment's call, so the rules here
-// are: an id that is known continues its call; a new id with a name opens one; without an id the index decides, and
-// without an index the place. Argument text is kept as it came; nothing is repaired.
+// Assembles tool calls from their fragments. Providers disagree on what identifies a fragment's call, so the rules are:
+// a known id continues its call; a new id with a name opens one; without an id the index decides, and without an index
+// the place in the frame. Argument text is kept unchanged; nothing is repaired.
 
-/** One element of `delta.tool_calls`, as far as it can be trusted. */
+/** One element of `delta.tool_calls`, as far as it is well-formed. */
 export interface CallFragment {
   readonly id?: unknown
   readonly index?: unknown
@@ -17,22 +17,22 @@ export interface OpenCall {
   tool: string
   readonly parts: string[]
   readonly objectEnd: ObjectEnd
-  /** The place in the reply's blocks, undefined until the call has been announced. */
+  /** The index among the reply's blocks, undefined until the call has been announced. */
   block: number | undefined
 }
 
 export interface CallAssembler {
   readonly calls: readonly OpenCall[]
-  /** No call waits for the rest of its arguments; one without any takes none. */
+  /** True when every call has its whole arguments; a call without any is complete. */
   readonly whole: boolean
   /**
-   * Takes the fragments of one frame; `changed` is told the new piece of arguments, which may be empty. False when one
+   * Adds the fragments of one frame; `changed` receives the new piece of arguments, which may be empty. False when a
    * fragment opens more calls than an answer may hold.
    */
   push(fragments: unknown): boolean
 }
 
-/** With more, the answer is broken, and each fragment would be compared with all of them. */
+/** Above this the answer is broken, and each fragment would be compared with all calls. */
 export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece: string) => void): CallAssembler {
   const calls: OpenCall[] = []
 
@@ -50,11 +50,11 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
     const last =
       index !== undefined ? calls.findLast((call) => call.index === index) : (calls[place ?? -1] ?? calls.at(-1))
     if (!last) return undefined
-    // Without a name nothing can be a new call: then the id is one that changes per fragment.
+    // Without a name this cannot be a new call, so its id changes with each fragment.
     if (name === '') return last
     if (id !== undefined && last.id !== undefined) return undefined
     if (last.tool === '') return last
-    // A name without an id: providers that repeat it on every fragment against providers that reuse one index.
+    // A name without an id: some providers repeat the name on every fragment, others reuse one index.
     return last.tool === name && !(piece !== '' && last.objectEnd.reached(last.parts)) ? last : undefined
   }
 
@@ -65,7 +65,7 @@ export function assembleCalls(maxCalls: number, changed: (call: OpenCall, piece:
     },
     push(fragments) {
       if (!Array.isArray(fragments)) return true
-      /** Two fragments of one frame that name a tool are two calls, unless an id says otherwise. */
+      /** Two fragments of one frame with a tool name are two calls, unless their ids are the same. */
       const named = new Set<OpenCall>()
       for (let i = 0; i < fragments.length; i++) {
         const fragment = fragments[i] as CallFragment | null
@@ -103,7 +103,7 @@ const realId = (id: unknown): string | undefined =>
 const jsonText = (value: unknown): string => (value === undefined || value === null ? '' : JSON.stringify(value))
 
 interface ObjectEnd {
-  /** Whether the parts so far are one whole JSON object. Reads each part once, and only when it is asked. */
+  /** Whether the parts so far are one whole JSON object. Reads each part once, and only on demand. */
   reached(parts: readonly string[]): boolean
 }
 
@@ -115,7 +115,7 @@ function objectEnd(): ObjectEnd {
   /** Undefined until the first value has ended; only white space may follow. */
   let whole: boolean | undefined
 
-  /** Where the first value ends, -1 when it goes on. */
+  /** Where the first value ends, -1 when it continues. */
   const endIn = (part: string): number => {
     for (let at = 0; at < part.length; at++) {
       const code = part.charCodeAt(at)

@@ -1,7 +1,7 @@
-// Images that a model makes in chat completions: OpenRouter's `images`, or parts of the content.
+// Images that a model generates in chat completions: OpenRouter's `images`, or parts of the content.
 import type { DataBlock } from '@oxbow/core'
 
-/** Undefined for what is no address of an image. */
+/** Undefined for a value that is not an image URL. */
 export function imageOf(url: unknown): DataBlock | undefined {
   if (typeof url !== 'string') return undefined
   const [, mediaType, data] = /^data:([\w.+-]+\/[\w.+-]+)(?:;[^,]*)?;base64,(.+)$/s.exec(url) ?? []

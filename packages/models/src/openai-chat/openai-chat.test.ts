@@ -1,4 +1,4 @@
-// The driver over real HTTP: how an answer ends, well or not.
+// The driver over real HTTP: how an answer ends, whole or not.
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { ask, askInVain, frame, modelAt, request, serve, sse, text } from '../asking.fixture.ts'
 import { openaiChat } from '../index.ts'
 
-test('a scripted answer comes as fragments and as one reply', async () => {
+test('a scripted answer arrives as fragments and as one reply', async () => {
   const server = await serve({ thinking: 'hm', text: 'hello there', calls: [{ name: 'add', arguments: { a: 1 } }] })
   const { reply, deltas } = await ask(modelAt(server))
   expect(reply).toEqual({
@@ -50,13 +50,13 @@ test.each([
   [{ apiKey: 'sk-a\nb' }, /^The API key of p is empty or contains invalid characters/],
   [{ apiKey: '', keyVariable: 'P_API_KEY' }, /^P_API_KEY is empty or contains invalid characters/],
   [{ headers: { 'x-key': 'sk-a\nb' } }, /"x-key"/],
-])('an address or a key that cannot be right is told before any request: %j', (options, message) => {
+])('an invalid address or key is reported before any request: %j', (options, message) => {
   const make = () => openaiChat({ provider: 'p', model: 'm', baseUrl: 'http://127.0.0.1/v1', ...options })
   expect(make).toThrow(expect.objectContaining({ code: 'model_config', message: expect.stringMatching(message) }))
   expect(make).not.toThrow(/sk-a/)
 })
 
-test('the key, the kind of body and own headers are sent; own headers win', async () => {
+test('the key, the content type and custom headers are sent; custom headers win', async () => {
   const server = await serve({ text: 'a' })
   await ask(modelAt(server, { headers: { 'x-title': 'oxbow', accept: 'text/plain' } }))
   expect(server.requests[0]?.headers).toMatchObject({
@@ -67,7 +67,7 @@ test('the key, the kind of body and own headers are sent; own headers win', asyn
   })
 })
 
-test('after `[DONE]` the connection is used again, also when its end comes late', async () => {
+test('after `[DONE]` the connection is reused, even when the body ends late', async () => {
   const ports = new Set<number | undefined>()
   const server = createServer((incoming, response) => {
     ports.add(incoming.socket.remotePort)
@@ -80,14 +80,14 @@ test('after `[DONE]` the connection is used again, also when its end comes late'
     await ask(model)
     await new Promise(setImmediate)
   }
-  // The answer is there before the end of its body is, so that another connection may be opened now and then.
+  // The answer settles before the end of its body arrives, so another connection may be opened occasionally.
   expect(ports.size).toBeLessThan(6)
   server.closeAllConnections()
   server.close()
 })
 
 describe('cancelling', () => {
-  test('rejects at once with what had come, and the provider sees the client leave', async () => {
+  test('rejects at once with the partial answer and closes the connection', async () => {
     const server = await serve({ text: 'one two three', silentAfterChunks: 2 })
     const controller = new AbortController()
     const model = modelAt(server)
@@ -108,7 +108,7 @@ describe('cancelling', () => {
     expect(deltas).toEqual(['one', ' two'])
   })
 
-  test('works while nothing has come yet', async () => {
+  test('works before the first byte', async () => {
     const held = gate()
     const server = await serve({ beforeHeaders: held, text: 'a' })
     const controller = new AbortController()
@@ -127,7 +127,7 @@ describe('cancelling', () => {
     expect(server.requests).toHaveLength(0)
   })
 
-  test('leaves no listener on the signal', async () => {
+  test('does not leave a listener on the signal', async () => {
     const server = await serve({ text: 'a' }, { status: 500 })
     const { signal } = new AbortController()
     let listeners = 0
@@ -147,19 +147,19 @@ describe('cancelling', () => {
 })
 
 describe('clocks', () => {
-  test('no head of an answer within the limit is a first_byte_timeout', async () => {
+  test('no response headers within the limit are a first_byte_timeout', async () => {
     const server = await serve({ beforeHeaders: gate() })
     const { error } = await askInVain(modelAt(server, { timeouts: { firstByteMs: 30 } }))
     expect(error).toMatchObject({ code: 'first_byte_timeout', retryable: true, partial: undefined })
   })
 
-  test('a head without a body is a first_byte_timeout too', async () => {
+  test('headers without a body are a first_byte_timeout too', async () => {
     const server = await serve({ beforeFirstByte: gate() })
     const { error } = await askInVain(modelAt(server, { timeouts: { firstByteMs: 30 } }))
     expect(error.code).toBe('first_byte_timeout')
   })
 
-  test('silence in the midst is an idle_timeout that keeps what had come', async () => {
+  test('silence in mid-stream is an idle_timeout with the partial answer', async () => {
     const server = await serve({ text: 'one two', silentAfterChunks: 1 })
     const { error } = await askInVain(modelAt(server, { timeouts: { idleMs: 30 } }))
     expect(error).toMatchObject({
@@ -170,7 +170,7 @@ describe('clocks', () => {
     await (await server.nextRequest()).waitForAbort()
   })
 
-  test('keep-alive comments are life of the connection, no progress', async () => {
+  test('keep-alive comments do not count as progress', async () => {
     const comments = Array.from({ length: 1_000 }, () => Buffer.from(': keep-alive\n\n'))
     const server = await serve({
       raw: [Buffer.from(sse([frame({ content: 'one' })], '')), ...comments],
@@ -180,25 +180,25 @@ describe('clocks', () => {
     expect(error).toMatchObject({ code: 'idle_timeout', partial: { blocks: [{ type: 'text', text: 'one' }] } })
   })
 
-  test('an answer that goes on for longer than the idle limit is not idle', async () => {
+  test('an answer that streams for longer than the idle limit is not idle', async () => {
     const server = await serve({ text: 'a b c d e f g h i j k l', betweenChunks: 60 })
     const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 500, firstByteMs: 500 } }))
     expect(text(reply)).toBe('a b c d e f g h i j k l')
   })
 
-  test('silence after progress that went on for longer than the limit is still noticed', async () => {
+  test('silence is noticed after progress that lasted longer than the limit', async () => {
     const server = await serve({ text: 'a b c d e f g h', betweenChunks: 80, silentAfterChunks: 8 })
     const { error } = await askInVain(modelAt(server, { timeouts: { idleMs: 500 } }))
     expect(error).toMatchObject({ code: 'idle_timeout', partial: { blocks: [{ text: 'a b c d e f g h' }] } })
   })
 
-  test('the total limit ends also a busy answer', async () => {
+  test('the total limit also ends a busy answer', async () => {
     const server = await serve({ text: 'word '.repeat(1_000), betweenChunks: 2 })
     const { error } = await askInVain(modelAt(server, { timeouts: { totalMs: 60 } }))
     expect(error).toMatchObject({ code: 'total_timeout', retryable: true })
   })
 
-  test('an error whose body does not come is still the error that its status tells', async () => {
+  test('an error whose body never arrives is still the error of its status', async () => {
     const server = createServer((_, response) => response.writeHead(429, { 'retry-after': '7' }).flushHeaders())
     const url = await listening(server)
     const { error } = await askInVain(modelAt({ url }, { timeouts: { firstByteMs: 500 } }))
@@ -207,7 +207,7 @@ describe('clocks', () => {
     server.close()
   })
 
-  test('silence after the reason to end is the end: the answer was whole', async () => {
+  test('silence after the finish reason is the end: the answer was whole', async () => {
     const server = await serve({ text: 'one', silentAfterChunks: 2 })
     const start = performance.now()
     const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 300 } }))
@@ -219,11 +219,11 @@ describe('clocks', () => {
     })
   })
 
-  test('no timer is left behind', async () => {
+  test('does not leave a timer behind', async () => {
     const server = await serve({ text: 'a' }, { status: 500 })
     await ask(modelAt(server))
     await askInVain(modelAt(server))
-    // The drain of a finished stream may hold one, unreferenced, for a moment.
+    // Draining a finished stream may hold one, unreferenced, for a moment.
     expect(process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length).toBeLessThanOrEqual(1)
   })
 })
@@ -247,7 +247,7 @@ describe('streams that break', () => {
     })
   })
 
-  test('a connection that is cut after the reason to end did its work', async () => {
+  test('a connection that is cut after the finish reason delivered the answer', async () => {
     const held = gate()
     const raw = [Buffer.from(sse([frame({ content: 'one' }, 'stop')], ''))]
     const server = await serve({ raw, hold: { atChunk: 1, gate: held }, cutAfterChunks: 1 })
@@ -263,7 +263,7 @@ describe('streams that break', () => {
     expect(error.code).toBe('stream_cut')
   })
 
-  test('a frame that is broken JSON is an error with what had come, not a lost word', async () => {
+  test('a frame of broken JSON is an error with the partial answer, not a lost word', async () => {
     const { error } = await askInVain(modelAt(await serve({ text: 'one two', garbageAt: 1 })))
     expect(error).toMatchObject({
       code: 'provider_error',
@@ -291,14 +291,14 @@ describe('streams that break', () => {
     ['error', 'provider_error'],
     ['network_error', 'provider_error'],
     ['insufficient_system_resource', 'overloaded'],
-  ])('the reason `%s` means that the answer is not whole', async (finishReason, code) => {
+  ])('the finish reason `%s` means an incomplete answer', async (finishReason, code) => {
     const { error } = await askInVain(modelAt(await serve({ text: 'one', finishReason })))
     expect(error).toMatchObject({ code, retryable: true, partial: { blocks: [{ type: 'text', text: 'one' }] } })
   })
 
   test.each([
     ['inside a choice', { choices: [{ index: 0, delta: {}, error: { message: 'no', code: 503 } }] }, 'overloaded'],
-    ['told by its event', 'event: error\ndata: {"message":"server overloaded"}\n\n', 'overloaded'],
+    ['named by its event', 'event: error\ndata: {"message":"server overloaded"}\n\n', 'overloaded'],
     ['of a web framework', { detail: 'it broke' }, 'provider_error'],
     ['of vLLM', { object: 'error', message: 'no', code: 400 }, 'invalid_request'],
     [
@@ -323,10 +323,10 @@ describe('streams that break', () => {
   })
 })
 
-describe('answers without end', () => {
+describe('endless answers', () => {
   const limits = { answerBytes: 100_000 }
   const pieceOf = (text: string) => Buffer.from(text.repeat(1_000))
-  /** Serves these pieces for as long as they are taken; tells when the client has left. */
+  /** Serves these pieces for as long as they are read, and reports when the client has left. */
   async function pour(pieces: Iterable<Buffer>, status = 200, headers = {}) {
     const left = Promise.withResolvers<void>()
     const server = createServer((_, response) => {
@@ -351,7 +351,7 @@ describe('answers without end', () => {
     ['signs of life', word, ': alive\n\n'],
     ['words', word, word],
     ['one document', '{"choices":', ' '],
-  ])('%s without end is given up, with what had come', async (_, first, then) => {
+  ])('endless %s are aborted, with the partial answer', async (_, first, then) => {
     const { url, left } = await pour(endless(first, then))
     const { error } = await askInVain(modelAt({ url }, { limits }))
     expect(error).toMatchObject({
@@ -363,7 +363,7 @@ describe('answers without end', () => {
     await left
   })
 
-  test('bytes are counted after they were unpacked', async () => {
+  test('bytes are counted after decompression', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
     expect(bomb.length).toBeLessThan(limits.answerBytes)
     const { url, left } = await pour([bomb], 200, { 'content-encoding': 'gzip' })
@@ -372,20 +372,20 @@ describe('answers without end', () => {
     await left
   })
 
-  test('of an error only the beginning is read', async () => {
+  test('only the beginning of an error is read', async () => {
     const { url, left } = await pour(endless('', 'no '), 500)
     expect((await askInVain(modelAt({ url }))).error).toMatchObject({ code: 'provider_error', status: 500 })
     await left
   })
 
-  test('an answer that was whole stays so, whatever comes after it', async () => {
+  test('a whole answer stays whole, whatever follows it', async () => {
     const { url, left } = await pour(endless(sse([frame({ content: 'one' }, 'stop')], ''), ': alive\n\n'))
     expect(text((await ask(modelAt({ url }, { limits }))).reply)).toBe('one')
     await left
   })
 })
 
-describe('bodies that are no stream', () => {
+describe('bodies that are not a stream', () => {
   const completion = {
     object: 'chat.completion',
     model: 'm',
@@ -400,7 +400,7 @@ describe('bodies that are no stream', () => {
     expect(deltas).toHaveLength(1)
   })
 
-  test('it is put together from many reads', async () => {
+  test('it is assembled from many reads', async () => {
     const server = await scriptedModel({
       scripts: { '*': [{ raw: [Buffer.from(JSON.stringify(completion))] }] },
       writeBytes: 7,

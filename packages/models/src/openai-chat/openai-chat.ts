@@ -1,4 +1,4 @@
-// The driver for the wire format that most providers speak: OpenAI chat completions, streamed.
+// The driver for the format that most providers speak: OpenAI chat completions, streamed.
 import type { Model } from '@oxbow/core'
 import { namingTools } from '../failures/tool-errors.ts'
 import { offerable } from '../requests/dialect.ts'
@@ -17,11 +17,11 @@ const format: Format = { name: "OpenAI's chat completions", path: '/chat/complet
 
 /**
  * A model behind an OpenAI-compatible chat-completions endpoint. Throws an `OxbowError` with code `model_config` when
- * the address or the key cannot be right.
+ * the address or the key is invalid.
  *
- * `generate` rejects with a `ModelError` only: `auth`, `rate_limited` (with `retryAfterMs` where the provider tells),
- * `overloaded`, `context_overflow`, `invalid_request`, `provider_error`, `stream_cut`, `first_byte_timeout`,
- * `idle_timeout`, `total_timeout` and `cancelled`. From the first fragment on its `partial` holds what had come.
+ * `generate` rejects with a `ModelError` only: `auth`, `rate_limited` (with `retryAfterMs` where the provider sends
+ * it), `overloaded`, `context_overflow`, `invalid_request`, `provider_error`, `stream_cut`, `first_byte_timeout`,
+ * `idle_timeout`, `total_timeout` and `cancelled`. From the first fragment on its `partial` holds the partial answer.
  *
  * @example
  * const model = openaiChat({ provider: 'openai', model: 'gpt-5', baseUrl: 'https://api.openai.com/v1', apiKey })

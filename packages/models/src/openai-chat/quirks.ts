@@ -1,8 +1,8 @@
-/** Where a provider departs from OpenAI's wire. Everything is off or OpenAI's way by default. */
+/** Where a provider departs from OpenAI's format. The defaults are OpenAI's behaviour. */
 export interface Quirks {
   /** False where `stream_options.include_usage` is refused. Default true. */
   readonly includeUsage?: boolean
-  /** Where the limit of output tokens goes. Default `max_tokens`. */
+  /** The field for the limit of output tokens. Default `max_tokens`. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens'
   /**
    * Reasoning inside `content`. `open`: it starts with `<think>`. `implied`: the opening tag may be missing, so that
@@ -15,7 +15,7 @@ export interface Quirks {
    */
   readonly replayReasoning?: 'never' | 'with-calls' | 'always' | 'think-tags'
   /**
-   * `auto` where no other choice of a tool is known: a forced one becomes `auto`, and for `none` the tools stay out.
+   * `auto` where no other tool choice is supported: a forced one becomes `auto`, and for `none` the tools are omitted.
    */
   readonly toolChoice?: 'auto'
   /**

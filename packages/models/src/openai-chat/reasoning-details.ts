@@ -1,4 +1,4 @@
-// OpenRouter's `reasoning_details`: entries that go back, unchanged and in their order, to the model that wrote them.
+// OpenRouter's `reasoning_details`: entries that are sent back, unchanged and in order, to the model that wrote them.
 // https://openrouter.ai/docs/guides/best-practices/reasoning-tokens
 
 type Detail = Readonly<Record<string, unknown>>
@@ -9,11 +9,11 @@ export interface ReasoningDetailsReader {
   text(): string | undefined
 }
 
-/** Fields that come in pieces. */
+/** Fields that are streamed in pieces. */
 const PIECES = ['text', 'summary']
 
 /**
- * Puts entries together from their fragments: one belongs to the entry before it when type, index and id are the same.
+ * Assembles entries from fragments: a fragment continues the entry before it when type, index and id are the same.
  */
 export function reasoningDetailsReader(): ReasoningDetailsReader {
   const entries: Record<string, unknown>[] = []
@@ -35,11 +35,11 @@ const isSameEntry = (entry: Detail, fragment: Detail): boolean =>
   entry.type === fragment.type &&
   entry.index === fragment.index &&
   (entry.id ?? fragment.id ?? null) === (fragment.id ?? entry.id ?? null) &&
-  // Sealed reasoning comes whole, and a signature closes an entry.
+  // Encrypted reasoning arrives whole, and a signature closes an entry.
   (entry.data === undefined || fragment.data === undefined) &&
   (typeof entry.signature !== 'string' || entry.signature === '')
 
-/** The entries of a signature, undefined for one that was not written here. */
+/** The entries of a signature; undefined for a signature from elsewhere. */
 export function readReasoningDetails(signature: string | undefined): readonly unknown[] | undefined {
   if (signature?.startsWith('{"reasoning_details":') !== true) return undefined
   try {

@@ -1,10 +1,10 @@
-// Recorded answers of real providers, judged by OpenAI's own client on the same bytes.
+// Recorded answers of real providers, checked against OpenAI's own client on the same bytes.
 import OpenAI from 'openai'
 import { calls, modelAt, request, serve, text, thinking } from '../asking.fixture.ts'
 import { describeRecordings, recordingsOf } from '../wire/recordings.fixture.ts'
 import { assembleReply } from './reply.ts'
 
-/** What OpenAI's client cannot put together, read from the recordings by eye. */
+/** Answers that OpenAI's client cannot assemble, checked manually against the recordings. */
 const byHand: Record<string, { text: string; calls: [string, string][]; thinking?: string }> = {
   'mistral/mistral-incremental-tool-call.chunks.txt': {
     text: '',
@@ -70,7 +70,7 @@ describeRecordings({
     if (expected) return { found: seen, official: { thinking: '', ...expected } }
     const { usage } = reply
     const official = await referee(body)
-    // xAI counts reasoning beside the completion, everybody else inside.
+    // xAI counts reasoning outside the completion, all others inside.
     const completion = name.includes('xai') ? official.completion! + official.reasoning : official.completion
     const found = {
       ...seen,
@@ -87,7 +87,7 @@ describeRecordings({
     const within = body.lastIndexOf('"finish_reason":"')
     return { frame: body.lastIndexOf('data: ', within), within }
   },
-  // A fragment cannot be told from its double; what ends an answer can.
+  // A fragment cannot be distinguished from its duplicate; a frame that ends the answer can.
   mayDouble: (frame) =>
     frame.includes('[DONE]') || (frame.includes('"finish_reason":"') && /"delta":\{\}|"content":""/.test(frame)),
   errorFrame: 'data: {"error":{"message":"no room","code":503}}\n\n',

@@ -1,4 +1,4 @@
-// The oddities of providers, each as the frames in which it comes.
+// The oddities of providers, each as its frames.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -41,7 +41,7 @@ describe('the end of an answer', () => {
     expect((await read([frame({ content: 'a' }), frame({}, wire)])).reply.finishReason).toBe(reason)
   })
 
-  test.each(['stop', 'tool_calls', 'STOP'])('`%s` after calls is `calls`: the calls decide', async (wire) => {
+  test.each(['stop', 'tool_calls', 'STOP'])('`%s` after calls is `calls`: calls decide', async (wire) => {
     const { reply } = await read([
       frame({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f' } }] }),
       frame({}, wire),
@@ -49,15 +49,15 @@ describe('the end of an answer', () => {
     expect(reply.finishReason).toBe('calls')
   })
 
-  test('B1: a reason that is not known is not a whole answer: it is reported with its word', async () => {
+  test('B1: an unknown reason is an incomplete answer, reported with the provider’s word', async () => {
     const call = { index: 0, id: 'a', function: { name: 'pay', arguments: '{}' } }
     const { reply } = await read([frame({ tool_calls: [call] }), frame({}, 'something new')])
-    // With `length` the calls of an answer do not run.
+    // Calls of an answer that ended with `length` do not run.
     expect(reply).toMatchObject({ finishReason: 'length', endedWith: 'something new' })
   })
 
   test.each(['ERROR', 'OTHER', 'MALFORMED_RESPONSE', 'insufficient_system_resource'])(
-    'B1: `%s` is a failed answer that is made again',
+    'B1: `%s` is a failed answer that is retried',
     async (reason) => {
       const { error } = await askInVain(
         modelAt(await serve({ raw: sse([frame({ content: 'a' }), frame({}, reason)]) })),
@@ -66,13 +66,13 @@ describe('the end of an answer', () => {
     },
   )
 
-  test('no reason at all but `[DONE]` is an end, and calls still decide', async () => {
+  test('`[DONE]` without a reason is an end, and calls still decide', async () => {
     expect((await read([frame({ content: 'a' })])).reply.finishReason).toBe('stop')
     const called = await read([frame({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f' } }] })])
     expect(called.reply.finishReason).toBe('calls')
   })
 
-  test('calls that were cut by the length limit stay `length`, so that nobody runs them', async () => {
+  test('calls cut by the length limit stay `length`, so that they do not run', async () => {
     const cut = { index: 0, id: 'a', function: { name: 'f', arguments: '{"a":' } }
     const { reply } = await read([frame({ tool_calls: [cut] }), frame({}, 'length')])
     expect(reply.finishReason).toBe('length')
@@ -84,7 +84,7 @@ describe('the end of an answer', () => {
     expect(text((await ask(modelAt(server))).reply)).toBe('a')
   })
 
-  test('`finish_reason: "null"` as a string is no reason', async () => {
+  test('`finish_reason: "null"` as a string does not count as a reason', async () => {
     const server = await serve({ raw: sse([frame({ content: 'a' }, 'null')], '') })
     expect((await askInVain(modelAt(server))).error.code).toBe('stream_cut')
   })
@@ -101,7 +101,7 @@ describe('the end of an answer', () => {
 })
 
 describe('text', () => {
-  test('empty content makes no block and no fragment', async () => {
+  test('empty content makes neither block nor fragment', async () => {
     const { reply, deltas } = await read([
       frame({ role: 'assistant', content: '' }),
       frame({ content: '', reasoning_content: 'hm' }),
@@ -126,7 +126,7 @@ describe('text', () => {
     expect(text(reply)).toBe('ab')
   })
 
-  test('a last frame with the whole message is not appended to what was streamed (MiniMax)', async () => {
+  test('a last frame with the whole message is not appended to the streamed text (MiniMax)', async () => {
     const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
     const { reply } = await read([
       frame({ role: 'assistant', content: 'Let me ', reasoning_content: 'hm' }),
@@ -151,7 +151,7 @@ describe('text', () => {
     expect(reply.usage).toMatchObject({ inputTokens: 7, outputTokens: 3, estimated: false })
   })
 
-  test('nor is it when that frame has an empty or a whole delta as well', async () => {
+  test('nor is it when the frame also has an empty or whole delta', async () => {
     const message = { role: 'assistant', content: 'Hi there' }
     for (const delta of [{}, message]) {
       const last = { object: 'chat.completion', choices: [{ index: 0, delta, message, finish_reason: 'stop' }] }
@@ -159,7 +159,7 @@ describe('text', () => {
     }
   })
 
-  test('a whole message is taken where nothing was streamed', async () => {
+  test('a whole message is used where nothing was streamed', async () => {
     const message = { role: 'assistant', content: 'all at once' }
     const { reply } = await read([
       { object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }] },
@@ -167,12 +167,12 @@ describe('text', () => {
     expect(text(reply)).toBe('all at once')
   })
 
-  test('frames that are all called `chat.completion` are appended as long as they hold a delta', async () => {
+  test('frames named `chat.completion` are appended as long as they hold a delta', async () => {
     const named = (content: string) => ({ ...frame({ content }), object: 'chat.completion' })
     expect(text((await read([named('a'), named('b')])).reply)).toBe('ab')
   })
 
-  test('the model is the one that the provider names', async () => {
+  test('the model is the one named by the provider', async () => {
     expect((await read([{ ...frame({ content: 'a' }), model: 'routed-to' }])).reply.model).toBe('routed-to')
     expect((await read([{ ...frame({ content: 'a' }), model: '' }])).reply.model).toBe('any')
   })
@@ -194,7 +194,7 @@ describe('reasoning', () => {
     ])
   })
 
-  test('B1: the details of OpenRouter go back as they came, to the model that wrote them and to no other', async () => {
+  test('B1: OpenRouter’s details are sent back unchanged, only to the model that wrote them', async () => {
     const [first, second] = [
       { type: 'reasoning.text', text: 'hm', signature: 'proof=', id: 'r1', format: 'anthropic-claude-v1', index: 0 },
       { type: 'reasoning.encrypted', data: 'sealed', id: 'r2', format: 'openai-responses-v1', index: 1 },
@@ -221,7 +221,7 @@ describe('reasoning', () => {
     expect(other).not.toHaveProperty('reasoning_details')
   })
 
-  test('signatures and sealed reasoning are kept', async () => {
+  test('signatures and encrypted reasoning are kept', async () => {
     const { reply } = await read([
       frame({ reasoning_details: [{ type: 'reasoning.text', text: 'hm' }] }),
       frame({ reasoning_details: [{ type: 'reasoning.text', text: '', signature: 'proof' }] }),
@@ -239,7 +239,7 @@ describe('reasoning', () => {
     ])
   })
 
-  test('`<think>` in content is thinking where the provider is known for it, and text elsewhere', async () => {
+  test('`<think>` in content is thinking for providers that use it, and text elsewhere', async () => {
     const frames = ['<thi', 'nk>\nhm', ' hm</', 'think>\n\n', 'an', 'swer'].map((content) => frame({ content }))
     expect((await read(frames, { quirks: { thinkTags: 'open' } })).reply.blocks).toEqual([
       { type: 'thinking', text: 'hm hm' },
@@ -261,7 +261,7 @@ describe('usage', () => {
     })
   })
 
-  test('the last figures count; nulls and zeros do not', async () => {
+  test('the last counts win; nulls and zeros are ignored', async () => {
     const zero = { choices: [], usage: usage(0, 0) }
     expect(
       await of(zero, { choices: [], usage: usage(9, 2) }, { choices: [], usage: usage(9, 4) }, zero),
@@ -286,7 +286,7 @@ describe('usage', () => {
     ['DeepSeek', { prompt_cache_hit_tokens: 64, prompt_cache_miss_tokens: 36 }, 36, 64],
     ['Moonshot', { cached_tokens: 10 }, 90, 10],
     ['nobody', { prompt_tokens_details: null }, 100, 0],
-  ])('cached input is told apart as %s counts it', async (_, details, input, cached) => {
+  ])('cached input is separated as %s counts it', async (_, details, input, cached) => {
     expect(await of({ choices: [], usage: usage(100, 5, details) })).toEqual({
       inputTokens: input,
       cacheReadTokens: cached,
@@ -297,14 +297,14 @@ describe('usage', () => {
     })
   })
 
-  test('reasoning is part of the output, also where the provider counts it beside (xAI)', async () => {
+  test('reasoning is part of the output, even where the provider counts it separately (xAI)', async () => {
     const inside = usage(10, 50, { completion_tokens_details: { reasoning_tokens: 40 } })
     const beside = { ...usage(10, 5, { completion_tokens_details: { reasoning_tokens: 40 } }), total_tokens: 55 }
     expect(await of({ choices: [], usage: inside })).toMatchObject({ outputTokens: 50, reasoningTokens: 40 })
     expect(await of({ choices: [], usage: beside })).toMatchObject({ outputTokens: 45, reasoningTokens: 40 })
   })
 
-  test('without figures it is estimated and says so', async () => {
+  test('without usage it is estimated and marked so', async () => {
     const { usage: estimated } = (await read([frame({ content: 'twelve chars' }), frame({}, 'stop')])).reply
     expect(estimated).toEqual({
       inputTokens: 5,
@@ -317,7 +317,7 @@ describe('usage', () => {
   })
 })
 
-test('frames of any shape never throw and give blocks of the right form', () => {
+test('frames of any shape never throw and yield well-formed blocks', () => {
   const field = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('a', '', null, 0, 1, 'null', '{}'))
   const object = (...fields: string[]) =>
     fc.oneof(
@@ -371,7 +371,7 @@ test('frames of any shape never throw and give blocks of the right form', () => 
   )
 })
 
-describe('B1: what other drivers read, or say that they cannot', () => {
+describe('B1: content that other drivers read or refuse', () => {
   test('images are blocks', async () => {
     const image = (url: string) => ({ type: 'image_url', image_url: { url } })
     const { reply } = await read([
@@ -398,17 +398,17 @@ describe('B1: what other drivers read, or say that they cannot', () => {
 
   test.each([
     [
-      'a call of the custom tool sh',
+      'a call to the custom tool sh',
       { tool_calls: [{ index: 0, id: 'a', type: 'custom', custom: { name: 'sh', input: 'ls' } }] },
     ],
     ['audio', { audio: { id: 'a', data: 'aGk=' } }],
     ['an image', { images: [{ type: 'image_url', image_url: { url: 'blob:1' } }] }],
-  ])('an answer of nothing but %s is an error, not an empty answer', async (what, delta) => {
+  ])('an answer of only %s is an error, not an empty answer', async (what, delta) => {
     const { error } = await askInVain(modelAt(await serve({ raw: sse([frame(delta), frame({}, 'stop')]) })))
     expect(error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining(what) })
   })
 
-  test('of several answers in one stream the first counts, with a warning', async () => {
+  test('the first of several answers in one stream counts, with a warning', async () => {
     const choice = (index: number, content: string, finish_reason: string | null = null) => ({
       choices: [{ index, delta: { content }, finish_reason }],
     })
@@ -424,7 +424,7 @@ describe('B1: what other drivers read, or say that they cannot', () => {
     expect((await warned).message).toMatch('any gives several answers to one request, and only the first counts')
   })
 
-  test('a name that comes in two pieces under one id is one name', async () => {
+  test('a name in two pieces under one id is one name', async () => {
     const call = (name: string, args = '') =>
       frame({ tool_calls: [{ index: 0, id: 'a', function: { name, arguments: args } }] })
     expect(calls((await read([call('get_'), call('weather'), call('', '{}'), frame({}, 'stop')])).reply)).toEqual([

@@ -11,7 +11,7 @@ import type { Quirks } from './quirks.ts'
 import { reasoningDetailsReader } from './reasoning-details.ts'
 import { thinkTagFilter } from './think-tags.ts'
 
-/** A frame, or a whole non-streamed answer. Any field may be missing, null or of another type. */
+/** A frame, or a whole answer that was not streamed. Any field may be missing, null or of another type. */
 export interface WireFrame {
   readonly object?: unknown
   readonly model?: unknown
@@ -80,7 +80,7 @@ export function assembleReply(
   /** The index of the answer that counts. */
   let first: unknown
   const details = reasoningDetailsReader()
-  /** Parts that nobody reads here. */
+  /** Parts that this driver does not read. */
   const unread: string[] = []
 
   const append = (type: 'text' | 'thinking', text: string) => {
@@ -109,7 +109,7 @@ export function assembleReply(
     } else if (call.tool !== '' && call.parts.length > 0) announceUpTo(call)
   })
   /**
-   * In the order in which they began. A call without arguments is announced when something follows: its name may go on.
+   * In order of their start. A call without arguments is announced when something follows: its name may continue.
    */
   const announceUpTo = (last: OpenCall | undefined) => {
     for (const call of calls.calls) {
@@ -120,12 +120,12 @@ export function assembleReply(
   const announceAll = () => {
     if (calls.calls.at(-1)?.block === undefined) announceUpTo(undefined)
   }
-  /** Arguments whose tool was never named: the model must hear that nothing was done. */
+  /** Arguments whose tool was never named: the model must be informed that the call did not run. */
   const announceNameless = () => {
     for (const call of calls.calls) if (call.block === undefined && call.parts.length > 0) announce(call)
   }
 
-  /** The block that holds what the filter gave out last. */
+  /** The block of the filter's latest output. */
   let sorted: typeof current
   const sort = (type: 'text' | 'thinking', text: string) => {
     append(type, text)
@@ -156,18 +156,18 @@ export function assembleReply(
     blocks.push(block)
     current = undefined
   }
-  /** False when there are more than an answer may hold. */
+  /** False when there are more calls than an answer may hold. */
   const addCalls = ({ tool_calls: fragments, function_call: only }: WireMessage): boolean => {
-    // Of a custom tool the input is text and not an object.
+    // The input of a custom tool is text and not an object.
     if (Array.isArray(fragments)) {
       for (const it of fragments)
-        if (it?.type === 'custom') unread.push(`a call of the custom tool ${clippedName(String(it.custom?.name))}`)
+        if (it?.type === 'custom') unread.push(`a call to the custom tool ${clippedName(String(it.custom?.name))}`)
       if (!calls.push(fragments.filter((it) => it?.type !== 'custom'))) return false
     }
     return typeof only !== 'object' || only === null || calls.push([{ index: 0, function: only }])
   }
 
-  /** OpenRouter's form: readable text, and proofs or sealed reasoning that only the provider can read. */
+  /** OpenRouter's form: readable text, and signatures or encrypted reasoning that only the provider can read. */
   const reasoningDetails = (list: readonly unknown[], textIsKnown: boolean) => {
     for (const detail of list as readonly Record<string, unknown>[]) {
       if (typeof detail !== 'object' || detail === null) continue
@@ -213,7 +213,7 @@ export function assembleReply(
     const isAnswer = blocks.some((block) => block.type !== 'thinking')
     return unread.length > 0 && !isAnswer ? { type: 'unread', kinds: unread } : undefined
   }
-  /** Of several answers (`n` above 1) the one that came first counts; null for a frame of another. */
+  /** Of several answers (`n` above 1) the first one counts; null for a frame of another. */
   const choiceOf = (choices: WireFrame['choices']): WireChoice | null | undefined => {
     if (!Array.isArray(choices)) return undefined
     const [choice] = choices
@@ -229,7 +229,7 @@ export function assembleReply(
     return faultWithoutChoice(frame)
   }
 
-  /** A whole message repeats what was streamed; only what has not come yet is taken from it. */
+  /** A whole message repeats the streamed one; only missing parts are read from it. */
   const wholeMessage = (message: WireMessage): boolean => {
     const seen = (type: OpenBlock['type']) => blocks.some((block) => block.type === type)
     const [text, thinking, call] = [seen('text'), seen('thinking'), seen('call')]
@@ -246,13 +246,13 @@ export function assembleReply(
     get mayEnd() {
       return (blocks.length > 0 || calls.calls.length > 0) && calls.whole
     },
-    // The end of the stream is `[DONE]`, which is no frame.
+    // The end of the stream is `[DONE]`, which is not a frame.
     ended: false,
     get started() {
       return blocks.length > 0 || calls.calls.length > 0
     },
     frame(frame: WireFrame) {
-      // Most frames hold one word: what only a first or last frame can tell is looked for there.
+      // Most frames hold one word: fields of only a first or last frame are looked for in those.
       if (frame.error) return { type: 'error', error: frame.error }
       if (frame.usage) noteUsage(frame.usage)
       const choice = choiceOf(frame.choices)
@@ -294,7 +294,7 @@ function faultWithoutChoice(frame: WireFrame): WireFault | undefined {
   return typeof says === 'string' && frame.choices === undefined ? { type: 'error', error: frame } : undefined
 }
 
-/** `signature`: what goes back with the reasoning; it is kept with the last of it. */
+/** `signature`: sent back with the reasoning, and kept with its last block. */
 function closeBlocks(blocks: readonly OpenBlock[], signature: string | undefined): Block[] {
   const signed = signature === undefined ? -1 : blocks.findLastIndex((block) => block.type === 'thinking')
   return blocks.map((block, at): Block => {

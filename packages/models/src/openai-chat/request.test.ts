@@ -1,4 +1,4 @@
-// What the driver sends, read at the other end of the wire.
+// The request as the server receives it.
 import type { Message, ModelRequest } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { ask, modelAt, request, serve, userMessage } from '../asking.fixture.ts'
@@ -23,7 +23,7 @@ const result = (callId: string, ...content: { type: 'text'; text: string }[]) =>
 })
 const image = { type: 'data' as const, mediaType: 'image/png', data: 'AAAA' }
 
-test('a plain question', async () => {
+test('a plain question is sent', async () => {
   expect(await sent({ system: 'Be terse.' })).toEqual({
     model: 'any',
     stream: true,
@@ -93,7 +93,7 @@ describe('messages', () => {
     ])
   })
 
-  test('images in results follow as a message of the user, after all results', async () => {
+  test('images in results follow as a user message, after all results', async () => {
     const shown = { ...result('c', text('here')), content: [text('here'), image] }
     const history = [
       userMessage('hi'),
@@ -107,12 +107,12 @@ describe('messages', () => {
     ])
   })
 
-  test('several texts of a user are one', async () => {
+  test('several texts of a user become one', async () => {
     expect(await messages([message('user', text('a'), text('b'))])).toEqual([{ role: 'user', content: 'a\n\nb' }])
   })
 
   test.each(['{"a":', '', '[1]', 'null', '{}{}'])(
-    'arguments that are no object (%j) are sent as `{}`, so that the provider accepts the history',
+    'arguments that are not an object (%j) are sent as `{}`, so that the provider accepts the history',
     async (args) => {
       const history = [
         userMessage('hi'),
@@ -123,7 +123,7 @@ describe('messages', () => {
     },
   )
 
-  test('a broken history is repaired on its way', async () => {
+  test('a broken history is repaired', async () => {
     expect(
       await messages([message('assistant', text(' ')), userMessage('hi'), message('assistant', call('c'))]),
     ).toMatchObject([
@@ -133,7 +133,7 @@ describe('messages', () => {
     ])
   })
 
-  test('ids that the wire would refuse are replaced, the same in call and result', async () => {
+  test('ids that the provider would refuse are replaced, identically in call and result', async () => {
     const ids = async (callId: string, quirks: Quirks = {}) => {
       const history = [
         userMessage('hi'),
@@ -160,7 +160,7 @@ describe('messages', () => {
     ['', '_'],
     ['x'.repeat(80), 'x'.repeat(64)],
     ['get_weather-2', 'get_weather-2'],
-  ])('a call name that no tool could have (%j) is sent as one that could (%j)', async (tool, wire) => {
+  ])('an invalid tool name in a call (%j) is sent as a valid one (%j)', async (tool, wire) => {
     const history = [
       userMessage('hi'),
       message('assistant', { ...call('c'), tool }),
@@ -169,7 +169,7 @@ describe('messages', () => {
     expect(await messages(history)).toMatchObject([{}, { tool_calls: [{ function: { name: wire } }] }, {}])
   })
 
-  test('a lone surrogate is sent as U+FFFD wherever it stands, and whole characters stay', async () => {
+  test('a lone surrogate is sent as U+FFFD anywhere, and whole characters stay', async () => {
     const half = 'half \ud83d, whole 🌤'
     const args = (escaped: string) => `{"raw":"${half}","${escaped}":"\\\\ud83d \\ud83C\\uDF24 \\u00e9"}`
     const server = await serve({ text: 'ok' })
@@ -193,7 +193,7 @@ describe('messages', () => {
     })
   })
 
-  test('reasoning goes back only where the provider wants it', async () => {
+  test('reasoning is sent back only where the provider wants it', async () => {
     const thought = { type: 'thinking' as const, text: 'hm' }
     const history = [
       userMessage('hi'),
@@ -219,7 +219,7 @@ describe('messages', () => {
 describe('settings', () => {
   const tool = (name: string) => ({ name, description: `does ${name}`, input: { type: 'object' } })
 
-  test('tools are sent in the order of their names, whatever order they come in', async () => {
+  test('tools are sent sorted by name', async () => {
     const { tools } = await sent({ tools: [tool('b'), tool('a')] })
     expect(tools).toEqual(
       ['a', 'b'].map((name) => ({
@@ -230,7 +230,7 @@ describe('settings', () => {
     expect((await sent({ tools: [tool('a'), tool('b')] })).tools).toEqual(tools)
   })
 
-  test('the choice of a tool', async () => {
+  test('the tool choice is sent', async () => {
     const choice = async (toolChoice: NonNullable<ModelRequest['toolChoice']>) =>
       (await sent({ tools: [tool('a')], toolChoice })).tool_choice
     expect(await choice('required')).toBe('required')
@@ -239,7 +239,7 @@ describe('settings', () => {
     expect(await sent({ toolChoice: 'required' })).not.toHaveProperty('tool_choice')
   })
 
-  test('output as JSON Schema, or as a rule where that is refused', async () => {
+  test('output is requested by JSON Schema, or by an instruction where that is refused', async () => {
     const output = { name: 'answer', schema: { type: 'object' } }
     expect((await sent({ output })).response_format).toEqual({
       type: 'json_schema',
@@ -252,14 +252,14 @@ describe('settings', () => {
     )
   })
 
-  test('limits and temperature; the field of the limit differs', async () => {
+  test('limits and temperature are sent; the field of the limit differs', async () => {
     expect(await sent({ maxOutputTokens: 5, temperature: 0 })).toMatchObject({ max_tokens: 5, temperature: 0 })
     const renamed = await sent({ maxOutputTokens: 5 }, { maxTokensField: 'max_completion_tokens' })
     expect(renamed).toMatchObject({ max_completion_tokens: 5 })
     expect(renamed).not.toHaveProperty('max_tokens')
   })
 
-  test('B1: results in several messages stand together, with the files of all of them behind', async () => {
+  test('B1: results in several messages are sent together, followed by all their files', async () => {
     const image = { type: 'data' as const, mediaType: 'image/png', data: 'aGk=' }
     const result = (callId: string, content: readonly object[]) =>
       ({ type: 'result', callId, tool: 'get', status: 'success', content }) as never
@@ -277,7 +277,7 @@ describe('settings', () => {
     expect(roles).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
   })
 
-  test('`options.tools` are one list with the tools of the request', async () => {
+  test('`options.tools` is merged with the tools of the request', async () => {
     const server = await serve({ text: 'a' })
     const own = { type: 'web_search', web_search: {} }
     const tool = { name: 'add', description: '', input: { type: 'object', properties: {} } }
@@ -293,7 +293,7 @@ describe('settings', () => {
     expect(server.requests[0]?.body.tools).toEqual([expect.objectContaining({ type: 'function' }), own])
   })
 
-  test('own options pass through; stream options are merged', async () => {
+  test('custom options pass through; stream options are merged', async () => {
     const options = { seed: 7, stream_options: { include_obfuscation: false } }
     expect(await sent({ options })).toMatchObject({
       seed: 7,
@@ -315,11 +315,11 @@ test('a message is serialised once, however often it is sent', () => {
   const first = write(request({ messages: [counted] }))
   const once = reads
   expect(write(request({ messages: [counted] }))).toBe(first)
-  // The check of the history looks at the role again, the serialiser does not.
+  // The history check reads the role again; the serialiser does not.
   expect(reads - once).toBeLessThan(once)
 })
 
-test('a history of thousands of messages costs little the second time', () => {
+test('a history of thousands of messages is cheap the second time', () => {
   const history = Array.from({ length: 4_000 }, (_, i) => ({ ...userMessage('a question '.repeat(20)), id: `${i}` }))
   const write = chatRequestWriter('any', {}, 'test:any')
   const time = () => {

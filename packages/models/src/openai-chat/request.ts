@@ -17,8 +17,8 @@ import type { Quirks } from './quirks.ts'
 import { readReasoningDetails } from './reasoning-details.ts'
 
 /**
- * Makes the function that serialises requests for one model. The text of each message is kept with the message object,
- * so that a long history costs a join and not a serialisation.
+ * Makes the function that serialises requests for one model. The text of each message is cached by message object, so
+ * that a long history costs a join and not a serialisation.
  */
 export function chatRequestWriter(model: string, quirks: Quirks, id: string): (request: ModelRequest) => string {
   const textOf = perObject((message: Message) => wireMessages(message, quirks, id).map(wireJson).join(','))
@@ -132,7 +132,7 @@ function assistantMessage(message: Message, quirks: Quirks, id: string): object[
     {
       role: 'assistant',
       content: text === '' ? null : text,
-      // Providers that want it refuse a message without it, so older messages get an empty one.
+      // Providers that expect it refuse a message without it, so older messages get an empty one.
       ...(replay ? { reasoning_content: thinking } : {}),
       ...(details.length > 0 ? { reasoning_details: details } : {}),
       ...(calls.length > 0 ? { tool_calls: calls } : {}),
@@ -147,8 +147,8 @@ function wireCall(block: CallBlock, quirks: Quirks): object {
 }
 
 /**
- * The results of one answer stand together: files follow them as a user message, so results in several messages become
- * one.
+ * The results of one answer are sent together: files follow them as a user message, so results in several messages
+ * become one.
  */
 function withFilesLast(messages: readonly Message[]): readonly Message[] {
   const hasFile = ({ role, blocks }: Message) =>
@@ -172,7 +172,7 @@ function toolMessages(message: Message, quirks: Quirks): object[] {
     tool_call_id: wireCallId(result.callId, quirks),
     content: resultText(result),
   }))
-  // A tool message may hold text only, so the files follow as a user message.
+  // A tool message may only hold text, so files follow as a user message.
   if (images.length > 0) wire.push({ role: 'user', content: images.map(dataPart) })
   return wire
 }

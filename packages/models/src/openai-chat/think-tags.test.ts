@@ -28,7 +28,7 @@ describe.each([
   ['implied', 'hm hm</think>\nanswer', 'hm hm', 'answer'],
   ['implied', '<think>hm</think>answer', 'hm', 'answer'],
 ] as const)('%s: %j', (mode, content, thinking, text) => {
-  test('is the same wherever it is cut', () => {
+  test('is the same however it is split', () => {
     for (let cut = 0; cut <= content.length; cut++) {
       expect(sorted(mode, [content.slice(0, cut), content.slice(cut)])).toEqual({ thinking, text })
     }
@@ -36,7 +36,7 @@ describe.each([
   })
 })
 
-test('no text is lost or changed but one pair of tags and white space', () => {
+test('loses no text but one pair of tags and white space', () => {
   const part = fc.constantFrom('<think>', '</think>', '<', '/', 'think', '>', 'a', ' b', '\n')
   fc.assert(
     fc.property(fc.constantFrom('open' as const, 'implied' as const), fc.array(part), (mode, parts) => {
@@ -53,7 +53,7 @@ test('no text is lost or changed but one pair of tags and white space', () => {
   )
 })
 
-test('only a closing tag: what was shown as text is kept as thinking', async () => {
+test('only a closing tag: streamed text is kept as thinking', async () => {
   const frames = ['hm hm', '</think>', 'answer'].map((content) => frame({ content }))
   const server = await serve({ raw: sse(frames) })
   const { reply } = await ask(modelAt(server, { quirks: { thinkTags: 'open' } }), {}, { retyped: true })
@@ -63,7 +63,7 @@ test('only a closing tag: what was shown as text is kept as thinking', async () 
   ])
 })
 
-test('`implied` and no tag at all: what was shown as thinking is kept as the answer', async () => {
+test('`implied` without any tag: streamed thinking is kept as the answer', async () => {
   const server = await serve({ raw: sse([frame({ content: 'answer' }), frame({}, 'stop')]) })
   const { reply } = await ask(modelAt(server, { quirks: { thinkTags: 'implied' } }), {}, { retyped: true })
   expect(reply.blocks).toEqual([{ type: 'text', text: 'answer' }])

@@ -4,7 +4,7 @@ import type { Quirks } from './quirks.ts'
 export interface ThinkTagFilter {
   push(text: string): void
   /**
-   * Gives out what was held back because it could have been the beginning of a tag. `whole`: the answer was not cut.
+   * Emits text that was held back because it could have been the beginning of a tag. `whole`: the answer was not cut.
    */
   end(whole: boolean): void
 }
@@ -13,23 +13,23 @@ const opening = '<think>'
 const closing = '</think>'
 
 /**
- * Sorts the fragments of an answer into text and thinking. Fragments that were given out cannot be taken back, so
- * `turnedOut` tells what they were after all: a closing tag without an opening one means that the text before it was
- * thinking, and in `implied` mode a whole answer without any tag was text.
+ * Sorts the fragments of an answer into text and thinking. Emitted fragments cannot be taken back, so `turnedOut` holds
+ * what they really were: a closing tag without an opening one means that the text before it was thinking, and in
+ * `implied` mode a whole answer without any tag was text.
  */
 export function thinkTagFilter(
   mode: NonNullable<Quirks['thinkTags']>,
   emit: (type: 'text' | 'thinking', text: string) => void,
   turnedOut: (type: 'text' | 'thinking') => void,
 ): ThinkTagFilter {
-  /** `answer` is text after the reasoning has closed: tags in it mean nothing any more. */
+  /** `answer` is text after the reasoning has closed: tags in it have no meaning. */
   let state: 'start' | 'thinking' | 'text' | 'answer' = 'start'
   let opened = false
   /** White space around the tags belongs to them. */
   let skipSpace = false
   let held = ''
 
-  /** Takes one step; false when more text is needed. */
+  /** Advances one step; false when more text is needed. */
   const step = (final: boolean): boolean => {
     if (skipSpace) {
       held = held.trimStart()

@@ -10,8 +10,8 @@ import { responsesRequestWriter } from './request.ts'
 
 export interface OpenAiResponsesOptions extends DriverOptions {
   /**
-   * Whether the model reasons: its reasoning is then asked for, sealed, and sent back in the next request. A model that
-   * does not reason refuses the question. Default: by its name, false for `gpt-3…`, `gpt-4…` and chat models.
+   * Whether the model reasons: its encrypted reasoning is then requested, and sent back in the next request. A model
+   * that does not reason refuses that option. Default: by its name, false for `gpt-3…`, `gpt-4…` and chat models.
    */
   readonly reasoning?: boolean
 }
@@ -19,9 +19,9 @@ export interface OpenAiResponsesOptions extends DriverOptions {
 const format: Format = { name: "OpenAI's responses", path: '/responses', headers: bearer }
 
 /**
- * A model behind OpenAI's responses endpoint, or Azure's at `https://RESOURCE.openai.azure.com/openai/v1`. Nothing is
- * stored at the provider. Throws an `OxbowError` with code `model_config` when the address or the key cannot be right;
- * `generate` rejects with a `ModelError` as that of `openaiChat`.
+ * A model behind OpenAI's responses endpoint, or Azure's at `https://RESOURCE.openai.azure.com/openai/v1`. The provider
+ * stores nothing. Throws an `OxbowError` with code `model_config` when the address or the key is invalid; `generate`
+ * rejects with a `ModelError` like that of `openaiChat`.
  *
  * @example
  * const model = openaiResponses({ provider: 'openai', model: 'gpt-5', baseUrl: 'https://api.openai.com/v1', apiKey })

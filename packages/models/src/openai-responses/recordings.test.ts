@@ -1,4 +1,4 @@
-// Recorded answers in OpenAI's responses format, judged by OpenAI's own client on the same bytes.
+// Recorded answers in OpenAI's responses format, checked against OpenAI's own client on the same bytes.
 import OpenAI from 'openai'
 import type { Response } from 'openai/resources/responses/responses'
 import { expect } from 'vitest'
@@ -13,8 +13,8 @@ const firstAnswer = (body: string): string => {
 }
 
 /**
- * OpenAI's client throws on these: one recording lacks pieces of its midst, the others have events that it does not
- * know. What the provider put together itself is in the last frame.
+ * OpenAI's client throws on these: one recording lacks pieces in the middle, the others have events unknown to the
+ * client. The last frame holds the provider's own assembly.
  */
 const beyondTheClient = /openai-phase|shell-container\.1|shell-skills/
 
@@ -58,13 +58,13 @@ describeRecordings({
   assemble: () => assembleResponse({ request: request(), model: 'any', onDelta: () => {} }),
   inVain: {
     'openai/responses-openai-error.1.chunks.txt': { code: 'rate_limited', retryable: false },
-    // By eye: its first and its last line lack a brace.
+    // Checked manually: the first and the last line lack a brace.
     'openai/responses-parallel-tool-call-wrapper.1.chunks.txt': {
       code: 'provider_error',
       retryable: true,
       message: expect.stringContaining('broken JSON'),
     },
-    // By eye: what a client of OpenAI's own would have to run or approve, and nothing else.
+    // Checked manually: only items that OpenAI's own client would have to run or approve.
     'openai/responses-openai-apply-patch-tool.1.chunks.txt': foreign('apply_patch_call'),
     'openai/responses-openai-apply-patch-tool-delete.1.chunks.txt': foreign('apply_patch_call'),
     'openai/responses-openai-client-tool-search.1.chunks.txt': foreign('tool_search_call'),
@@ -76,7 +76,7 @@ describeRecordings({
   },
   async judge({ name, body }, reply) {
     const { usage } = reply
-    // Sealed anew in each frame; what ends the item counts.
+    // Encrypted anew in each frame; the one that ends the item counts.
     const sealed = reply.blocks.flatMap((it) => (it.type === 'thinking' && it.redacted ? [it.redacted] : []))
     const ended = body.toString().match(/^data: .*"type":"response.output_item.done".*$/gm)!
     const found = {
@@ -93,9 +93,9 @@ describeRecordings({
       estimated: usage.estimated,
     }
     const official = await referee(name, firstAnswer(body.toString()))
-    // By eye: its fragments are not the beginning of what its end repeats.
+    // Checked manually: the fragments are not a prefix of the final text.
     if (name.includes('shell-container.1')) Object.assign(official, { text: 'The command ran successfully.' })
-    // Figures of zero tell nothing.
+    // Zero counts are meaningless.
     const estimated = official.input === 0 && official.output === 0
     if (estimated) Object.assign(official, { input: found.input, output: found.output })
     return { found, official: { ...official, estimated } }

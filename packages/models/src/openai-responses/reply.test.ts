@@ -1,4 +1,4 @@
-// What the driver makes of a stream, event by event.
+// How the driver reads a stream, event by event.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ask, askInVain, namedEvents, request, responsesAt, serve } from '../asking.fixture.ts'
@@ -40,7 +40,7 @@ describe('the end', () => {
     expect(reply).toMatchObject({ finishReason, blocks: [{ type: 'text', text: 'a' }] })
   })
 
-  test('B1: what only the final output holds is added to what was streamed', async () => {
+  test('B1: content that only the final output holds is added to the streamed content', async () => {
     const output = [
       {
         type: 'message',
@@ -70,7 +70,7 @@ describe('the end', () => {
     expect((await askInVain(responsesAt(server))).error.code).toBe(code)
   })
 
-  test('B1: an incomplete response is cut, whatever its reason is called', async () => {
+  test('B1: an incomplete response is cut, whatever its reason', async () => {
     for (const reason of ['something_new', undefined]) {
       const response = { status: 'incomplete', incomplete_details: reason === undefined ? null : { reason } }
       expect(await read(textDelta('a'), { type: 'response.incomplete', response })).toMatchObject({
@@ -79,7 +79,7 @@ describe('the end', () => {
     }
   })
 
-  test('a refusal is text, and a reason of its own', async () => {
+  test('a refusal is text, with its own finish reason', async () => {
     const reply = await read(
       { type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: 'No' },
       { type: 'response.refusal.delta', output_index: 0, content_index: 0, delta: '.' },
@@ -97,7 +97,7 @@ describe('the end', () => {
     [{ type: 'response.failed', response: null }, 'provider_error'],
     [{ type: 'error', code: 'context_length_exceeded', message: 'x' }, 'context_overflow'],
     [{ type: 'error', error: { type: 'invalid_request_error', message: 'x' } }, 'invalid_request'],
-  ])('%j is told with what had come', async (event, code) => {
+  ])('%j is reported with the partial answer', async (event, code) => {
     const error = await readInVain(textDelta('a'), event)
     expect(error).toMatchObject({ code, partial: { blocks: [{ type: 'text', text: 'a' }], finishReason: 'error' } })
   })
@@ -123,7 +123,7 @@ describe('the end', () => {
 })
 
 describe('calls', () => {
-  test('whose fragments come mixed are told apart by the place of the item', async () => {
+  test('with interleaved fragments are separated by item index', async () => {
     const reply = await read(
       callAdded(0, 'c1'),
       callAdded(1, 'c2'),
@@ -136,7 +136,7 @@ describe('calls', () => {
     expect(reply.blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '{"b":2}' }])
   })
 
-  test('that all claim the same place are told apart by their ids', async () => {
+  test('that share one index are separated by id', async () => {
     const reply = await read(
       callAdded(0, 'c1'),
       callDelta(0, '{"a":1}'),
@@ -147,7 +147,7 @@ describe('calls', () => {
     expect(reply.blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '{"b":2}' }])
   })
 
-  test('without fragments get their arguments from the end of the item; without arguments they have none', async () => {
+  test('without fragments get their arguments from the final item, if it has any', async () => {
     const done = (output_index: number, call_id: string, args: string): Event => ({
       type: 'response.output_item.done',
       output_index,
@@ -157,10 +157,10 @@ describe('calls', () => {
     expect(reply.blocks).toMatchObject([{ arguments: '{"a":1}' }, { arguments: '' }])
   })
 
-  test('in masses end the answer', async () => {
+  test('above the limit end the answer', async () => {
     const raw = namedEvents(Array.from({ length: 9 }, (_, i) => callAdded(i, `c${i}`)))
     const { error } = await askInVain(responsesAt(await serve({ raw }), { limits: { calls: 8 } }))
-    expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining('8 calls') })
+    expect(error).toMatchObject({ code: 'provider_error', message: expect.stringContaining('8 tool calls') })
   })
 })
 
@@ -195,14 +195,14 @@ test('each part of a message is a block', async () => {
   expect(reply.blocks.map((it) => 'text' in it && it.text)).toEqual(['a', 'b', 'a', 'b', 'c'])
 })
 
-test('what fragments were lost of a text comes from its end', async () => {
+test('lost text fragments are restored from the final text', async () => {
   const done = (text: string): Event => ({ type: 'response.output_text.done', output_index: 0, content_index: 0, text })
   expect((await read(textDelta('one'), done('one two'), completed())).blocks).toEqual([
     { type: 'text', text: 'one two' },
   ])
 })
 
-test('figures of zero are not believed', async () => {
+test('counts of zero are ignored', async () => {
   const usage = { input_tokens: 0, output_tokens: 0 }
   expect((await read(textDelta('one two'), completed({ usage }))).usage).toMatchObject({ estimated: true })
 })
@@ -225,7 +225,7 @@ test('cached input is part of the input, reasoning of the output', async () => {
   })
 })
 
-test('events of any shape never throw and give blocks of the right form', () => {
+test('events of any shape never throw and yield well-formed blocks', () => {
   const kind = fc.constantFrom(
     'response.output_text.delta',
     'response.output_item.added',

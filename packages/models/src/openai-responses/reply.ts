@@ -6,7 +6,7 @@ import { normaliseUsage, tellsUsage } from '../accounting/usage.ts'
 import type { ReplyAssembler, WireFault } from '../wire/assembler.ts'
 import { type Ended, endedBy } from '../wire/end-reason.ts'
 
-/** An event, or a whole non-streamed response. Any field may be missing, null or of another type. */
+/** An event, or a whole response that was not streamed. Any field may be missing, null or of another type. */
 interface WireEvent {
   readonly type?: unknown
   readonly object?: unknown
@@ -50,18 +50,18 @@ interface WirePart {
   readonly refusal?: unknown
 }
 
-/** A place in the reply. Events name it by index: ids of items change from event to event behind some gateways. */
+/** An index in the reply. Events use the index: behind some gateways item ids change from event to event. */
 interface OpenBlock {
   readonly type: 'text' | 'thinking' | 'call' | 'data'
   readonly item: unknown
-  /** Which part of a summary came last. */
+  /** The latest part of a summary. */
   part: unknown
   readonly parts: string[]
   readonly place: number
-  /** Of a call. */
+  /** For a call. */
   tool: string
   callId: unknown
-  /** Of a file. */
+  /** For a file. */
   mediaType: string
   signature?: string
   redacted?: string
@@ -104,7 +104,8 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
     isAt(current, type, item) ? current : blocks.findLast((block) => isAt(block, type, item))
 
   /**
-   * Items of which another part begins. The index of a part tells nothing: some servers count it up with each fragment.
+   * Items that have started another part. The index of a part is unreliable: some servers increment it with each
+   * fragment.
    */
   const nextPart = new Set<unknown>()
   const textBlock = (item: unknown) => (nextPart.has(item) ? undefined : find('text', item))
@@ -116,7 +117,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
     onDelta({ type: 'text', block: block.place, text })
   }
   const endText = (item: unknown, text: unknown) => addText(item, missing(textBlock(item), text))
-  /** Parts that came as fragments, or at their own end, are there already. */
+  /** Parts that arrived as fragments, or with their own end event, are present already. */
   const endMessage = (item: unknown, { content }: WireItem) => {
     if (find('text', item)) return
     for (const part of listOf<WirePart>(content)) {
@@ -150,7 +151,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
 
   const openCall = (item: unknown, wire: WireItem): OpenBlock => {
     const known = find('call', item)
-    // A gateway may count every call as the first.
+    // A gateway may number every call as the first.
     if (known && (wire.call_id === undefined || wire.call_id === known.callId)) return known
     calls++
     const call = open('call', item)
@@ -186,7 +187,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
       case 'image_generation_call':
         return addFile(item, wire)
       default:
-        // Tools of the provider, and what they came to: what they are for is in the text of the answer.
+        // Provider tools and their results: their outcome is in the text of the answer.
         ignored.push(clippedName(String(wire.type)))
     }
   }
@@ -196,7 +197,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
     const figures = response?.usage && chatFigures(response.usage)
     if (tellsUsage(figures)) usage = figures
   }
-  /** What only the final output holds. Found by content: gateways count items as they like. */
+  /** Content that only the final output holds. Matched by content: gateways number items arbitrarily. */
   const addMissing = (output: readonly (WireItem | null)[]) => {
     const come = (type: OpenBlock['type']) => blocks.filter((block) => block.type === type)
     let whole = ''
@@ -221,7 +222,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
     else for (const [index, wire] of output.entries()) if (wire) endItem(index, wire)
     const { status = 'completed' } = response
     if (status === 'failed' || status === 'cancelled') return failure(response)
-    // A document of any other status is not there yet. An event says by its own type that it is the last.
+    // A document with any other status is not finished. An event's own type marks it as the last.
     if (isDocument && status !== 'completed' && status !== 'incomplete') return { type: 'cut' }
     ended = true
     incomplete = response.incomplete_details?.reason ?? (status === 'incomplete' ? 'incomplete' : undefined)
@@ -241,7 +242,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
       return blocks.length > 0
     },
     frame(event: WireEvent) {
-      // What follows the end is another answer.
+      // Anything after the end belongs to another answer.
       if (ended) return undefined
       const { output_index: item = event.item_id ?? event.item?.id } = event
       switch (event.type) {
@@ -281,7 +282,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
         case 'response.failed':
         case 'response.cancelled':
           return failure(event.response)
-        // With its words inside, or beside the type.
+        // The message is inside the error, or next to the type.
         case 'error':
           return { type: 'error', error: event.error ?? event }
       }
@@ -303,7 +304,7 @@ export function assembleResponse(options: ResponsesAssemblerOptions): ReplyAssem
 const isAt = (block: OpenBlock | undefined, type: OpenBlock['type'], item: unknown): boolean =>
   block?.type === type && block.item === item
 
-/** What ends a part repeats all of it; the rest of it that did not come, where some or all fragments were lost. */
+/** The event that ends a part repeats all of it; this is the rest, where some or all fragments were lost. */
 function missing(block: OpenBlock | undefined, whole: unknown): unknown {
   if (block === undefined || typeof whole !== 'string') return whole
   const come = block.parts.join('')
@@ -317,7 +318,7 @@ const failure = (response: WireResponse | null | undefined): WireFault => ({
   error: response?.error ?? { message: 'The response failed and no reason was given.' },
 })
 
-/** The same figures under the names of chat completions. */
+/** The same usage under the names of chat completions. */
 const chatFigures = (usage: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
   prompt_tokens: usage.input_tokens,
   prompt_tokens_details: usage.input_tokens_details,
@@ -345,7 +346,7 @@ function closeBlock(block: OpenBlock): Block {
   }
 }
 
-/** `incomplete` is not whole, whatever its reason is called. */
+/** `incomplete` means a cut answer, whatever the reason. */
 function endOfResponse(incomplete: unknown, called: boolean, refused: boolean): Ended {
   if (incomplete === undefined || incomplete === null) return endedBy(undefined, called, refused)
   const end = endedBy(String(incomplete), called)

@@ -1,4 +1,4 @@
-// What the driver sends, read at the other end of the wire.
+// The request as the server receives it.
 import type { Block, Message, ModelRequest } from '@oxbow/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { assistant, call, histories, result, text, tool, user } from '../history
 import { type OpenAiResponsesOptions, repairHistory } from '../index.ts'
 import { responsesRequestWriter } from './request.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: the wire is what these tests look at.
+// biome-ignore lint/suspicious/noExplicitAny: these tests assert on the wire format.
 type Body = Record<string, any>
 
 async function sent(
@@ -22,7 +22,7 @@ const input = async (history: Message[]) => (await sent({ messages: history })).
 
 const spec = (name: string) => ({ name, description: `Does ${name}.`, input: { type: 'object' } })
 
-test('a plain question: nothing is stored at the provider, and the reasoning comes sealed', async () => {
+test('a plain question asks the provider to store nothing and to encrypt the reasoning', async () => {
   const server = await serve({ text: 'ok' })
   await ask(responsesAt(server), { system: 'Be terse.', temperature: 0.5, maxOutputTokens: 100 })
   const { path, headers, body } = server.requests[0]!
@@ -46,12 +46,12 @@ test.each([
   ['gpt-5-chat-latest', false],
   ['gpt-5.1', true],
   ['o4-mini', true],
-])('reasoning is asked of %s: %s', async (model, expected) => {
+])('reasoning is requested from %s: %s', async (model, expected) => {
   expect('include' in (await sent({}, { model }))).toBe(expected)
   expect('include' in (await sent({}, { model, reasoning: !expected }))).toBe(!expected)
 })
 
-test('fields of the request are passed on; what is to be included is added to', async () => {
+test('fields of the request are passed on; `include` is merged', async () => {
   const options = { include: ['file_search_call.results'], reasoning: { effort: 'low', summary: 'auto' } }
   expect(await sent({ options })).toMatchObject({
     include: ['file_search_call.results', 'reasoning.encrypted_content'],
@@ -60,7 +60,7 @@ test('fields of the request are passed on; what is to be included is added to', 
 })
 
 describe('input', () => {
-  test('a turn with tools', async () => {
+  test('a turn with tools is sent', async () => {
     expect(
       await input([
         userMessage('add'),
@@ -77,7 +77,7 @@ describe('input', () => {
     ])
   })
 
-  test('images and files, as data or by their address, also in results', async () => {
+  test('images and files are sent as data or by URL, in results too', async () => {
     const image = { type: 'data' as const, mediaType: 'image/png', data: 'AAAA' }
     const pdf = { type: 'data' as const, mediaType: 'application/pdf', data: 'BBBB', name: 'a.pdf' }
     const linked = { type: 'data' as const, mediaType: 'application/pdf', url: 'https://example.com/a.pdf' }
@@ -95,7 +95,7 @@ describe('input', () => {
     expect(items[2].output).toEqual([wireImage])
   })
 
-  test('an image that the model made is told, for only a user may send one', async () => {
+  test('an image by the model is sent as a note: only a user may send images', async () => {
     const [, made] = await input([user(text('a')), assistant({ type: 'data', mediaType: 'image/png', data: 'AAAA' })])
     expect(made).toEqual({ role: 'assistant', content: '[file image/png]' })
   })
@@ -114,7 +114,7 @@ describe('reasoning', () => {
     return (await input([user(text('a')), answer, user(text('b'))])).slice(1, -1)
   }
 
-  test.each(['test:any', undefined])('of this model goes back in its place (by %s)', async (model) => {
+  test.each(['test:any', undefined])('of this model is sent back in its place (by %s)', async (model) => {
     const second: Block = { type: 'thinking', text: '', signature: 'rs_2', redacted: 'abc' }
     expect(await written(model, sealed, text('one'), second, text('two'))).toEqual([
       wire,
@@ -124,7 +124,7 @@ describe('reasoning', () => {
     ])
   })
 
-  test('of another model never goes back, nor what is not sealed, nor what nothing follows', async () => {
+  test('of another model is never sent back, nor unencrypted or trailing reasoning', async () => {
     const one = { role: 'assistant', content: 'one' }
     expect(await written('openai:other', sealed, text('one'))).toEqual([one])
     expect(await written('test:any', { type: 'thinking', text: 'hm', signature: 'rs_1' }, text('one'))).toEqual([one])
@@ -133,7 +133,7 @@ describe('reasoning', () => {
 })
 
 describe('tools', () => {
-  test('are sorted by name; those of the provider itself come after ours', async () => {
+  test('are sorted by name; those of the provider follow', async () => {
     const body = await sent({ tools: [spec('b'), spec('a')], options: { tools: [{ type: 'image_generation' }] } })
     expect(body.tools).toEqual([
       {
@@ -158,12 +158,12 @@ describe('tools', () => {
     ['required', 'required'],
     ['none', 'none'],
     [{ tool: 'a' }, { type: 'function', name: 'a' }],
-  ] as const)('the choice %j', async (toolChoice, expected) => {
+  ] as const)('are sent with the choice %j', async (toolChoice, expected) => {
     expect((await sent({ tools: [spec('a')], toolChoice })).tool_choice).toEqual(expected)
   })
 })
 
-test('a JSON answer is asked for by its schema, beside other settings of the text', async () => {
+test('a JSON answer is requested by its schema, next to other text settings', async () => {
   const output = { name: 'city', schema: { type: 'object' } }
   expect((await sent({ output, options: { text: { verbosity: 'low' } } })).text).toEqual({
     verbosity: 'low',
@@ -179,7 +179,7 @@ describe('any history', () => {
   const check = (property: (history: Message[]) => void) =>
     fc.assert(fc.property(histories, property), { numRuns: 2_000 })
 
-  test('is written by the rules of the API', () => {
+  test('is written within the API’s rules', () => {
     check((history) => {
       expect(broken(write(history).input)).toEqual([])
     })
@@ -192,14 +192,14 @@ describe('any history', () => {
     })
   })
 
-  test('is written as it is after its repair', () => {
+  test('is written the same when repaired first', () => {
     check((history) => {
       expect(write(repairHistory(history).messages)).toEqual(write(history))
     })
   })
 })
 
-/** What the API would refuse of a request, as far as the shape of a conversation goes. */
+/** What the API would refuse in the shape of a conversation. */
 function broken(items: readonly Body[]): string[] {
   const problems: string[] = []
   const must = (right: boolean, rule: string) => {

@@ -14,18 +14,18 @@ import {
 } from '../requests/write.ts'
 
 export interface ResponsesWriterOptions {
-  /** As the provider knows it. */
+  /** The provider's name for the model. */
   readonly model: string
-  /** As messages are signed with it. */
+  /** The id that signs its messages. */
   readonly id: string
-  /** Whether sealed reasoning is asked for. */
+  /** Whether encrypted reasoning is requested. */
   readonly reasoning: boolean
 }
 
 /**
  * Makes the function that serialises requests for one model. The provider stores nothing: the whole history is sent,
- * with the reasoning sealed in it. The text of each message is kept with the message object, so that a long history
- * costs a join and not a serialisation.
+ * including encrypted reasoning. The text of each message is cached by message object, so that a long history costs a
+ * join and not a serialisation.
  */
 export function responsesRequestWriter(options: ResponsesWriterOptions): (request: ModelRequest) => string {
   const textOf = perObject((message: Message) => inputItems(message, options.id).map(wireJson).join(','))
@@ -108,7 +108,7 @@ function inputData(block: DataBlock): object {
   return { type: 'input_file', filename: name ?? 'file', file_data: address }
 }
 
-/** In their order: the API wants reasoning to be followed by what it led to. */
+/** In order: the API requires reasoning to be followed by the output it led to. */
 function assistantItems(message: Message, id: string): object[] {
   const own = message.model === undefined || message.model === id
   const blocks = message.blocks.filter((block) => block.type !== 'thinking' || (own && block.redacted !== undefined))
@@ -120,7 +120,7 @@ function assistantItems(message: Message, id: string): object[] {
       case 'call':
         return callItem(block)
       case 'data':
-        // Only a user may send files; the model should know that it made one.
+        // Only a user may send files; the note tells the model that it made one.
         return { role: 'assistant', content: `[file ${[block.name, block.mediaType].filter(Boolean).join(' ')}]` }
       default:
         return { role: 'assistant', content: block.type === 'text' ? block.text : '' }

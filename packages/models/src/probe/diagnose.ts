@@ -1,4 +1,4 @@
-// Why a model does not answer, and what to do about it.
+// Why a model does not answer, and what to do.
 import type { ModelError } from '@oxbow/core'
 import { addressOf } from '../failures/secrets.ts'
 
@@ -21,16 +21,16 @@ export type Fault =
 
 export interface Diagnosis {
   readonly fault: Fault
-  /** What it is most likely, and what to do: whole sentences, safe to show. */
+  /** The most likely cause and what to do: whole sentences, safe to show. */
   readonly advice: string
 }
 
 export interface Circumstances {
   readonly baseUrl: string
   readonly model: string
-  /** The variable that the key came from. */
+  /** The variable that holds the key. */
   readonly keyVariable?: string | undefined
-  /** Through which proxy it is asked, if any. */
+  /** The proxy on the way, if any. */
   readonly proxy?: string | undefined
 }
 
@@ -45,29 +45,29 @@ export function diagnose(error: ModelError, { baseUrl, model, keyVariable, proxy
     case 'auth':
       return {
         fault: 'key',
-        advice: `The key in ${keyVariable ?? 'its variable'} is not one of this provider, has expired, or may not use ${model}. Make a new one and set it.`,
+        advice: `The key in ${keyVariable ?? 'its variable'} is not a key of this provider, has expired, or may not use ${model}. Create a new key and set it.`,
       }
     case 'rate_limited':
       return retryable
         ? {
             fault: 'rate_limited',
-            advice: 'Too many requests for this account. Wait, or set limits of the model below those.',
+            advice: 'Too many requests for this account. Wait, or set the model’s limits below those of the provider.',
           }
-        : { fault: 'quota', advice: 'The account has nothing left. Top it up, or use another key.' }
+        : { fault: 'quota', advice: 'The account has no credit left. Top it up, or use another key.' }
     case 'overloaded':
       return {
         fault: 'overloaded',
-        advice: 'The provider has too much to do. Try later, or name a spare model in fallbacks.',
+        advice: 'The provider is overloaded. Try again later, or configure a model in fallbacks.',
       }
     case 'stream_cut':
       return {
         fault: 'stream_cut',
-        advice: `The connection broke within the answer. Something in between may close it early${proxy === undefined ? '' : `, such as the proxy ${proxy}`}; try again.`,
+        advice: `The connection broke during the answer. A hop in between may close it early${proxy === undefined ? '' : `, such as the proxy ${proxy}`}; try again.`,
       }
     case 'first_byte_timeout':
     case 'idle_timeout':
     case 'total_timeout':
-      return { fault: 'timeout', advice: 'It took too long. Try again, or raise timeouts of the model.' }
+      return { fault: 'timeout', advice: 'The model took too long. Try again, or raise the model’s timeouts.' }
     case 'invalid_request':
     case 'context_overflow':
       return refusal(String(details?.body ?? ''), status, address, model)
@@ -80,23 +80,27 @@ const UNKNOWN_MODEL =
   /model.{0,80}(?:not.?(?:found|exist)|does not|unknown|unsupported|invalid)|(?:unknown|invalid|no such).{0,20}model|InvalidEndpointOrModel/i
 
 function refusal(body: string, status: number | undefined, address: string, model: string): Diagnosis {
-  if (status === 402) return { fault: 'quota', advice: 'The account has nothing left. Top it up, or use another key.' }
+  if (status === 402)
+    return { fault: 'quota', advice: 'The account has no credit left. Top it up, or use another key.' }
   if (UNKNOWN_MODEL.test(body))
     return {
       fault: 'model_name',
-      advice: `The provider has no ${model}, or this account may not use it. Check the name.`,
+      advice: `The provider does not have ${model}, or this account may not use it. Check the name.`,
     }
   if (status === undefined || status < 400 || status === 404 || status === 405)
     return {
       fault: 'address',
-      advice: `There is no such API at ${address}. The base URL ends before the path of the format, most often with /v1.`,
+      advice: `There is no such API at ${address}. The base URL must end before the format's path, usually with /v1.`,
     }
-  return { fault: 'request', advice: 'It does not take a part of the request. Check options and headers of the model.' }
+  return {
+    fault: 'request',
+    advice: 'The provider refused part of the request. Check the model’s options and headers.',
+  }
 }
 
 const TLS = /^(?:CERT_|ERR_TLS_|ERR_SSL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/
 
-/** Node's codes stand in the causes, one below the other. */
+/** Node's codes are in the chain of causes. */
 function codesOf(error: unknown): string[] {
   const codes: string[] = []
   for (let it = error; it instanceof Error; it = it.cause) {
@@ -114,29 +118,29 @@ function unreachable(error: ModelError, address: string, proxy: string | undefin
   if (typeof error.details?.body === 'string' && error.status === undefined)
     return {
       fault: 'address',
-      advice: `What answers at ${address} is not this API. The base URL ends before the path of the format, most often with /v1.`,
+      advice: `The server at ${address} is not this API. The base URL must end before the format's path, usually with /v1.`,
     }
-  if (error.cause === undefined) return { fault: 'provider', advice: 'The fault is at the provider. Try again later.' }
+  if (error.cause === undefined) return { fault: 'provider', advice: 'The provider failed. Try again later.' }
   if (has(TLS)) {
     const why = has(/EXPIRED|NOT_YET_VALID/)
-      ? 'If the clock of this machine is right, the certificate is out of date.'
-      : 'Where a company’s own authority has signed it, name its file in NODE_EXTRA_CA_CERTS; for a server without TLS write http://.'
+      ? 'If this machine’s clock is right, the certificate has expired.'
+      : 'If a company authority signed it, set NODE_EXTRA_CA_CERTS to its file; for a server without TLS use http://.'
     return { fault: 'tls', advice: `The certificate of ${address} was not accepted. ${why}` }
   }
   if (proxy !== undefined)
     return {
       fault: 'proxy',
-      advice: `It is asked through ${proxy} (HTTPS_PROXY, HTTP_PROXY), which did not let it through. Check the proxy, or except the host with NO_PROXY.`,
+      advice: `The proxy ${proxy} (HTTPS_PROXY, HTTP_PROXY) refused the connection. Check the proxy, or exclude the host with NO_PROXY.`,
     }
   if (has(/^(?:ENOTFOUND|EAI_AGAIN)$/))
     return {
       fault: 'dns',
-      advice: `The host of ${address} is not known. Check its name, and the network of this machine.`,
+      advice: `The host of ${address} cannot be resolved. Check its name and this machine's network.`,
     }
   if (has(/^ECONNREFUSED$/))
     return { fault: 'refused', advice: `Nothing listens at ${address}. Check that the server runs, and the port.` }
   return {
     fault: 'network',
-    advice: `No connection to ${address} came about. Check the network; where the way out is a proxy, set HTTPS_PROXY.`,
+    advice: `Could not connect to ${address}. Check the network; behind a proxy, set HTTPS_PROXY.`,
   }
 }

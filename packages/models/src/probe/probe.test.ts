@@ -23,7 +23,7 @@ async function at(script: (request: ScriptedRequest) => Reply): Promise<string> 
   return server.url
 }
 
-/** Something else than a model, on a real port. */
+/** A server on a real port that is not a model. */
 async function standIn(listener: RequestListener): Promise<string> {
   const server = createServer(listener)
   onTestFinished(() => void server.close())
@@ -40,8 +40,8 @@ const works = ({ messages, tools, body }: ScriptedRequest): Reply => {
 }
 const results = (checks: readonly ProbeCheck[]) => checks.map(({ name, result }) => [name, result])
 
-describe('a model that is tried', () => {
-  test('and works answers, tells its usage, calls a tool and gives JSON', async () => {
+describe('a model under test', () => {
+  test('that works answers, reports its usage, calls a tool and returns JSON', async () => {
     const checks = await checksOf({ baseUrl: await at(works) })
     expect(results(checks)).toEqual([
       ['answer', 'ok'],
@@ -54,7 +54,7 @@ describe('a model that is tried', () => {
     expect(checks[1]!.detail).toMatch(/^20 tokens in, 5 out, \$0\.0000060/)
   })
 
-  test('and can only talk is told so, and is no failure', async () => {
+  test('that only talks gets warnings, not failures', async () => {
     const checks = await checksOf({ baseUrl: await at(() => ({ text: 'ready', usage: null })) })
     expect(results(checks)).toEqual([
       ['answer', 'ok'],
@@ -65,7 +65,7 @@ describe('a model that is tried', () => {
     ])
   })
 
-  test('and refuses tools or JSON fails only there', async () => {
+  test('that refuses tools or JSON fails only there', async () => {
     const refuses = (request: ScriptedRequest): Reply =>
       request.tools.length > 0 || (request.body as { response_format?: unknown }).response_format
         ? { status: 400, body: { error: { message: 'tools are not supported' } } }
@@ -78,7 +78,7 @@ describe('a model that is tried', () => {
     expect(checks[2]!.diagnosis?.fault).toBe('request')
   })
 
-  test('on a machine whose clock is wrong is told by how much', async () => {
+  test('on a machine with a wrong clock reports by how much', async () => {
     const late = new Date(Date.now() - 600_000).toUTCString()
     const baseUrl = await standIn((_, response) => response.writeHead(401, { date: late }).end('{}'))
     expect((await checksOf({ baseUrl })).at(-1)).toMatchObject({
@@ -89,26 +89,22 @@ describe('a model that is tried', () => {
   })
 })
 
-describe('what is wrong is told with what to do', () => {
+describe('failures are reported with what to do', () => {
   const error = (message: string, code?: string) => ({ error: { message, ...(code !== undefined && { code }) } })
   const replies: [string, Reply, string][] = [
     ['a key that is refused', { status: 401, body: error('Incorrect API key provided: sk-secret-1') }, 'key'],
-    [
-      'a model that is not there',
-      { status: 404, body: error('The model `x` does not exist', 'model_not_found') },
-      'model_name',
-    ],
-    ['a model that is not there, as DeepSeek tells it', { status: 400, body: error('Model Not Exist') }, 'model_name'],
-    ['a path that is not there', { status: 404, body: 'Not Found' }, 'address'],
+    ['an unknown model', { status: 404, body: error('The model `x` does not exist', 'model_not_found') }, 'model_name'],
+    ['an unknown model, as DeepSeek reports it', { status: 400, body: error('Model Not Exist') }, 'model_name'],
+    ['an unknown path', { status: 404, body: 'Not Found' }, 'address'],
     [
       'an empty account',
       { status: 429, body: error('You exceeded your current quota', 'insufficient_quota') },
       'quota',
     ],
-    ['an empty account, as DeepSeek tells it', { status: 402, body: error('Insufficient Balance') }, 'quota'],
+    ['an empty account, as DeepSeek reports it', { status: 402, body: error('Insufficient Balance') }, 'quota'],
     ['too many requests', { status: 429, body: error('Rate limit reached') }, 'rate_limited'],
-    ['too much to do', { status: 503 }, 'overloaded'],
-    ['a fault of the provider', { status: 500 }, 'provider'],
+    ['overload', { status: 503 }, 'overloaded'],
+    ['a provider failure', { status: 500 }, 'provider'],
     ['a stream that is cut', { text: 'one two three', cutAfterChunks: 2 }, 'stream_cut'],
     ['an option that is refused', { status: 400, body: error('Unknown parameter: verbosity') }, 'request'],
   ]
@@ -123,7 +119,7 @@ describe('what is wrong is told with what to do', () => {
     expect((await checksOf({ baseUrl }))[0]).toMatchObject({ diagnosis: { fault: 'address' } })
   })
 
-  test('another address by a redirect', async () => {
+  test('a redirect to another address', async () => {
     const baseUrl = await standIn((_, response) => response.writeHead(301, { location: 'https://example.com/' }).end())
     expect((await checksOf({ baseUrl }))[0]).toMatchObject({ diagnosis: { fault: 'address' } })
   })
@@ -137,16 +133,16 @@ describe('what is wrong is told with what to do', () => {
     expect(answer).toMatchObject({ diagnosis: { fault: 'refused' } })
   })
 
-  test('a host that nobody knows', async () => {
+  test('an unknown host', async () => {
     expect((await checksOf({ baseUrl: 'http://oxbow.invalid/v1' }))[0]).toMatchObject({ diagnosis: { fault: 'dns' } })
   })
 
-  test('TLS to a server that has none', async () => {
+  test('TLS to a server without TLS', async () => {
     const baseUrl = (await standIn((_, response) => response.end())).replace('http:', 'https:')
     expect((await checksOf({ baseUrl }))[0]).toMatchObject({ diagnosis: { fault: 'tls' } })
   })
 
-  test('a server that says nothing', async () => {
+  test('a silent server', async () => {
     const baseUrl = await standIn(() => {})
     const [answer] = await checksOf({ baseUrl, timeouts: { firstByteMs: 100 } })
     expect(answer).toMatchObject({ diagnosis: { fault: 'timeout' } })
@@ -162,6 +158,6 @@ test.each([
   ['http://localhost:8000/v1', { HTTP_PROXY: 'http://p:1', NO_PROXY: 'localhost:8000' }, undefined],
   ['http://localhost:8000/v1', { HTTP_PROXY: 'http://p:1', NO_PROXY: 'localhost:80' }, 'http://p:1'],
   ['http://localhost:8000/v1', { HTTP_PROXY: 'http://p:1', NO_PROXY: '*' }, undefined],
-])('%s with %j is asked through %s', (address, environment, proxy) => {
+])('%s with %j goes through %s', (address, environment, proxy) => {
   expect(proxyFor(address, environment)).toBe(proxy)
 })

@@ -1,10 +1,10 @@
-// Whether a model works: real requests, small ones, of the kinds that agents make.
+// Tests whether a model works, with small real requests of the kinds that agents make.
 import { type Message, type Model, ModelError, type ModelReply, type ModelRequest } from '@oxbow/core'
 import { type Circumstances, type Diagnosis, diagnose } from './diagnose.ts'
 
 export interface ProbeCheck {
   readonly name: 'answer' | 'usage' | 'tool call' | 'structured output' | 'clock'
-  /** `warning`: works, but not all that an agent may use. */
+  /** `warning`: works, but not every feature that an agent may use. */
   readonly result: 'ok' | 'warning' | 'failed'
   readonly detail: string
   readonly diagnosis?: Diagnosis
@@ -15,16 +15,16 @@ export interface Probe extends Circumstances {
   open(fetch: typeof globalThis.fetch): Model
 }
 
-/** Further apart than this and signed requests or certificates may fail. */
+/** Beyond this difference, signed requests or certificates may fail. */
 const MAX_SKEW_MS = 60_000
 
 /**
- * Asks a model three things, at most four requests, and tells what came of each as soon as it is known. After a failed
- * answer nothing more is asked.
+ * Tests a model with at most four requests and yields each result as soon as it is known. After a failed answer no
+ * further request is made.
  *
  * @example
- * for await (const check of probeModel({ open, baseUrl, model: 'gpt-5' })) console.log(check.name, check.result,
- * check.detail)
+ * for await (const check of probeModel({ open, baseUrl, model: 'gpt-5' }))
+ *   console.log(check.name, check.result, check.detail)
  */
 export async function* probeModel(probe: Probe, signal: AbortSignal): AsyncGenerator<ProbeCheck> {
   let skewMs: number | undefined
@@ -59,7 +59,7 @@ export async function* probeModel(probe: Probe, signal: AbortSignal): AsyncGener
   try {
     yield await outputCheck(ask)
   } catch (error) {
-    // Agents that want none of it work all the same.
+    // Agents without structured output still work.
     yield { ...failed('structured output', error), result: 'warning' }
   }
   if (skewMs !== undefined) yield clockCheck(skewMs)
@@ -111,7 +111,7 @@ async function toolCheck(ask: Ask): Promise<ProbeCheck> {
   const { reply } = await ask({ messages: [question], tools: [tool] })
   const call = reply.blocks.find((it) => it.type === 'call')
   if (call?.type !== 'call')
-    return { name, result: 'warning', detail: 'it answered without calling the tool that it was asked to call' }
+    return { name, result: 'warning', detail: 'the model answered without calling the requested tool' }
   if (!isObject(call.arguments))
     return { name, result: 'warning', detail: `its arguments are not a JSON object: ${call.arguments.slice(0, 80)}` }
   const blocks = reply.blocks.map((it) =>
@@ -152,15 +152,15 @@ async function outputCheck(ask: Ask): Promise<ProbeCheck> {
   })
   const works = isObject(textOf(reply)) && 'ready' in JSON.parse(textOf(reply))
   return works
-    ? { name: 'structured output', result: 'ok', detail: 'JSON as asked for' }
-    : { name: 'structured output', result: 'warning', detail: 'its answer is not the JSON that was asked for' }
+    ? { name: 'structured output', result: 'ok', detail: 'JSON as requested' }
+    : { name: 'structured output', result: 'warning', detail: 'the answer is not the requested JSON' }
 }
 
 function clockCheck(skewMs: number): ProbeCheck {
   const seconds = `${(Math.abs(skewMs) / 1_000).toFixed(0)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the provider's`
   return Math.abs(skewMs) > MAX_SKEW_MS
-    ? { name: 'clock', result: 'warning', detail: `the clock of this machine is ${seconds}: set it` }
-    : { name: 'clock', result: 'ok', detail: 'as the provider’s' }
+    ? { name: 'clock', result: 'warning', detail: `this machine's clock is ${seconds}: correct it` }
+    : { name: 'clock', result: 'ok', detail: 'in step with the provider’s' }
 }
 
 const said = (text: string): Message => ({ id: 'q', role: 'user', blocks: [{ type: 'text', text }] })

@@ -1,9 +1,9 @@
-// Through which proxy an address is asked, by the variables that Node and most programs read.
+// The proxy for an address, by the variables that Node and most programs read.
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy for an address without what could be secret in it, or undefined. Lower-case variables win, as in Node.
+ * The proxy for an address, without possible secrets, or undefined. Lower-case variables win, as in Node.
  *
  * @example proxyFor('https://api.openai.com/v1', { HTTPS_PROXY: 'http://proxy:3128' }) // 'http://proxy:3128'
  */

@@ -1,4 +1,4 @@
-// Schemas that providers refuse, as they are sent: one such tool would end every turn.
+// Schemas that providers refuse, as they are sent: a single one would fail every turn.
 import { agent, tool as coreTool, type ToolSpec } from '@oxbow/core'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { anthropicAt, ask, askInVain, modelAt, responsesAt, serve } from '../asking.fixture.ts'
@@ -49,7 +49,7 @@ describe('B12: a schema becomes one object that every provider accepts', () => {
       { type: 'object', properties: { a: text, b: text }, required: ['a', 'b'] },
     ],
     [
-      'a reference, in the words of an older draft',
+      'a reference, of an older draft',
       {
         $schema: 'http://json-schema.org/draft-07/schema#',
         $ref: '#/definitions/A',
@@ -84,7 +84,7 @@ describe('B12: a schema becomes one object that every provider accepts', () => {
     expect(schemaOf(schema)).toEqual({ schema: expected })
   })
 
-  test('a sound schema stays as it is', () => {
+  test('a valid schema is unchanged', () => {
     const sound = {
       type: 'object',
       description: 'Adds.',
@@ -100,7 +100,7 @@ describe('B12: a schema becomes one object that every provider accepts', () => {
     [{ anyOf: [{ type: 'string' }, { type: 'number' }] }, /no case of its union is an object/],
     [{ type: 'object', properties: { a: { $ref: 'https://example.com/a.json' } } }, /another document/],
     [false, /not an object/],
-  ])('%j cannot be one', (schema, problem) => {
+  ])('%j cannot be translated', (schema, problem) => {
     expect(translate(schema)).toEqual({ problem: expect.stringMatching(problem) })
   })
 })
@@ -112,7 +112,7 @@ describe('B12: a tool that a provider would refuse', () => {
     ['chat', modelAt],
     ['messages', anthropicAt],
     ['responses', responsesAt],
-  ])('is left out with a warning, and the others are offered: %s', async (format, at) => {
+  ])('is omitted with a warning, and the others are offered: %s', async (format, at) => {
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
     const server = await serve({ text: 'a' })
     const name = `bad_${format}`

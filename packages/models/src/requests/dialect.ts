@@ -1,5 +1,5 @@
-// JSON Schema of tools in the form that every provider accepts. The engine checks arguments against the tool's own
-// schema, so what is lost here only makes the model less certain.
+// JSON Schema of tools in the form that every provider accepts. The engine validates arguments against the tool's own
+// schema, so a lost constraint only makes the model less precise.
 import type { ToolSpec } from '@oxbow/core'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ const isObject = (value: unknown): value is Schema =>
  * Providers demand one object at the root (no union, no reference), `properties`, `items`, no boolean schemas, and
  * definitions under `$defs`. A union at the root becomes one object with the properties of all its cases.
  *
- * @returns the schema, or why there is none: the root is not an object, or it refers to another document
+ * @returns the schema, or why it cannot be translated: the root is not an object, or it refers to another document
  * @example translate({ anyOf: [{ type: 'object', properties: { a: {} } }] }) // { schema: { type: 'object', … } }
  */
 export function translate(schema: unknown): Translated {
@@ -33,7 +33,7 @@ class Untranslatable extends Error {}
 const asObject = (value: unknown): Schema => (isObject(value) ? value : {})
 const MAX_DEPTH = 16
 
-/** One object, whatever the root is made of. */
+/** One object, whatever the root consists of. */
 function rootOf(schema: unknown, definitions: Schema, depth: number): Record<string, unknown> {
   if (schema === true || schema === undefined) return { type: 'object', properties: {} }
   if (!isObject(schema) || depth > MAX_DEPTH) throw new Untranslatable('its schema is not an object')
@@ -79,7 +79,7 @@ function merged(
     }
     if (always) for (const name of listOf(schema.required)) required.add(name)
   }
-  // What each case wants is wanted in any case.
+  // Properties that every case requires are always required.
   for (const name of listOf(cases[0]?.required)) {
     if (cases.every((it) => listOf(it.required).includes(name))) required.add(name)
   }
@@ -110,7 +110,7 @@ const SCHEMAS = new Set(['not', 'if', 'then', 'else', 'contains', 'propertyNames
 const LISTS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems'])
 const MAPS = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
-/** A schema below the root, in the words of draft 2020-12. */
+/** A schema below the root, in terms of draft 2020-12. */
 function inner(schema: unknown): Schema {
   if (!isObject(schema)) return {}
   const result: Record<string, unknown> = {}
@@ -135,7 +135,7 @@ function inner(schema: unknown): Schema {
 const mapped = (value: unknown): Schema =>
   Object.fromEntries(Object.entries(asObject(value)).map(([name, it]) => [name, inner(it)]))
 
-/** Draft 4 has a boolean beside the limit. */
+/** Draft 4 has a boolean next to the limit. */
 function limit(result: Record<string, unknown>, key: string, value: unknown, schema: Schema): void {
   if (typeof value === 'number') result[key] = value
   else if (value === true) result[key] = schema[key === 'exclusiveMinimum' ? 'minimum' : 'maximum']

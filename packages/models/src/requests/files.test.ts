@@ -1,4 +1,4 @@
-// One file that a format does not accept would end every later turn of its session.
+// One file that a format does not accept would fail every later turn of its session.
 import type { Message } from '@oxbow/core'
 import { expect, test } from 'vitest'
 import { ask, modelAt, responsesAt, serve, userMessage } from '../asking.fixture.ts'

@@ -1,5 +1,5 @@
-// Files in a history, as the wire formats can take them: a history is sent again in every turn, so one file that a
-// provider refuses would end each of them.
+// Files in a history, in forms that the providers accept: the history is sent again in every turn, so one refused file
+// would fail each of them.
 import type { DataBlock } from '@oxbow/core'
 
 export type Fitted =
@@ -11,11 +11,11 @@ const image = /^image\/(jpeg|png|gif|webp)$/
 const readable =
   /^(text\/|image\/svg\+xml$|application\/(json|xml|yaml|x-yaml|toml|javascript|x-ndjson|sql)$)|\+(json|xml)$/
 
-/** The note in place of a file that the model cannot open. */
+/** The note that replaces a file that the model cannot open. */
 export const fileNote = ({ name, mediaType, url }: DataBlock): string =>
   `[file ${[name, mediaType, url].filter(Boolean).join(' ')}]`
 
-/** @param others media types that this format takes as files as well */
+/** @param others media types that this format also accepts as files */
 export function fitted(block: DataBlock, others = /^$/): Fitted {
   const mediaType = block.mediaType.toLowerCase().split(';')[0]!.trim()
   if (image.test(mediaType)) return { as: 'image' }

@@ -1,4 +1,4 @@
-// Reranking over real HTTP: what is asked, and that a score never belongs to another document.
+// Reranking over real HTTP: the requests, and that each score belongs to its document.
 import { describe, expect, test } from 'vitest'
 import { type Service, type ServiceAnswer, service } from '../service.fixture.ts'
 import { jinaRerank, type RerankOptions } from './jina-rerank.ts'
@@ -15,7 +15,7 @@ const rerankerAt = ({ url }: Service, options: Partial<RerankOptions> = {}) =>
   })
 
 const documents = ['short', 'a longer one', 'mid one']
-/** The longer the better. */
+/** Scores by length. */
 const ranked = ({ body }: { readonly body: { documents: string[]; top_n: number } }): ServiceAnswer => ({
   body: {
     model: 'jina-reranker-v3',
@@ -27,7 +27,7 @@ const ranked = ({ body }: { readonly body: { documents: string[]; top_n: number 
   },
 })
 
-test('the best come first, with their places and what they cost', async () => {
+test('the best come first, with their indexes and cost', async () => {
   const server = await service(ranked)
   const reranker = rerankerAt(server)
   expect(reranker.id).toBe('jina:jina-reranker-v3')
@@ -47,7 +47,7 @@ test('the best come first, with their places and what they cost', async () => {
   ])
 })
 
-test('without topN all come; more than there are is no more than there are; nothing is asked about nothing', async () => {
+test('topN defaults to all and is capped at the document count; nothing is sent for no documents', async () => {
   const server = await service(ranked)
   expect((await rerankerAt(server).rerank('long', documents)).results).toHaveLength(3)
   expect((await rerankerAt(server).rerank('long', documents, { topN: 9 })).results).toHaveLength(3)
@@ -56,7 +56,7 @@ test('without topN all come; more than there are is no more than there are; noth
   expect(server.requests).toHaveLength(2)
 })
 
-test('results that are not in order are put in order; Cohere’s figures count, and without any they are estimated', async () => {
+test('results are sorted; Cohere’s usage counts, and missing usage is estimated', async () => {
   const results = [
     { index: 0, relevance_score: -3 },
     { index: 1, relevance_score: 2 },
@@ -70,13 +70,13 @@ test('results that are not in order are put in order; Cohere’s figures count, 
   expect((await rerankerAt(bare).rerank('q', ['a', 'b'])).usage).toMatchObject({ inputTokens: 3, estimated: true })
 })
 
-describe('what cannot be ranked is refused before anything is sent', () => {
+describe('invalid input is refused before anything is sent', () => {
   test.each<[string, string, string[], number | undefined, object]>([
     ['an empty query', ' ', documents, undefined, { message: expect.stringContaining('query') }],
     ['an empty document', 'q', ['a', ''], undefined, { details: { index: 1 } }],
     ['too many documents', 'q', ['a', 'b', 'c', 'd'], undefined, { message: expect.stringContaining('maxDocuments') }],
-    ['topN of nothing', 'q', documents, 0, { message: expect.stringContaining('topN') }],
-    ['topN of a part', 'q', documents, 1.5, { message: expect.stringContaining('topN') }],
+    ['topN of zero', 'q', documents, 0, { message: expect.stringContaining('topN') }],
+    ['a fractional topN', 'q', documents, 1.5, { message: expect.stringContaining('topN') }],
   ])('%s', async (_, query, documents, topN, expected) => {
     const server = await service(ranked)
     const asked = rerankerAt(server, { maxDocuments: 3 }).rerank(query, documents, topN === undefined ? {} : { topN })
@@ -88,14 +88,14 @@ describe('what cannot be ranked is refused before anything is sent', () => {
 describe('faults', () => {
   const good = { index: 0, relevance_score: 0.5 }
   test.each<[string, unknown, RegExp]>([
-    ['too few results', [good], /1 results where 2 were due/],
+    ['too few results', [good], /1 results where 2 were expected/],
     ['too many results', [good, { ...good, index: 1 }, { ...good, index: 2 }], /3 results where 2/],
     ['one document twice', [good, good], /two results for the document 0/],
-    ['a document that is none', [good, { ...good, index: 3 }], /document 3 of 3/],
+    ['an index out of range', [good, { ...good, index: 3 }], /document 3 of 3/],
     ['no place', [good, { relevance_score: 1 }], /document undefined of 3/],
-    ['a score that is no number', [good, { index: 1, relevance_score: null }], /score/],
-    ['a result that is none', [good, null], /document undefined/],
-  ])('%s is asked again, and in the end an error', async (_, results, message) => {
+    ['a score that is not a number', [good, { index: 1, relevance_score: null }], /score/],
+    ['a null result', [good, null], /document undefined/],
+  ])('%s is retried, and then an error', async (_, results, message) => {
     const server = await service(() => ({ body: { results } }))
     await expect(rerankerAt(server).rerank('q', documents, { topN: 2 })).rejects.toMatchObject({
       name: 'ModelError',
@@ -115,7 +115,7 @@ describe('faults', () => {
     ['a cut body', { body: '{"results":[{"index":0', cutAfterBytes: 14 }, { code: 'stream_cut' }, 3],
     ['another format', { body: { data: [] } }, { code: 'provider_error', retryable: false }, 1],
     [
-      'too long a document',
+      'a document that is too long',
       { status: 400, body: { detail: 'Input token length exceeds the limit' } },
       { code: 'context_overflow' },
       1,
@@ -133,7 +133,7 @@ describe('faults', () => {
     expect(server.requests).toHaveLength(requests)
   })
 
-  test('cancelling ends it at once', async () => {
+  test('cancelling ends the call at once', async () => {
     const controller = new AbortController()
     const server = await service(() => {
       controller.abort()

@@ -1,4 +1,4 @@
-// Passages in the order in which they answer a question, by the format that Jina, Cohere, SiliconFlow and vLLM speak.
+// Passages in order of relevance, by the format of Jina, Cohere, SiliconFlow and vLLM.
 import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
 import { tokenCount } from '@oxbow/core/internal'
 import { checkRetry, type RetryOptions, retrying } from '../around/retry.ts'
@@ -10,8 +10,8 @@ import { jsonBearer, postJson } from '../wire/post.ts'
 export interface RerankModel {
   readonly id: string
   /**
-   * The best of `documents` for `query`, best first. `topN`: so many, default all of them. Rejects with a `ModelError`;
-   * where one document is the reason, its place is in `details.index`.
+   * The best of `documents` for `query`, best first. `topN`: how many, default all of them. Rejects with a
+   * `ModelError`; where one document is the cause, its index is in `details.index`.
    */
   rerank(
     query: string,
@@ -26,7 +26,7 @@ export interface Reranking {
 }
 
 export interface Ranked {
-  /** The place in the documents that were given. */
+  /** The index among the given documents. */
   readonly index: number
   /** The higher the better; only comparable within one answer. */
   readonly score: number
@@ -34,7 +34,7 @@ export interface Ranked {
 
 export interface RerankOptions extends DriverOptions {
   readonly retry?: RetryOptions
-  /** More are refused before they are sent. Default 1,000. */
+  /** Longer lists are refused before they are sent. Default 1,000. */
   readonly maxDocuments?: number
 }
 
@@ -42,12 +42,14 @@ const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBe
 
 /**
  * A reranker behind `POST /rerank`. Base URLs: `https://api.jina.ai/v1`, `https://api.cohere.com/v2`,
- * `https://api.siliconflow.cn/v1`, or a server of your own. Throws an `OxbowError` with code `model_config` when the
- * address or the key cannot be right.
+ * `https://api.siliconflow.cn/v1`, or your own server. Throws an `OxbowError` with code `model_config` when the address
+ * or the key is invalid.
  *
  * @example
- * const reranker = jinaRerank({ provider: 'jina', model: 'jina-reranker-v3', baseUrl: 'https://api.jina.ai/v1', apiKey
- * }) const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
+ * const reranker = jinaRerank({
+ *   provider: 'jina', model: 'jina-reranker-v3', baseUrl: 'https://api.jina.ai/v1', apiKey,
+ * })
+ * const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
  */
 export function jinaRerank(options: RerankOptions): RerankModel {
   const { provider, model, retry, maxDocuments = 1_000 } = options
@@ -71,7 +73,7 @@ export function jinaRerank(options: RerankOptions): RerankModel {
 }
 
 function check(query: string, documents: readonly string[], topN: number, maxDocuments: number): void {
-  if (query.trim() === '') throw new ModelError('invalid_request', 'The query is empty. Ask for something.')
+  if (query.trim() === '') throw new ModelError('invalid_request', 'The query is empty. Pass a non-empty query.')
   if (!Number.isInteger(topN) || (topN < 1 && documents.length > 0)) {
     throw new ModelError('invalid_request', `topN must be a whole number of at least 1: got ${topN}.`)
   }
@@ -90,7 +92,7 @@ function resultsOf(context: ErrorContext, answer: object, documents: number, cou
   if (!Array.isArray(results)) throw bodyError(context, JSON.stringify(answer), 'Check the base URL.')
   const wrong = (what: string) =>
     new ModelError('provider_error', `${context.provider} sent ${what}. Try again.`, { retryable: true })
-  if (results.length !== count) throw wrong(`${results.length} results where ${count} were due`)
+  if (results.length !== count) throw wrong(`${results.length} results where ${count} were expected`)
   const seen = new Set<unknown>()
   const ranked = results.map((result): Ranked => {
     const { index, relevance_score: score } = (result ?? {}) as Record<string, unknown>

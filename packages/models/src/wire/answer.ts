@@ -1,4 +1,4 @@
-// How one answer comes to its end, once: whole, failed, cancelled or out of time. For everything that reads a stream.
+// How an answer settles, once: whole, failed, cancelled or timed out. Used by everything that reads a stream.
 import { type FinishReason, ModelError, type ModelReply } from '@oxbow/core'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
 import { type ErrorContext, frameError, nativeFormatError, unreadError } from '../failures/provider-errors.ts'
@@ -6,11 +6,11 @@ import { scrubbedError } from '../failures/secrets.ts'
 import type { ReplyAssembler, WireFault } from './assembler.ts'
 import { type Clock, startClock, type TimeoutCode, type Timeouts } from './clock.ts'
 
-/** What one answer may hold before it is given up as broken. */
+/** What one answer may hold before it is aborted as broken. */
 export interface Limits {
-  /** Of its body, uncompressed, with all that the format adds to each word. Default 32 MiB. */
+  /** Bytes of its body, uncompressed, including the format's overhead. Default 32 MiB. */
   readonly answerBytes?: number
-  /** How many tools it may call. Default 512. */
+  /** Tool calls. Default 512. */
   readonly calls?: number
 }
 
@@ -26,11 +26,11 @@ export interface AnswerOptions {
   readonly limits: Required<Limits>
   readonly assembler: ReplyAssembler
   readonly signal: AbortSignal
-  /** Called when nothing more of the answer is wanted before its end has come. */
+  /** Called when the rest of the answer is not needed. */
   readonly abort: () => void
   /** Called once, however it ends. */
   readonly onSettled?: () => void
-  /** What a timeout means, where it means something else than that nothing came. */
+  /** What a timeout means, where it does not mean that nothing arrived. */
   readonly onTimeout?: (code: TimeoutCode, limitMs: number) => ModelError | undefined
 }
 
@@ -39,19 +39,19 @@ export interface WireAnswer {
   readonly reply: Promise<ModelReply>
   readonly settled: boolean
   readonly clock: Clock
-  /** Gives one frame to the assembler. */
+  /** Passes one frame to the assembler. */
   frame(value: object): void
-  /** Ends the answer with what was wrong in it. */
+  /** Ends the answer with an error in it. */
   fault(fault: WireFault): void
   succeed(): void
   fail(error: ModelError): void
-  /** Nothing more will come: with a reason to end the answer is whole, without one it is not. */
+  /** No more data follows: with a finish reason the answer is whole, without one it is not. */
   ended(error: () => ModelError): void
-  /** What had come, for an error. */
+  /** The partial answer, for an error. */
   partial(): Partial
 }
 
-/** After the reason to end has come, so long is waited for the figures and the end of the stream. */
+/** How long after the finish reason to wait for usage and the end of the stream. */
 const closingMs = 5_000
 
 export function startAnswer({
@@ -101,7 +101,7 @@ export function startAnswer({
         if (assembler.complete && !wasComplete) clock.closing(closingMs)
         return
       case 'error':
-        // What comes after the reason to end takes nothing away from the answer.
+        // Data after the finish reason cannot invalidate the answer.
         return wasComplete ? succeed() : fail(frameError(context, fault.error, partial()))
       case 'cut':
         return wasComplete ? succeed() : fail(cutError(context, partial()))
@@ -146,21 +146,21 @@ export function cutError(context: ErrorContext, partial: Partial, cause?: unknow
   })
 }
 
-/** Another attempt would bring the same. */
+/** A retry would fail the same way. */
 export function limitError(
   context: ErrorContext,
   limits: Required<Limits>,
   limit: keyof Limits,
   partial: Partial,
 ): ModelError {
-  const what = limit === 'calls' ? 'calls of tools' : 'bytes'
+  const what = limit === 'calls' ? 'tool calls' : 'bytes'
   const message =
     `${context.provider} sent more than ${limits[limit]} ${what} in one answer. ` +
     `If that can be right, raise limits.${limit} of the model.`
   return new ModelError('provider_error', message, partial)
 }
 
-/** Nothing but signs of life came: a full queue says nothing about whether the model works. */
+/** Only signs of life arrived: a full queue says nothing about whether the model works. */
 export const queuedError = (context: ErrorContext, limitMs: number): ModelError =>
   new ModelError(
     'total_timeout',

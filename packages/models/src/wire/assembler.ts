@@ -1,23 +1,23 @@
-// What a wire format must offer so that `exchange` can read its answers.
+// What a format must offer so that `exchange` can read its answers.
 import type { FinishReason, ModelReply } from '@oxbow/core'
 
 export interface ReplyAssembler {
-  /** Takes one parsed frame, or a whole answer that was not streamed. Returns what is wrong, if anything is. */
+  /** Adds one parsed frame, or a whole answer that was not streamed. Returns the problem, if there is one. */
   frame(frame: object): WireFault | undefined
-  /** The provider gave a reason to end, so what is there is whole. */
+  /** The provider sent a finish reason, so the answer is whole. */
   readonly complete: boolean
-  /** A `[DONE]` that comes now ends the answer, although no reason was given. */
+  /** A `[DONE]` at this point ends the answer even without a finish reason. */
   readonly mayEnd: boolean
-  /** The format has said that nothing more will come. */
+  /** The format has signalled that nothing more follows. */
   readonly ended: boolean
-  /** Some part of the answer has come. */
+  /** Part of the answer has arrived. */
   readonly started: boolean
-  /** The reply as it stands. `finishReason` overrides the provider's, for an answer that did not come to its end. */
+  /** The reply so far. `finishReason` overrides the provider's, for an answer that is not whole. */
   reply(finishReason?: FinishReason): ModelReply
 }
 
 export type WireFault =
-  /** An error object of the provider. */
+  /** A provider's error object. */
   | { readonly type: 'error'; readonly error: unknown }
   /** DashScope's own format. */
   | { readonly type: 'native' }

@@ -2,11 +2,11 @@ import { spawnScriptedModel } from '@oxbow/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { ask, modelAt, text } from '../asking.fixture.ts'
 
-test('an answer that came while this process was busy is not called late', async () => {
+test('an answer that arrived while this process was busy is not a timeout', async () => {
   const server = await spawnScriptedModel({ scripts: { '*': [{ text: 'one' }, { text: 'two', beforeHeaders: 50 }] } })
   onTestFinished(() => server.close())
   const model = modelAt(server, { timeouts: { firstByteMs: 100 } })
-  // The first opens the connection, so that the second request is on its way after a few turns of the event loop.
+  // The first request opens the connection, so that the second is on its way after a few turns of the event loop.
   await ask(modelAt(server))
   const asked = ask(model)
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)

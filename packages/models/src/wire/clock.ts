@@ -3,7 +3,7 @@ import { checkNumbers, DURATION } from '../check-numbers.ts'
 export interface Timeouts {
   /** Until the first byte of the body. Default 60 s. */
   readonly firstByteMs?: number
-  /** Between two frames that carry something; keep-alive comments do not count. Default 30 s. */
+  /** Between two frames with content; keep-alive comments do not count. Default 30 s. */
   readonly idleMs?: number
   /** For the whole answer. Default 10 min. */
   readonly totalMs?: number
@@ -12,11 +12,11 @@ export interface Timeouts {
 export type TimeoutCode = 'first_byte_timeout' | 'idle_timeout' | 'total_timeout'
 
 export interface Clock {
-  /** The first byte came; from now on the idle limit holds. */
+  /** Call at the first byte; from then on the idle limit applies. */
   firstByte(): void
   /** Cheap: notes the time, touches no timer. */
   progress(): void
-  /** The answer is complete but the provider may still send its figures: wait at most `ms` for them. */
+  /** The answer is complete but the provider may still send its usage: wait at most `ms` for it. */
   closing(ms: number): void
   stop(): void
 }
@@ -29,7 +29,7 @@ export const checkTimeouts = (of: string, { firstByteMs, idleMs, totalMs }: Time
     'timeouts.totalMs': [totalMs, DURATION],
   })
 
-/** Watches one answer with one timer that is armed again only when it fires too early. */
+/** Watches one answer with one timer, which is set again only when it fires too early. */
 export function startClock(timeouts: Timeouts, onTimeout: (code: TimeoutCode, limitMs: number) => void): Clock {
   const { firstByteMs = 60_000, idleMs = 30_000, totalMs = 600_000 } = timeouts
   const start = performance.now()
@@ -39,7 +39,7 @@ export function startClock(timeouts: Timeouts, onTimeout: (code: TimeoutCode, li
   let timer: NodeJS.Timeout | undefined
   let immediate: NodeJS.Immediate | undefined
 
-  /** `read`: whatever had come by now has been read. */
+  /** `read`: everything that had arrived has been read. */
   const check = (read: boolean) => {
     const now = performance.now()
     const late = now >= start + totalMs || now >= last + limit

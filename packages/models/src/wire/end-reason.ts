@@ -1,5 +1,4 @@
-// What the reasons mean that providers give for the end of an answer. An unknown word never means that the answer is
-// whole.
+// The meaning of providers' finish reasons. An unknown word never means that the answer is whole.
 import type { FinishReason } from '@oxbow/core'
 
 /** `broken`: the answer failed, and another request may do better. */
@@ -30,14 +29,14 @@ export const endReasonOf = (word: string): End => ends.get(word.toLowerCase()) ?
 
 export interface Ended {
   readonly finishReason: FinishReason
-  /** The provider's word, where it is not known. */
+  /** The provider's word, where it is unknown. */
   readonly endedWith?: string
 }
 
 /**
  * @param word undefined where the answer is known to be whole without one
- * Calls decide between `stop` and `calls`: many providers say `stop` after calls. An answer of an unknown reason may
- * have been cut, so it is told as cut and its calls do not run.
+ * Calls decide between `stop` and `calls`: many providers send `stop` after calls. An answer with an unknown reason may
+ * have been cut, so it is reported as cut and its calls do not run.
  */
 export function endedBy(word: string | undefined, called: boolean, refused = false): Ended {
   const end = word === undefined ? 'whole' : endReasonOf(word)

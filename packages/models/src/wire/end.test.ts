@@ -1,4 +1,4 @@
-// When an answer is whole, and what of it counts.
+// When an answer is whole, and which part of it counts.
 import { describe, expect, test } from 'vitest'
 import {
   anthropicAt,
@@ -29,7 +29,7 @@ const halfResponse = namedEvents([
 const call = (piece: string) =>
   frame({ tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: piece } }] })
 
-describe('`[DONE]` without a reason to end', () => {
+describe('`[DONE]` without a finish reason', () => {
   test.each([
     ['nothing, of chat completions', modelAt, done, undefined],
     ['nothing, of messages', anthropicAt, done, undefined],
@@ -37,13 +37,13 @@ describe('`[DONE]` without a reason to end', () => {
     ['half a call', modelAt, sse([call('{"a":')]), undefined],
     ['half a message of Anthropic', anthropicAt, halfMessage + done, 'half'],
     ['half a response', responsesAt, halfResponse + done, 'half'],
-  ] as const)('after %s is no end: the answer was cut', async (_, at, raw, kept) => {
+  ] as const)('after %s is not an end: the answer was cut', async (_, at, raw, kept) => {
     const { error } = await askInVain(at(await serve({ raw })))
     expect(error).toMatchObject({ code: 'stream_cut', retryable: true })
     if (kept !== undefined) expect(text(error.partial!)).toBe(kept)
   })
 
-  test('after nothing at all is tried again', async () => {
+  test('after nothing at all is retried', async () => {
     const server = await serve({ raw: done }, { text: 'hello' })
     expect(text((await ask(withFallbacks(modelAt(server), { retry: { baseMs: 1 } }))).reply)).toBe('hello')
   })
@@ -54,7 +54,7 @@ describe('`[DONE]` without a reason to end', () => {
   })
 })
 
-describe('what comes after the end', () => {
+describe('data after the end', () => {
   const whole = [frame({ content: 'whole' }), frame({}, 'stop')]
   const late = { error: { message: 'late' } }
   const event = (it: object) => `data: ${JSON.stringify(it)}\n\n`
@@ -83,12 +83,12 @@ describe('a document', () => {
   const completion = { choices: [{ message: { content: 'hello' }, finish_reason: 'stop' }] }
   const slowly = (...parts: string[]): ServiceAnswer => ({ parts, everyMs: 60 })
 
-  test.each([['\n'], [' \r\n'], ['\uFEFF\n']])('is read also when %j comes before it by itself', async (before) => {
+  test.each([['\n'], [' \r\n'], ['\uFEFF\n']])('is read even when %j precedes it separately', async (before) => {
     const server = await service(() => slowly(before, '\n', JSON.stringify(completion)))
     expect(text((await ask(modelAt(server))).reply)).toBe('hello')
   })
 
-  test('that comes slowly is not idle as long as something of it comes', async () => {
+  test('that arrives slowly is not idle as long as data arrives', async () => {
     const json = JSON.stringify(completion)
     const parts = Array.from({ length: 8 }, (_, n) => json.slice((n * json.length) / 8, ((n + 1) * json.length) / 8))
     const server = await service(() => slowly(...parts))
@@ -96,15 +96,15 @@ describe('a document', () => {
     expect(text(reply)).toBe('hello')
   })
 
-  test('white space alone is no answer', async () => {
+  test('white space alone is not an answer', async () => {
     const server = await service(() => slowly('\n', '\n'))
     expect((await askInVain(modelAt(server))).error.code).toBe('stream_cut')
   })
 })
 
-describe('names that others give', () => {
+describe('names from outside', () => {
   const long = 'T'.repeat(2_000_000)
-  test('are kept up to 256 characters: of tools and of models', async () => {
+  test('of tools and models are kept up to 256 characters', async () => {
     const raw = sse([
       { model: long, choices: [{ delta: { tool_calls: [{ index: 0, id: 'a', function: { name: long } }] } }] },
       frame({}, 'tool_calls'),
@@ -115,7 +115,7 @@ describe('names that others give', () => {
     expect(JSON.stringify(deltas).length).toBeLessThan(1_000)
   })
 
-  test('are kept so by the other formats, too', async () => {
+  test('are clipped in the other formats too', async () => {
     const message = namedEvents([
       { type: 'message_start', message: { id: '1', model: long } },
       { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: 'a', name: long, input: {} } },

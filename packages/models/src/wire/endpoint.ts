@@ -1,4 +1,4 @@
-// Where requests go and what goes with each: checked once, when a model is made.
+// The endpoint of requests and their fixed parts: validated once, when a model is made.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type ModelRequest, OxbowError } from '@oxbow/core'
 import { scrubber } from '../failures/secrets.ts'
@@ -7,29 +7,28 @@ import { checkTimeouts, type Timeouts } from './clock.ts'
 import type { Endpoint } from './exchange.ts'
 import { sendWithFetch } from './transport.ts'
 
-/** What every driver of our own takes. */
+/** Options of every built-in driver. */
 export interface DriverOptions {
   /** Default `provider:model`. */
   readonly id?: string
   readonly provider: string
   readonly model: string
-  /** Up to and without the path of the format, for example `https://api.openai.com/v1`. */
+  /** Without the format's path, for example `https://api.openai.com/v1`. */
   readonly baseUrl: string
   readonly apiKey?: string | undefined
-  /** The header that carries the key alone, where it is not that of the format: `api-key` for Azure. */
+  /** The header that carries the key alone, where the format's own is not used: `api-key` for Azure. */
   readonly keyHeader?: string | undefined
-  /** The environment variable that the key came from; error messages name it. */
+  /** The environment variable that holds the key; error messages name it. */
   readonly keyVariable?: string | undefined
   /**
-   * Fields that each request carries beside those of the driver, for example `{ thinking: … }`; those of the request
-   * win.
+   * Fields of each request beside the driver's own, for example `{ thinking: … }`; those of the request win.
    */
   readonly options?: Readonly<Record<string, unknown>>
-  /** Sent with each request; they win over the driver's own. */
+  /** Sent with each request; they override the driver's own. */
   readonly headers?: Readonly<Record<string, string>>
   readonly timeouts?: Timeouts
   readonly limits?: Limits
-  /** Sends the requests instead of node:http, for example through a client of your own. */
+  /** Sends the requests instead of node:http, for example through a custom client. */
   readonly fetch?: typeof globalThis.fetch
 }
 
@@ -37,18 +36,18 @@ export interface Format {
   /** For error messages. */
   readonly name: string
   readonly path: string
-  /** Headers of the format itself, with the key in the place where the format has it. */
+  /** The format's headers, with the key where the format expects it. */
   headers(apiKey: string | undefined): Readonly<Record<string, string>>
 }
 
-/** The request with the fields that every request of the model carries. */
+/** The request plus the fields that every request of the model carries. */
 export const withOptions = (request: ModelRequest, options: DriverOptions['options']): ModelRequest =>
   options === undefined ? request : { ...request, options: { ...options, ...request.options } }
 
 export const bearer = (apiKey: string | undefined): Record<string, string> =>
   apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }
 
-/** @throws OxbowError `model_config` when the address cannot be right, or holds a password. */
+/** @throws OxbowError `model_config` when the address is invalid or holds a password. */
 export function checkAddress(provider: string, baseUrl: string): void {
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw new OxbowError('model_config', `The base URL of ${provider} is not a URL. It must look like https://host/v1`)
@@ -59,7 +58,7 @@ export function checkAddress(provider: string, baseUrl: string): void {
   }
 }
 
-/** @throws OxbowError `model_config` when the address, the key or a header cannot be right. */
+/** @throws OxbowError `model_config` when the address, the key or a header is invalid. */
 export function endpointOf(options: DriverOptions, format: Format): Endpoint {
   const { provider, model, baseUrl, apiKey, keyHeader, keyVariable, timeouts = {} } = options
   checkAddress(provider, baseUrl)
@@ -99,13 +98,13 @@ export function endpointOf(options: DriverOptions, format: Format): Endpoint {
   }
 }
 
-/** A query of the base URL stays behind the path: Azure wants `?api-version=…`. */
+/** A query of the base URL goes after the path: Azure requires `?api-version=…`. */
 function withPath(baseUrl: string, path: string): string {
   const [address = '', ...query] = baseUrl.split('?')
   return [`${address.replace(/\/+$/, '')}${path}`, ...query].join('?')
 }
 
-/** The later of two headers wins, however their names are written. */
+/** The later of two headers wins, regardless of letter case. */
 const lowerCased = (headers: Readonly<Record<string, string>>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.trim()]))
 

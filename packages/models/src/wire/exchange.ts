@@ -18,7 +18,7 @@ import { type Receiver, type ResponseHead, type Send, sendOverHttp, type Transfe
 export interface Endpoint {
   readonly context: ErrorContext
   readonly url: string
-  /** Names in lower case. */
+  /** In lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly limits: Required<Limits>
@@ -42,7 +42,7 @@ export function exchange(
   const { context, limits, send = sendOverHttp } = endpoint
   let transfer: Transfer | undefined
   let head: ResponseHead | undefined
-  /** How long may be waited for the end of the body. */
+  /** How long to wait for the end of the body. */
   let endOfBody: NodeJS.Timeout | undefined
   let bodyEnded = false
   let framed = false
@@ -77,20 +77,19 @@ export function exchange(
   }
 
   const events = (): Sink => {
-    /** The end of the answer has come, and maybe not yet that of the body. */
+    /** The answer has ended, but perhaps not its body. */
     let whole = false
     /**
-     * Lines that belong to no event, and data that is no JSON: usually signs of life, sometimes the words of an error.
+     * Lines outside any event, and data that is not JSON: usually signs of life, sometimes an error message.
      */
     let words = ''
     const end = () => {
       whole = true
-      // The connection can be used again once the body has ended, which is at once: the next request need not open
-      // another.
+      // The connection can be reused once the body has ended, which is at once: the next request need not open another.
       endOfBody = setTimeout(succeed, END_OF_BODY_MS)
     }
     const take = (data: string, event: string) => {
-      // What follows the end is no part of this answer.
+      // Data after the end does not belong to this answer.
       if (answer.settled || whole) return
       const first = firstCharacter(data)
       if (first === '[' && data.trim() === '[DONE]') {
@@ -106,7 +105,7 @@ export function exchange(
       if (assembler.ended) end()
     }
     const takeBroken = (data: string) => {
-      // The last event of a stream that was cut is no more broken than the stream.
+      // In a stream that was cut, a broken last event is not another error.
       if (bodyEnded) return
       const hint = 'A frame of its stream was broken JSON. Try again.'
       fail(bodyError(context, data, hint, { retryable: true, ...partial() }))
@@ -125,7 +124,7 @@ export function exchange(
     const reader = sseReader(take, takeStray)
     return {
       data(bytes) {
-        // Until the first frame comments say that the request is queued; after it they say nothing about the answer.
+        // Before the first frame, comments mean that the request is queued; later they mean nothing.
         if (!framed) clock.progress()
         reader.push(bytes)
       },
@@ -161,7 +160,8 @@ export function exchange(
   }
 
   /**
-   * Some send white space as a sign of life, also before a document: the first other character says what the body is.
+   * Some servers send white space as a sign of life, even before a document: the first other character decides the
+   * kind.
    */
   const undecided = (): Sink => ({
     data(bytes) {
@@ -200,7 +200,7 @@ export function exchange(
     onData(bytes) {
       if (answer.settled) return
       if (total === 0 && isOk(head!)) clock.firstByte()
-      // Counted when unpacked: a few kilobytes can unpack to gigabytes.
+      // Counted after decompression: a few kilobytes can expand to gigabytes.
       total += bytes.length
       if (total <= limits.answerBytes) return pieces.push(bytes)
       pieces.after(() => ended(() => limitError(context, limits, 'answerBytes', partial())))
@@ -230,9 +230,9 @@ export function exchange(
 
 /** How long the end of a body may take after the last event. */
 const END_OF_BODY_MS = 25
-/** How long the rest of a body is read after the answer has settled, so that the connection can be used again. */
+/** How long the rest of a body is read after the answer has settled, so that the connection can be reused. */
 const DRAIN_MS = 1_000
-/** Nobody reads more of the body of an error. */
+/** The limit for the body of an error. */
 const MAX_ERROR_BYTES = 64 * 1024
 const MAX_WORDS = 2_000
 
@@ -240,13 +240,13 @@ const isOk = ({ status }: ResponseHead): boolean => status >= 200 && status < 30
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
-/** The first character after a byte order mark and white space; no event stream begins with a bracket. */
+/** The first character after a byte order mark and white space; event streams never begin with a bracket. */
 function firstCharacter(text: string): string {
   const first = text.charAt(0)
   return first === '{' ? first : text.trimStart().charAt(0)
 }
 
-/** Undefined for what is not JSON of an object or a list. */
+/** Undefined unless the text is a JSON object or list. */
 function parsed(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)

@@ -1,4 +1,4 @@
-// What of a body counts as a frame, as a sign of life, and as the words of an error.
+// Which parts of a body count as frames, as signs of life, and as error messages.
 import { describe, expect, test } from 'vitest'
 import {
   anthropicAt,
@@ -18,7 +18,7 @@ import { service } from '../service.fixture.ts'
 const piece = (content: string) => JSON.stringify(frame({ content }))
 const end = sse([frame({}, 'stop')])
 
-describe('B1: a frame counts however its JSON begins', () => {
+describe('B1: a frame counts however its JSON starts', () => {
   test.each([
     ['two spaces', `data:  ${piece('llo')}\n\n`],
     ['a tab', `data:\t${piece('llo')}\n\n`],
@@ -32,7 +32,7 @@ describe('B1: a frame counts however its JSON begins', () => {
     expect(text(reply)).toBe('hello')
   })
 
-  test('in the other formats, too', async () => {
+  test('the other formats do the same', async () => {
     const message = namedEvents([
       { type: 'message_start', message: { id: '1', model: 'm' } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
@@ -53,7 +53,7 @@ describe('B1: a frame counts however its JSON begins', () => {
     }
   })
 
-  test('`[DONE]` ends the answer also with space around it', async () => {
+  test('`[DONE]` ends the answer even with space around it', async () => {
     const { reply } = await ask(modelAt(await serve({ raw: `data: ${piece('hello')}\n\ndata:  [DONE] \n\n` })))
     expect(text(reply)).toBe('hello')
   })
@@ -62,7 +62,7 @@ describe('B1: a frame counts however its JSON begins', () => {
 describe('B1: a request that the provider queues', () => {
   const comments = (count: number) => Array.from({ length: count }, () => ': keep-alive\n\n')
 
-  test('is waited for as long as comments come before the first frame', async () => {
+  test('waits as long as comments arrive before the first frame', async () => {
     const server = await service(() => ({
       headers: { 'content-type': 'text/event-stream' },
       parts: [...comments(16), `data: ${piece('hello')}\n\n`, end],
@@ -72,7 +72,7 @@ describe('B1: a request that the provider queues', () => {
     expect(text(reply)).toBe('hello')
   })
 
-  test('and never answered ends at the total limit, which the breaker does not count', async () => {
+  test('that is never answered ends at the total limit, which the breaker ignores', async () => {
     const server = await service(() => ({
       headers: { 'content-type': 'text/event-stream' },
       parts: comments(40),
@@ -87,23 +87,23 @@ describe('B1: a request that the provider queues', () => {
   })
 })
 
-describe('B1: the words of an error that is no frame', () => {
+describe('B1: an error message outside a frame', () => {
   const tooLong = 'prompt is too long: 213462 tokens > 200000 maximum'
   test.each([
     ['a line of the stream', `error: {"message": "${tooLong}"}\n\n`],
-    ['plain text under the name of an error', `event: error\ndata: ${tooLong}\n\n`],
+    ['plain text in an error event', `event: error\ndata: ${tooLong}\n\n`],
     ['a list', `data: [{"error": {"message": "${tooLong}"}}]\n\n`],
     ['a list as the whole body', `[{"error": {"message": "${tooLong}"}}]`],
     ['plain text with status 200', tooLong],
-    ['an object without its name', `event: error\ndata: {"message": "${tooLong}"}\n\n`],
-  ])('are kept and understood: %s', async (_, raw) => {
+    ['a bare object', `event: error\ndata: {"message": "${tooLong}"}\n\n`],
+  ])('is kept and recognised: %s', async (_, raw) => {
     for (const at of [modelAt, anthropicAt, responsesAt]) {
       const { error } = await askInVain(at(await serve({ raw: [Buffer.from(raw)] })))
       expect(error).toMatchObject({ code: 'context_overflow', message: expect.stringContaining(tooLong) })
     }
   })
 
-  test('others are kept, and the request is made again', async () => {
+  test('an unknown one is kept, and the request is retried', async () => {
     const server = await serve({ raw: [Buffer.from('upstream connect error')] }, { text: 'better' })
     const failed: string[] = []
     const model = withFallbacks(modelAt(server), { retry: { baseMs: 1 } })
@@ -115,7 +115,7 @@ describe('B1: the words of an error that is no frame', () => {
     expect(failed).toEqual([expect.stringContaining('upstream connect error')])
   })
 
-  test('signs of life that are no JSON do not disturb an answer', async () => {
+  test('signs of life that are not JSON do not disturb an answer', async () => {
     const raw = `data: ping\n\ndata: ${piece('hello')}\n\nOK\n\ndata: "pong"\n\n${end}`
     expect(text((await ask(modelAt(await serve({ raw })))).reply)).toBe('hello')
   })

@@ -1,11 +1,11 @@
-// One request with one JSON document as its answer: no stream, the same clocks, limits and errors.
+// One request with one JSON document as its answer: not streamed, with the same timeouts, limits and errors.
 import { ModelError, noUsage } from '@oxbow/core'
 import { wireJson } from '../requests/write.ts'
 import type { ReplyAssembler } from './assembler.ts'
 import { bearer } from './endpoint.ts'
 import { type Endpoint, exchange } from './exchange.ts'
 
-/** The headers of a format whose answers are documents. */
+/** The headers of formats whose answers are documents. */
 export const jsonBearer = (apiKey: string | undefined): Record<string, string> => ({
   accept: 'application/json',
   ...bearer(apiKey),
@@ -27,7 +27,7 @@ export async function postJson(endpoint: Endpoint, body: object, signal: AbortSi
     mayEnd: false,
     ended: false,
     started: false,
-    // What is wanted is the document.
+    // The answer is the parsed document.
     reply: () => ({ blocks: [], finishReason: 'stop', usage: noUsage, model: '' }),
   }
   try {
@@ -39,13 +39,13 @@ export async function postJson(endpoint: Endpoint, body: object, signal: AbortSi
 }
 
 /**
- * The same error without the words of the provider in its message, which is shown to models and users as the reason for
- * a search that failed. They stay in `details`, for operators.
+ * The same error without the provider's message in its own, which models and users see as the reason of a failed
+ * search. The provider's message stays in `details`, for operators.
  */
 function withoutWords(error: ModelError): ModelError {
   const { code, message, retryable, status, retryAfterMs, details, cause } = error
   const said = details?.said
-  const end = ` It says: ${said}`
+  const end = ` Provider message: ${said}`
   if (typeof said !== 'string' || !message.endsWith(end)) return error
   return new ModelError(code, message.slice(0, -end.length), {
     retryable,

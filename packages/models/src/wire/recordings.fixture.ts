@@ -1,5 +1,5 @@
-// What holds for the recorded answers of every format: the same reply wherever the bytes are cut, the same after
-// changes that mean nothing, a typed error with what had come after changes that break it.
+// Properties of the recorded answers in every format: the same reply however the bytes are split, the same after
+// changes without meaning, a typed error with the partial answer after changes that break it.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Model, ModelError, ModelReply } from '@oxbow/core'
@@ -16,10 +16,10 @@ export interface Recording {
 }
 
 const streams = join(import.meta.dirname, '../../../../../shared/cases/streams')
-/** Undefined where the recordings are: a reason to skip elsewhere. */
-const noRecordings = existsSync(streams) ? undefined : 'the recorded streams are not beside this checkout'
+/** Undefined when the recordings are present; otherwise the reason to skip. */
+const noRecordings = existsSync(streams) ? undefined : 'the recorded streams are not available'
 
-/** The recordings whose content a format knows as its own, as the bytes of a body. */
+/** The recordings in a format, as the bytes of a body. */
 export function recordingsOf(isOwn: (content: string) => boolean, toBody: (lines: string[]) => string): Recording[] {
   if (noRecordings) return []
   return readdirSync(streams, { recursive: true, encoding: 'utf8' })
@@ -34,7 +34,7 @@ export function recordingsOf(isOwn: (content: string) => boolean, toBody: (lines
     })
 }
 
-/** Each line as an event with the name of its type, which is the outermost one. */
+/** Each line as an event named by its outermost type. */
 export const toNamedEvents = (lines: readonly string[]): string =>
   lines.map((line) => `event: ${parsed(line)?.type ?? 'broken'}\ndata: ${line}\n\n`).join('')
 
@@ -48,23 +48,23 @@ function parsed(json: string): { readonly type?: string } | undefined {
 
 export interface RecordedFormat {
   readonly recordings: readonly Recording[]
-  /** The providers that there are recordings of. */
+  /** The providers that have recordings. */
   readonly providers: readonly string[]
   modelAt(server: { readonly url: string }, options?: { readonly timeouts?: Timeouts }): Model
   assemble(): ReplyAssembler
-  /** What the driver has found, and what the provider's own client finds. */
+  /** The driver's result, and that of the provider's own client. */
   judge(recording: Recording, reply: ModelReply): Promise<{ readonly found: object; readonly official: object }>
-  /** What is told of answers that are none, by the name of the recording. */
+  /** The errors of recordings that are not answers, by name. */
   readonly inVain?: Readonly<Record<string, Partial<ModelError>>>
-  /** Where the frame begins that says that the answer is whole, and a place within it. */
+  /** Where the frame begins that completes the answer, and a place within it. */
   endOf(body: string): { readonly frame: number; readonly within: number }
-  /** Frames that a gateway may send twice without a change of the answer. */
+  /** Frames that a gateway may duplicate without a change of the answer. */
   mayDouble(frame: string): boolean
-  /** The index of a block or an item in a frame, which some gateways count from one. */
+  /** The index of a block or an item in a frame, which some gateways start at one. */
   readonly index?: RegExp
-  /** An event that says that the provider is at work. */
+  /** An event that signals activity. */
   readonly signOfLife?: string
-  /** A frame with an error object that says that the provider is overloaded. */
+  /** A frame with an error object that reports an overloaded provider. */
   readonly errorFrame: string
 }
 
@@ -78,7 +78,7 @@ export function describeRecordings(format: RecordedFormat): void {
   const answers = recordings.filter(({ name }) => !Object.hasOwn(inVain, name))
   const small = recordings.filter(({ body }) => body.length < 3_000)
 
-  /** The whole way from bytes to a reply, without HTTP, for thousands of runs. */
+  /** The whole path from bytes to a reply, without HTTP, for thousands of runs. */
   const parse = (pieces: readonly Uint8Array[]): Parsed => {
     const assembler = format.assemble()
     let fault: WireFault | undefined
@@ -107,14 +107,14 @@ export function describeRecordings(format: RecordedFormat): void {
     })
 
     test.each(recordings.filter(({ name }) => Object.hasOwn(inVain, name)))(
-      '$name is no answer and is told as an error',
+      '$name is not an answer and is reported as an error',
       async ({ name, body }) => {
         const { error } = await askInVain(modelAt(await serve({ raw: [body] })))
         expect(error).toMatchObject(inVain[name]!)
       },
     )
 
-    test.each(small)('$name is the same wherever it is cut in two', ({ body }) => {
+    test.each(small)('$name is the same wherever it is split in two', ({ body }) => {
       const whole = parse([body])
       for (let cut = 1; cut < body.length; cut++) {
         expect(parse([body.subarray(0, cut), body.subarray(cut)])).toEqual(whole)
@@ -123,7 +123,7 @@ export function describeRecordings(format: RecordedFormat): void {
     })
 
     test.each(recordings.filter((recording) => !small.includes(recording)))(
-      '$name is the same after random cuts',
+      '$name is the same after random splits',
       ({ body }) => {
         const whole = parse([body])
         const random = generator(body.length)
@@ -133,7 +133,7 @@ export function describeRecordings(format: RecordedFormat): void {
       },
     )
 
-    test('cuts inside frames and characters do not matter over HTTP', async () => {
+    test('splits inside frames and characters do not matter over HTTP', async () => {
       for (const { body } of answers.filter((recording) => small.includes(recording))) {
         const server = await scriptedModel({
           scripts: { '*': [{ raw: [body] }] },
@@ -145,7 +145,7 @@ export function describeRecordings(format: RecordedFormat): void {
       }
     })
 
-    test.each(answers)('$name without its end is a cut stream that keeps what had come', async ({ body }) => {
+    test.each(answers)('$name without its end is a cut stream with the partial answer', async ({ body }) => {
       const { frame, within } = format.endOf(body.toString('latin1'))
       const before = parse([body.subarray(0, frame)])
       for (const end of [frame, within]) {
@@ -153,7 +153,7 @@ export function describeRecordings(format: RecordedFormat): void {
         expect(error).toMatchObject({ code: 'stream_cut', retryable: true })
         expect(error.partial?.blocks ?? []).toEqual(before.reply.blocks)
       }
-      // A broken connection may lose what was not read yet, but what was shown is what is kept: `askInVain` checks it.
+      // A broken connection may lose unread data, but everything streamed is kept: `askInVain` checks it.
       const { error } = await askInVain(modelAt(await serve({ raw: [body], cutAfterBytes: frame })))
       expect(error).toMatchObject({ code: 'stream_cut', retryable: true })
     })
@@ -174,10 +174,10 @@ export function describeRecordings(format: RecordedFormat): void {
       ['CR LF', (body: string) => body.replaceAll('\n', '\r\n')],
       ['a byte order mark', (body: string) => `\uFEFF${body}`],
       ['U+2028 inside a frame', (body: string) => body.replaceAll('data: {', 'data: {"note":"a\u2028b\u0085c",')],
-      ['signs of life that are no JSON', (body: string) => `data: ping\n\n${body}`],
-      ['an event of a kind that nobody knows', (body: string) => `data: {"type":"new.thing","delta":null}\n\n${body}`],
+      ['signs of life that are not JSON', (body: string) => `data: ping\n\n${body}`],
+      ['an event of an unknown kind', (body: string) => `data: {"type":"new.thing","delta":null}\n\n${body}`],
       [
-        'frames that come twice',
+        'duplicate frames',
         (body: string) =>
           frames(body)
             .map((it) => (format.mayDouble(it) ? it + it : it))
@@ -192,13 +192,13 @@ export function describeRecordings(format: RecordedFormat): void {
       }
     })
 
-    /** What came before the end, and the half that is the rest. */
+    /** The part before the end, and half of the rest. */
     const halves = () =>
       answers
         .filter(({ body }) => body.length < 20_000)
         .map(({ body }) => body.subarray(0, format.endOf(body.toString('latin1')).frame))
 
-    test('an error object in the place of the end is a typed error with what had come', async () => {
+    test('an error object in place of the end is a typed error with the partial answer', async () => {
       for (const half of halves()) {
         const raw = [half, Buffer.from(format.errorFrame)]
         const { error } = await askInVain(modelAt(await serve({ raw })))
@@ -208,7 +208,7 @@ export function describeRecordings(format: RecordedFormat): void {
     })
 
     test.runIf(format.signOfLife)(
-      'signs of life of the format put the idle limit off: a model may think for long',
+      'the format’s signs of life reset the idle limit: a model may think for long',
       async () => {
         const [{ body }] = answers as [Recording]
         const raw = [...Array.from({ length: 8 }, () => Buffer.from(format.signOfLife!)), body]
@@ -218,7 +218,7 @@ export function describeRecordings(format: RecordedFormat): void {
       },
     )
 
-    test('silence in the place of the end is an idle_timeout with what had come', async () => {
+    test('silence in place of the end is an idle_timeout with the partial answer', async () => {
       for (const half of halves().slice(0, 3)) {
         const server = await serve({ raw: [half], silentAfterChunks: 1 })
         const { error } = await askInVain(modelAt(server, { timeouts: { idleMs: 50 } }))
@@ -229,7 +229,7 @@ export function describeRecordings(format: RecordedFormat): void {
   })
 }
 
-/** A small generator of numbers in [0, 1) that are the same in each run. */
+/** A small deterministic generator of numbers in [0, 1). */
 export function generator(seed: number): () => number {
   let state = seed
   return () => {

@@ -1,10 +1,10 @@
-// Server-sent events, scanned as bytes: only whole lines are decoded, so a character that is cut between two reads
+// Server-sent events, scanned as bytes: only whole lines are decoded, so a character that is split between two reads
 // stays whole.
 
 export interface SseReader {
-  /** Takes the next bytes and calls back for each event and stray line that they complete. */
+  /** Adds the next bytes and calls back for each event and stray line that they complete. */
   push(bytes: Uint8Array): void
-  /** The stream has ended: an event without its closing blank line is given out as it is. */
+  /** Ends the stream: an event without its closing blank line is emitted too. */
   end(): void
 }
 
@@ -19,7 +19,7 @@ export function sseReader(
   onEvent: (data: string, event: string) => void,
   onStray: (line: string) => void = () => {},
 ): SseReader {
-  /** The pieces of a line whose end has not come. */
+  /** The pieces of an incomplete line. */
   let begun: Buffer[] = []
   let data: string | undefined
   let event = ''

@@ -1,4 +1,4 @@
-// Requests over node:http: packed bodies, kept connections, proxies, and the way through a caller's own `fetch`.
+// Requests over node:http: compressed bodies, reused connections, proxies, and a caller's own `fetch`.
 import http, { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, constants, createGzip, deflateSync, gzipSync } from 'node:zlib'
@@ -17,21 +17,21 @@ async function listening(listener: RequestListener) {
 
 const body = sse([frame({ content: 'hello 天气' }), frame({}, 'stop')])
 
-describe('B1: a packed body', () => {
+describe('B1: a compressed body', () => {
   test.each([
     ['gzip', gzipSync(body)],
     ['GZIP', gzipSync(body)],
     ['deflate', deflateSync(body)],
     ['br', brotliCompressSync(body)],
     ['identity', Buffer.from(body)],
-  ])('of %s is unpacked', async (encoding, bytes) => {
+  ])('in %s is decompressed', async (encoding, bytes) => {
     const { url } = await listening((_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': encoding }).end(bytes)
     })
     expect(text((await ask(modelAt({ url }))).reply)).toBe('hello 天气')
   })
 
-  test('comes piece by piece as it is sent', async () => {
+  test('arrives piece by piece as it is sent', async () => {
     const seen = Promise.withResolvers<void>()
     const { url } = await listening(async (_, response) => {
       const packer = createGzip()
@@ -52,7 +52,7 @@ describe('B1: a packed body', () => {
   test.each([
     ['that is broken', 'gzip', Buffer.concat([gzipSync(body).subarray(0, 20), Buffer.from('garbage garbage')])],
     ['of an unknown encoding', 'zstd', Buffer.from(body)],
-  ])('%s is a cut answer, and never a whole one', async (_, encoding, bytes) => {
+  ])('%s is a cut answer, never a whole one', async (_, encoding, bytes) => {
     const { url } = await listening((_, response) => {
       response.writeHead(200, { 'content-encoding': encoding }).end(bytes)
     })
@@ -61,11 +61,11 @@ describe('B1: a packed body', () => {
 })
 
 describe('B1: connections', () => {
-  test('a request that meets a connection that is just being closed goes out over another', async () => {
+  test('a request on a connection that is being closed is sent over another', async () => {
     let answered = 0
     const { url } = await listening((incoming, response) => {
       answered++
-      // The second request on a connection finds it closed, as when it had been idle for too long.
+      // The second request on a connection finds it closed, as after a long idle time.
       if ((incoming.socket as { used?: boolean }).used) return void incoming.socket.resetAndDestroy()
       Object.assign(incoming.socket, { used: true })
       response.end(body)
@@ -78,12 +78,12 @@ describe('B1: connections', () => {
     expect(answered).toBeGreaterThan(3)
   })
 
-  test('a connection that breaks under a first request is an error', async () => {
+  test('a connection that breaks during a first request is an error', async () => {
     const { url } = await listening((incoming) => void incoming.socket.resetAndDestroy())
     expect((await askInVain(modelAt({ url }))).error).toMatchObject({ code: 'provider_error', retryable: true })
   })
 
-  test('one that stays open after the answer has ended is closed', async () => {
+  test('a connection that stays open after the answer has ended is closed', async () => {
     const closed = Promise.withResolvers<void>()
     const { url } = await listening((_, response) => {
       response.on('close', closed.resolve)
@@ -109,7 +109,7 @@ describe('B1: connections', () => {
   })
 })
 
-describe('a `fetch` of the caller', () => {
+describe('a custom `fetch`', () => {
   test('sends the requests instead', async () => {
     const asked: unknown[] = []
     const own: typeof fetch = async (input, init) => {
@@ -120,7 +120,7 @@ describe('a `fetch` of the caller', () => {
     expect(asked).toEqual([['http://model.invalid/v1/chat/completions', 'POST', 'Bearer sk-secret']])
   })
 
-  test('that fails is told as a network that fails', async () => {
+  test('that fails is reported as a network failure', async () => {
     const own: typeof fetch = async () => {
       throw Object.assign(new Error('no'), { code: 'ENOTFOUND' })
     }
@@ -129,7 +129,7 @@ describe('a `fetch` of the caller', () => {
   })
 })
 
-test('of two headers that differ in letter case only, the own one is sent', async () => {
+test('of two headers that differ in letter case only, the custom one is sent', async () => {
   const seen: (string | undefined)[] = []
   const { url } = await listening((incoming, response) => {
     seen.push(incoming.headers.authorization)

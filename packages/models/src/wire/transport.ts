@@ -1,12 +1,12 @@
-// How a request leaves and its answer comes in: over node:http, or through a `fetch` that the caller gives. Both push
-// the bytes to one receiver, without web streams in between. See docs/decisions for the figures.
+// How a request is sent and its answer received: over node:http, or through the caller's `fetch`. Both push the bytes
+// to one receiver, without web streams in between. See docs/decisions for the figures.
 import http, { type IncomingMessage } from 'node:http'
 import type * as Https from 'node:https'
 import type * as Zlib from 'node:zlib'
 
 export interface OutgoingRequest {
   readonly url: string
-  /** Names in lower case. */
+  /** In lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
@@ -17,10 +17,10 @@ export interface ResponseHead {
   header(name: string): string | undefined
 }
 
-/** Called in this order; after `onEnd` or `onError`, and after `abort`, not at all. */
+/** Called in this order; never after `onEnd`, `onError` or `abort`. */
 export interface Receiver {
   onHead(head: ResponseHead): void
-  /** Bytes of the body, unpacked. */
+  /** Bytes of the body, decompressed. */
   onData(bytes: Uint8Array): void
   onEnd(): void
   onError(error: unknown): void
@@ -34,9 +34,9 @@ export interface Transfer {
 export type Send = (request: OutgoingRequest, receiver: Receiver) => Transfer
 
 /**
- * Sends a POST over node:http or node:https. Redirects are not followed. The process's global agents are used: they
- * keep connections open, and they go through a proxy where the process has set one (`NODE_USE_ENV_PROXY`,
- * `http.setGlobalProxyFromEnv()`). TLS follows the process as well (`NODE_EXTRA_CA_CERTS`).
+ * Sends a POST over node:http or node:https. Redirects are not followed. It uses the process's global agents, which
+ * keep connections open and go through a proxy where the process has one configured (`NODE_USE_ENV_PROXY`,
+ * `http.setGlobalProxyFromEnv()`). TLS follows the process settings too (`NODE_EXTRA_CA_CERTS`).
  */
 export const sendOverHttp: Send = ({ url, headers, body }, receiver) => {
   const { request } = url.startsWith('https:') ? builtin<typeof Https>('node:https') : http
@@ -69,12 +69,12 @@ export const sendOverHttp: Send = ({ url, headers, body }, receiver) => {
   const start = () => {
     const outgoing = request(url, options, receive)
     outgoing.on('error', (error: NodeJS.ErrnoException) => {
-      // The server closed an idle connection while the request was on its way: it goes out again over another one.
+      // The server closed an idle connection while the request was on its way: the request is sent over another one.
       const isStale = outgoing.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
       if (isStale && !over && !responded) current = start()
       else fail(error)
     })
-    // As text, because Node then sends head and body in one write.
+    // As text, because Node then sends headers and body in one write.
     outgoing.end(body)
     return outgoing
   }
@@ -87,7 +87,7 @@ export const sendOverHttp: Send = ({ url, headers, body }, receiver) => {
   }
 }
 
-/** The same through a `fetch` of the caller's. */
+/** The same through the caller's `fetch`. */
 export const sendWithFetch =
   (fetch: typeof globalThis.fetch): Send =>
   ({ url, headers, body }, receiver) => {
@@ -112,10 +112,10 @@ export const sendWithFetch =
 const textOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? value.join(', ') : value
 
-/** Loaded when first needed: TLS and zlib cost a start that may need neither. */
+/** Loaded on first use: TLS and zlib slow down a start that may need neither. */
 const builtin = <Module>(name: string): Module => process.getBuiltinModule(name) as Module
 
-/** What comes is given out at once, and a body that ends early is an error of the connection, not of the packing. */
+/** Data is emitted as it arrives, and a body that ends early is a connection error, not a decompression error. */
 function unpack(response: IncomingMessage, fail: (error: unknown) => void): NodeJS.ReadableStream {
   const encoding = response.headers['content-encoding']?.trim().toLowerCase() ?? 'identity'
   if (encoding === 'identity' || encoding === '') return response

@@ -1,4 +1,4 @@
-// The default agent as a service has it, with a scripted model and the knowledge base that it comes with.
+// The default agent as in a service, with a scripted model and its bundled knowledge base.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { type DefaultAgentOptions, defaultAgent } from './agent.ts'
 
 const PAGES = new URL('../../knowledge', import.meta.url).pathname
 
-/** Scripts by the model's name: `m` is the agent's own, those of its helpers are called as they are. */
+/** Scripts by model name: `m` is the agent's own model; each helper's model has the helper's name. */
 export async function assistant(
   scripts: Record<string, readonly Reply[]>,
   options: Partial<DefaultAgentOptions> = {},
@@ -34,7 +34,7 @@ export async function assistant(
   return { engine, server }
 }
 
-/** What the agent comes with, indexed. */
+/** The bundled pages, indexed. */
 export async function pages() {
   const directory = mkdtempSync(join(tmpdir(), 'oxbow-pages-'))
   const knowledge = openKnowledge({ path: join(directory, 'index.db') })

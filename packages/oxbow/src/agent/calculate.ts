@@ -1,10 +1,10 @@
-// Arithmetic by a parser of our own: nothing is ever evaluated as code.
+// Arithmetic by a custom parser: nothing is ever evaluated as code.
 import { tool } from '@oxbow/core'
 
 const MAX_LENGTH = 500
 const MAX_DEPTH = 50
 
-/** What is wrong with an expression; becomes the text of the result. */
+/** A mistake in the expression; it becomes the text of the result. */
 class CalculationError extends Error {}
 
 const functions: Record<string, (...values: number[]) => number> = {
@@ -41,7 +41,7 @@ function tokens(expression: string): string[] {
   return found
 }
 
-/** A result, and whether digits were lost: numbers are doubles. */
+/** A result, and whether digits were lost, because numbers are doubles. */
 export interface Calculated {
   readonly value: number
   readonly rounded: boolean
@@ -50,8 +50,7 @@ export interface Calculated {
 /**
  * The value of an arithmetic expression: `+ - * / % ^`, parentheses, the functions and constants above.
  *
- * @throws Error whose message names what is wrong: too long, nested too deeply, a division by zero, a word it cannot
- * read
+ * @throws Error that names the mistake: too long, nested too deeply, a division by zero, an unknown word
  */
 export function calculate(expression: string): Calculated {
   if (expression.length > MAX_LENGTH) throw new CalculationError(`longer than ${MAX_LENGTH} characters`)
@@ -126,7 +125,7 @@ export function calculate(expression: string): Calculated {
     if (/^[\d.]/.test(token)) return noted(Number(token))
     if (Object.hasOwn(constants, token)) return constants[token]!
     if (Object.hasOwn(functions, token)) return apply(token)
-    if (/^[A-Za-z]/.test(token)) throw new CalculationError(`${token} is not known; there are ${known}`)
+    if (/^[A-Za-z]/.test(token)) throw new CalculationError(`unknown name ${token}; known: ${known}`)
     throw new CalculationError(`unexpected ${token}`)
   }
 
@@ -153,11 +152,11 @@ export function calculate(expression: string): Calculated {
 
 const known = [...Object.keys(functions), ...Object.keys(constants)].join(', ')
 
-/** As many as a double keeps: 0.1 + 0.2 is shown as 0.3. */
+/** As many digits as a double keeps: 0.1 + 0.2 is shown as 0.3. */
 const DIGITS = 15
 const show = (value: number): string =>
   Number.isSafeInteger(value) ? String(value) : String(Number(value.toPrecision(DIGITS)))
-/** A fraction that needs all digits goes on behind them. */
+/** True for a fraction that continues beyond these digits. */
 const digitsOf = (value: number): number =>
   value
     .toExponential(DIGITS - 1)
@@ -167,8 +166,8 @@ const digitsOf = (value: number): number =>
 export const calculateTool = tool({
   name: 'calculate',
   description:
-    'Calculates an arithmetic expression, for example "(17.5 + 3) * 4 / 7", and says when the result is rounded. ' +
-    `Knows + - * / % ^, parentheses and ${known}. Use it for every calculation.`,
+    'Calculates an arithmetic expression, for example "(17.5 + 3) * 4 / 7", and reports when the result is rounded. ' +
+    `Supports + - * / % ^, parentheses and ${known}. Use it for every calculation.`,
   effects: ['read'],
   input: {
     type: 'object',

@@ -42,7 +42,7 @@ const found = async ({ base }: Opened, question: string): Promise<string[]> => {
   return hits.map((it) => it.document)
 }
 
-/** Makes vectors in both protocols; counts what it was asked. */
+/** Serves embeddings in both protocols and records the request paths. */
 async function embedderService(): Promise<{ url: string; paths: string[] }> {
   const paths: string[] = []
   const server = createServer(async (request, response) => {
@@ -61,7 +61,7 @@ async function embedderService(): Promise<{ url: string; paths: string[] }> {
 }
 
 describe('Y11: the knowledge of the default agent', () => {
-  test('is what the configuration names, and what it names no more is not found any more', async () => {
+  test('is what the configuration names; paths removed from it are no longer found', async () => {
     const directory = folder({ 'a/keys.md': '# Keys\n\nRotate keys.', 'b/oxen.md': '# Oxen\n\nOxen rotate, too.' })
     const settings = (name: string) => `[knowledge]\npaths = ["${join(directory, name)}"]\nindex = "${directory}/i.db"`
     const first = await opened(settings('a'), { directory })
@@ -71,36 +71,39 @@ describe('Y11: the knowledge of the default agent', () => {
     expect(await found(await opened(settings('b'), { directory }), 'rotate')).toEqual(['oxen.md'])
   })
 
-  test('without a setting: pages about Oxbow', async () => {
+  test('is the pages about Oxbow without a setting', async () => {
     expect(await found(await opened(''), 'Which tools does the default agent have?')).toContain('tools-and-safety.md')
   })
 
-  test('two documents of one name fail the start, and so does a path that is not there', async () => {
+  test('two documents of one name or a missing path fail the start', async () => {
     const directory = folder({ 'a/keys.md': 'One.', 'b/keys.md': 'Two.' })
     const paths = (...names: string[]) =>
       `[knowledge]\npaths = ${JSON.stringify(names.map((it) => join(directory, it)))}`
     await expect(opened(paths('a', 'b'))).rejects.toMatchObject({
       code: 'config_invalid',
       message: expect.stringMatching(
-        /^knowledge\.paths: Two documents are called keys\.md: .*a\/keys\.md and .*b\/keys\.md/,
+        /^knowledge\.paths: Two documents are named keys\.md: .*a\/keys\.md and .*b\/keys\.md/,
       ),
     })
-    await expect(opened(paths('c'))).rejects.toMatchObject({ message: expect.stringContaining('There is no file') })
+    await expect(opened(paths('c'))).rejects.toMatchObject({ message: expect.stringContaining('No such file') })
   })
 
-  test.each(['openai', 'ark-multimodal'])('the alias embed makes vectors, in the protocol %s', async (protocol) => {
-    const service = await embedderService()
-    const toml =
-      `[models.vectors]\nprovider = "vllm"\nmodel = "m"\nbaseUrl = "${service.url}"\n` +
-      `[models.aliases]\nembed = "vectors"\n[knowledge.embedder]\nprotocol = "${protocol}"`
-    const { base } = await opened(toml)
-    const { channels } = await base.search('tools', { k: 5, signal: AbortSignal.timeout(10_000) })
-    expect(channels.find((it) => it.channel === 'vector')?.status).toBe('answered')
-    const path = protocol === 'openai' ? '/embeddings' : '/embeddings/multimodal'
-    expect(new Set(service.paths)).toEqual(new Set([path]))
-  })
+  test.each(['openai', 'ark-multimodal'])(
+    'the alias embed selects the embedding model, in the protocol %s',
+    async (protocol) => {
+      const service = await embedderService()
+      const toml =
+        `[models.vectors]\nprovider = "vllm"\nmodel = "m"\nbaseUrl = "${service.url}"\n` +
+        `[models.aliases]\nembed = "vectors"\n[knowledge.embedder]\nprotocol = "${protocol}"`
+      const { base } = await opened(toml)
+      const { channels } = await base.search('tools', { k: 5, signal: AbortSignal.timeout(10_000) })
+      expect(channels.find((it) => it.channel === 'vector')?.status).toBe('answered')
+      const path = protocol === 'openai' ? '/embeddings' : '/embeddings/multimodal'
+      expect(new Set(service.paths)).toEqual(new Set([path]))
+    },
+  )
 
-  test('an embedder that is down leaves words, and the log tells', async () => {
+  test('without the embedding model, search falls back to keywords and the log reports it', async () => {
     const toml =
       '[models.vectors]\nprovider = "vllm"\nmodel = "m"\nbaseUrl = "http://127.0.0.1:9"\n' +
       '[models.aliases]\nembed = "vectors"'
@@ -110,7 +113,7 @@ describe('Y11: the knowledge of the default agent', () => {
     expect(await found(it, 'sessions')).toContain('getting-started.md')
   })
 
-  test('the small model for English finds without a service what shares no word with the question', async () => {
+  test('the bundled English model finds passages that share no word with the question', async () => {
     const directory = folder({
       'docs/account.md': '# Login\nTo recover access to your account, choose new credentials on the sign-in page.',
       'docs/garden.md': '# Roses\nWater the flowers each morning before the sun is high.',

@@ -1,4 +1,4 @@
-// What the default agent may retrieve: the documents of the configuration, indexed beside the store.
+// The knowledge base of the default agent: the configured documents, indexed next to the store.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -17,29 +17,28 @@ import type { Models } from '@oxbow/models'
 import type { Config } from '@oxbow/server'
 import { packageFolder } from '../package-folder.ts'
 
-/** Pages about Oxbow itself. */
+/** Bundled pages about Oxbow. */
 const OWN_PAGES = packageFolder('knowledge')
 
-/** A search waits so long for the index to be up to date; then it finds what is there. */
+/** How long a search waits for the index to be up to date before it searches the present one. */
 const PATIENCE_MS = 10_000
-/** How often progress is told. */
+/** How often progress is reported. */
 const TELL_EVERY_MS = 5_000
 
 export type KnowledgeNotice = (level: 'info' | 'warn', message: string) => void
 
 export interface AgentKnowledge extends Searchable {
   /**
-   * Brings the index up to date, once; a search begins it as well. Never rejects: what is wrong is told as a notice.
+   * Updates the index, once; a search starts it as well. Never rejects: problems are reported as notices.
    */
   start(): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Checks the documents' names, and reads and opens nothing yet.
+ * Checks the documents' names without reading or opening anything yet.
  *
- * @throws OxbowError `config_invalid` for a path that is not there, and when two documents have one name;
- * `model_config`
+ * @throws OxbowError `config_invalid` for a missing path or two documents of one name; `model_config`
  */
 export async function openAgentKnowledge(
   { knowledge, store, models: { aliases = {} } }: Config,
@@ -75,7 +74,7 @@ export async function openAgentKnowledge(
   }
   const start = (): Promise<void> => {
     started ??= bringUpToDate(opened(), paths, notice).catch((error: Error) => {
-      // Who stops has not failed.
+      // Stopping is not a failure.
       if (!closed) notice('warn', error.message)
     })
     return started
@@ -95,7 +94,7 @@ export async function openAgentKnowledge(
   }
 }
 
-/** The configuration is the truth: what it names no more is not found any more. */
+/** The configuration decides: documents outside its paths are removed from the index. */
 async function bringUpToDate(base: Knowledge, paths: readonly string[], notice: KnowledgeNotice): Promise<void> {
   const stale = (await base.roots()).filter((it) => !paths.includes(it))
   if (stale.length > 0) await base.remove(stale)
@@ -114,7 +113,7 @@ function tell(report: IndexReport, notice: KnowledgeNotice): void {
     'info',
     `knowledge: ${added} added, ${changed} changed, ${renamed} renamed, ${removed} removed, ${unchanged} unchanged`,
   )
-  for (const it of problems) notice('warn', `knowledge: left out ${it.path}: ${it.message}`)
+  for (const it of problems) notice('warn', `knowledge: skipped ${it.path}: ${it.message}`)
   if (vectors?.problem !== undefined)
     notice('warn', `knowledge: ${vectors.missing} passages have no vector: ${vectors.problem}`)
 }

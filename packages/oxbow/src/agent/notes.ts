@@ -1,4 +1,4 @@
-// Notes that the agent keeps for its user. Whose they are comes from the principal; the model never sees or names it.
+// Notes that the agent keeps for its user. Their owner comes from the principal; the model never sees or names it.
 import { type Files, type Principal, type SessionKey, type Tool, tool } from '@oxbow/core'
 
 const MAX_LENGTH = 4_000
@@ -10,7 +10,7 @@ interface Note {
   readonly at: number
 }
 
-/** Notes belong to the person, not to one conversation: they live under a name that all of their sessions share. */
+/** Notes belong to the user, not to one conversation: all of the user's sessions share their name. */
 const ownerOf = (principal: Principal, session: SessionKey): SessionKey => ({
   tenant: session.tenant,
   user: principal.user,
@@ -32,7 +32,7 @@ export function noteTools(files: Files): Tool[] {
     },
     async run({ text }, { principal, session, operationId }) {
       const note: Note = { text: String(text), at: Date.now() }
-      // The operation id is the name: a repeated call meets its own note and leaves it as it is.
+      // The operation id is the name, so a repeated call finds its own note and leaves it unchanged.
       await files.put(ownerOf(principal, session), `notes/${operationId}`, Buffer.from(JSON.stringify(note)), 0)
       return 'Saved.'
     },

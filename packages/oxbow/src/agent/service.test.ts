@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { place, scripted } from '../cli.fixture.ts'
 
-// Each command is a process of its own.
-describe('the default agent by its configuration', { timeout: 60_000 }, () => {
+// Each command is a separate process.
+describe('the configured default agent', { timeout: 60_000 }, () => {
   test('Y7 Y15: the alias summarise writes the summaries, and is the model of the summarizer', async () => {
     const { server } = await scripted({
       scripts: {
@@ -31,7 +31,7 @@ describe('the default agent by its configuration', { timeout: 60_000 }, () => {
     expect(asked.some((it) => it.startsWith('You summarise the text'))).toBe(true)
   })
 
-  test('Y11: two documents of one name fail the start of the service, and oxbow chat tells of an invented citation', async () => {
+  test('Y11: two documents of one name fail the service’s start, and oxbow chat flags an invented citation', async () => {
     const here = place()
     for (const folder of ['a', 'b']) {
       mkdirSync(join(here.directory, folder))
@@ -39,7 +39,7 @@ describe('the default agent by its configuration', { timeout: 60_000 }, () => {
     }
     writeFileSync(join(here.directory, 'oxbow.toml'), '[knowledge]\npaths = ["a", "b"]\n')
     const failed = await here.run(['serve', '--port', '0'])
-    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining('Two documents are called keys.md') })
+    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining('Two documents are named keys.md') })
 
     writeFileSync(join(here.directory, 'oxbow.toml'), '[knowledge]\npaths = ["a"]\n')
     const { env } = await scripted({
@@ -47,7 +47,7 @@ describe('the default agent by its configuration', { timeout: 60_000 }, () => {
     })
     const { stdout } = await here.run(['chat'], { env, input: 'What is it?\n' })
     expect(stdout).toContain(
-      '! The answer cites what was not retrieved in this conversation: [keys.md#000000000000]. The model is asked to answer again.',
+      '! The answer cites passages that were not retrieved in this conversation: [keys.md#000000000000]. The model will answer again.',
     )
     expect(stdout.trimEnd()).toMatch(/I do not know\.$/)
   })

@@ -19,7 +19,7 @@ const handOff = (conclusion: string): Reply => ({
 })
 const retrieve: Reply = { calls: [{ name: 'retrieve', arguments: { query: 'sessions' } }] }
 
-/** As each model is told. */
+/** The tools that each model receives. */
 const toolsOf = ({ requests }: ScriptedModel, model: string): string[] =>
   requests
     .find((it) => it.model === model)!
@@ -36,28 +36,28 @@ function folder(files: Record<string, string>): string {
 
 const helper = (name: string, more = ''): string => `---\nname: ${name}\ndescription: Helps.\n${more}---\nYou help.\n`
 
-/** Everything once: the agent, both helpers, and one from a folder. */
+/** One run of everything: the agent, both helpers, and one from a folder. */
 const everybody = {
   m: [spawn('kb-researcher', 'Look.'), spawn('summarizer', 'Shorten.'), spawn('further', 'Help.'), { text: 'Done.' }],
   'kb-researcher': [retrieve, handOff('They last.'), handOff('I helped.')],
   summarizer: [handOff('Short.')],
 }
 
-describe('Y14: the model of each agent sees exactly these tools', () => {
-  test('without MCP servers: no file, shell or web tool', async () => {
+describe('Y14: each agent’s model sees exactly these tools', () => {
+  test('without MCP servers there is no file, shell or web tool', async () => {
     const { engine, server } = await assistant({
       ...everybody,
       m: [spawn('kb-researcher', 'Look.'), spawn('summarizer', 'Shorten.'), { text: 'Done.' }],
     })
     expect((await engine.session({ user: 'zoe-7' }).run('Go.')).text).toBe('Done.')
     expect(toolsOf(server, 'm')).toEqual(ALL)
-    // Pages of its own long results, and nothing else beside retrieve.
+    // Pages of its own long results, and otherwise only retrieve.
     expect(toolsOf(server, 'kb-researcher')).toEqual(['retrieve'])
     expect(toolsOf(server, 'summarizer')).toEqual([])
     expect(server.requests.some((it) => JSON.stringify(it.body).includes('zoe-7'))).toBe(false)
   })
 
-  test('with MCP servers: theirs are the main agent’s, and those of helpers that name them', async () => {
+  test('MCP tools are offered to the main agent and to helpers that name them', async () => {
     const directory = folder({
       'stock.mjs': STOCK_SERVER,
       'agents/further.md': helper('further', 'tools: [stock_level, calculate]\nmodel: summarise\n'),
@@ -78,7 +78,7 @@ describe('Y14: the model of each agent sees exactly these tools', () => {
 })
 
 describe('Y13: a helper', () => {
-  test('in a file must not shadow one in code, nor one that comes along', async () => {
+  test('in a file cannot shadow one in code or a bundled one', async () => {
     for (const name of ['summarizer', 'kb-researcher']) {
       const agents = join(folder({ 'agents/mine.md': helper(name) }), 'agents')
       await expect(assistant({}, { agents, knowledge: await pages() })).rejects.toMatchObject({
@@ -90,7 +90,7 @@ describe('Y13: a helper', () => {
     }
   })
 
-  test('in a file gets the review of citations with retrieve', async () => {
+  test('in a file has its citations reviewed when it has retrieve', async () => {
     const { engine, server } = await assistant({
       m: [spawn('kb-researcher', 'Look.'), { text: 'Done.' }],
       'kb-researcher': [retrieve, handOff('They last [sessions.md#000000000000].'), handOff('They last.')],

@@ -1,4 +1,4 @@
-// The agents that the default agent can hand tasks to: one in code, others in Markdown.
+// The agents that the default agent can delegate to: one in code, others in Markdown.
 import { agent, type Capability, type Middleware, type Model, type Tool } from '@oxbow/core'
 import { loadAgents, type SubAgent, subAgents } from '@oxbow/harness'
 import { packageFolder } from '../package-folder.ts'
@@ -9,16 +9,16 @@ export type ModelsByAlias = Readonly<Record<string, Model>> & { readonly default
 
 export interface SubAgentParts {
   readonly models: ModelsByAlias
-  /** Of the default agent; those in Markdown may have them. */
+  /** The default agent's tools, available to Markdown agents. */
   readonly tools: readonly Tool[]
   readonly capabilities: readonly Capability[]
   readonly middleware: readonly Middleware[]
-  /** A folder of further agents in Markdown. */
+  /** A folder of more Markdown agents. */
   readonly folder?: string | undefined
 }
 
 /**
- * @throws OxbowError `agent_file_invalid`, or `sub_agents_invalid` when two have one name, wherever they are declared
+ * @throws OxbowError `agent_file_invalid`, or `sub_agents_invalid` when two have one name, wherever declared
  */
 export async function defaultSubAgents({ folder, ...parts }: SubAgentParts): Promise<Capability> {
   const own = await loadAgents(FOLDER, parts)

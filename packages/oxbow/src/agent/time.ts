@@ -1,9 +1,9 @@
 import { type Tool, ToolError, tool } from '@oxbow/core'
 
 /**
- * Without an argument the time zone is the turn's attribute `timeZone`, else `userZone`.
+ * Without an argument it uses the turn's attribute `timeZone`, else `userZone`.
  *
- * @param userZone IANA name, for example Europe/Berlin: where the user is, as far as the program knows
+ * @param userZone IANA name of the user's time zone, for example Europe/Berlin, as far as the program knows it
  */
 export const currentTimeTool = (userZone = 'UTC'): Tool =>
   tool({
@@ -25,7 +25,7 @@ export const currentTimeTool = (userZone = 'UTC'): Tool =>
 /** "CST" is a zone of Chicago, Shanghai and Havana; Node would silently choose one. */
 const ABBREVIATION = /^(?!UTC$|GMT$)[A-Z]{2,5}$/i
 
-/** @throws ToolError for a time zone that does not exist or is ambiguous */
+/** @throws ToolError for an unknown or ambiguous time zone */
 export function describeTime(now: Date, zone: string): string {
   try {
     if (ABBREVIATION.test(zone)) throw new RangeError('ambiguous')

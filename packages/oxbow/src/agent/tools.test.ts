@@ -36,8 +36,8 @@ describe('Y10: calculate', () => {
     ['1 +', 'ends too early'],
     ['1 2', 'unexpected 2'],
     ['process.exit()', 'unexpected "."'],
-    ['exit(1)', 'exit is not known'],
-    ['constructor', 'constructor is not known'],
+    ['exit(1)', 'unknown name exit'],
+    ['constructor', 'unknown name constructor'],
     ['__proto__', 'unexpected "_"'],
     ['1; 2', 'unexpected ";"'],
     ['sqrt(-1)', 'not a real number'],
@@ -50,7 +50,7 @@ describe('Y10: calculate', () => {
     expect(() => calculate(expression)).toThrow(why)
   })
 
-  test('reads whatever JavaScript reads the same way', () => {
+  test('agrees with JavaScript', () => {
     const expression = fc.letrec((tie) => ({
       value: fc.oneof(
         { depthSize: 'small' },
@@ -67,12 +67,12 @@ describe('Y10: calculate', () => {
   })
 })
 
-test('Y10: the time is told in a time zone, and a wrong zone is an error that names a right one', () => {
+test('Y10: the time is given in a time zone, and an unknown zone is an error with an example', () => {
   const now = new Date('2026-03-01T00:30:00Z')
   expect(describeTime(now, 'Asia/Shanghai')).toBe('Sunday, 1 March 2026 at 08:30:00 GMT+08:00 (Asia/Shanghai)')
   expect(describeTime(now, 'America/New_York')).toContain('Saturday, 28 February 2026 at 19:30:00')
   expect(() => describeTime(now, 'Mars/Base')).toThrow('Asia/Shanghai')
-  // Shanghai, Chicago or Havana.
+  // CST means Shanghai, Chicago or Havana.
   expect(() => describeTime(now, 'CST')).toThrow('ambiguous time zone: "CST"')
 })
 
@@ -87,7 +87,7 @@ describe('the default agent', () => {
   }
   const calling = (name: string, args: object) => ({ '*': [{ calls: [{ name, arguments: args }] }, { text: 'ok' }] })
 
-  test('Y10: the time is that of the user, unless the model names a zone', async () => {
+  test('Y10: the time is the user’s, unless the model names a zone', async () => {
     const here = { timeZone: 'Asia/Kolkata' }
     expect((await ask(calling('get_current_time', {}), 'ann', here))[0]).toContain('GMT+05:30 (Asia/Kolkata)')
     const [there] = await ask(calling('get_current_time', { timeZone: 'Asia/Tokyo' }), 'ann', here)
@@ -102,11 +102,11 @@ describe('the default agent', () => {
     ['0.1 + 0.2', '0.1 + 0.2 = 0.3'],
     ['1234567890123456 + 1', '1234567890123456 + 1 = 1234567890123457'],
     ['7 / 4', '7 / 4 = 1.75'],
-  ])('Y10: calculate says when it rounds: %s', async (expression, result) => {
+  ])('Y10: calculate reports rounding: %s', async (expression, result) => {
     expect(await ask(calling('calculate', { expression }), 'ann')).toEqual([result])
   })
 
-  test('Y10: keeps notes per user, over sessions, newest first', async () => {
+  test('Y10: keeps notes per user across sessions, newest first', async () => {
     const backend = memory()
     expect(await ask(calling('save_note', { text: 'buy milk' }), 'ann', { backend })).toEqual(['Saved.'])
     await ask(calling('save_note', { text: 'call Bob' }), 'ann', { backend })
@@ -116,7 +116,7 @@ describe('the default agent', () => {
     expect((await ask(calling('save_note', { text: 'x', user: 'ann' }), 'ben', { backend }))[0]).toContain('Not run')
   })
 
-  test('Y10: tells the weather, says when a place or the service is not there', async () => {
+  test('Y10: reports the weather, an unknown place, or an unreachable service', async () => {
     const server = createServer((request, response) => {
       const url = new URL(request.url ?? '/', 'http://localhost')
       if (url.pathname === '/geo') {
@@ -149,7 +149,7 @@ describe('the default agent', () => {
     expect(found).toMatch(/\[tools-and-safety\.md#[0-9a-f]{12}\]\n# Which tools/)
   })
 
-  test('answers without any key, and says what it is', async () => {
+  test('answers without a key and identifies itself as a stub', async () => {
     const { engine } = await assistant({}, { model: offline() })
     const result = await engine.session({ user: 'ann' }).run('What is (17 + 3) * 2?')
     expect(result.text).toContain('40')

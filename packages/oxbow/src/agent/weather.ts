@@ -2,7 +2,7 @@
 import { type Tool, ToolError, tool } from '@oxbow/core'
 
 export interface WeatherOptions {
-  /** Where places are looked up. Default Open-Meteo's. */
+  /** The URL for looking up places. Default: Open-Meteo's. */
   readonly geocodingUrl?: string | undefined
   readonly forecastUrl?: string | undefined
 }

@@ -24,9 +24,9 @@ function configured(): Place {
 const inspected = async (it: Place, name: string): Promise<Inspected> =>
   JSON.parse((await it.run(['agents', 'inspect', name, '--json'])).stdout)
 
-// Each command is a process with a program beside it.
+// Each command is a process.
 describe('H6: oxbow agents', { timeout: 60_000 }, () => {
-  test('`agents list` shows the agent and its helpers, also those of the configuration, and makes no store', async () => {
+  test('`agents list` shows the agent and all helpers, configured ones included, without creating a store', async () => {
     const it = configured()
     const { stdout, code } = await it.run(['agents', 'list', '--json'])
     const all = stdout
@@ -43,7 +43,7 @@ describe('H6: oxbow agents', { timeout: 60_000 }, () => {
     expect(existsSync(join(it.directory, '.oxbow'))).toBe(false)
   })
 
-  test('`agents inspect` shows the prompt by its sources, and how the gate judges each tool and why', async () => {
+  test('`agents inspect` shows the prompt by source, and the gate’s decision and rule for each tool', async () => {
     const it = await inspected(configured(), 'assistant')
     expect(it.prompt.map(({ from, title }) => `${from}: ${title}`)).toEqual([
       'agent: instructions',
@@ -67,13 +67,13 @@ describe('H6: oxbow agents', { timeout: 60_000 }, () => {
     expect(it).toMatchObject({ model: 'offline:offline', compacts: true, reviews: true, limits: { maxSteps: 10 } })
   })
 
-  test('a helper is judged under the rules above it, too', async () => {
+  test('a helper is judged under its parents’ rules too', async () => {
     const it = await inspected(configured(), 'reader')
     expect(it.tools[0]).toMatchObject({ name: 'save_note', decision: 'deny', rule: 'mode:explore' })
     expect(it).toMatchObject({ parent: 'assistant', mode: 'explore', prompt: [{ text: 'You read notes.' }] })
   })
 
-  test('in words, each tool has a line; a name that is none says which there are, and exits with 2', async () => {
+  test('the text output has a line per tool; an unknown name lists the known ones and exits with 2', async () => {
     const it = configured()
     const { stdout } = await it.run(['agents', 'inspect', 'assistant'])
     expect(stdout).toMatch(/^✗ get_weather +read +deny by deny:get_weather \(agent\)$/m)

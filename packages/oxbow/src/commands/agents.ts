@@ -1,4 +1,4 @@
-// `oxbow agents`: which agents there are, and what each is made of.
+// `oxbow agents`: which agents there are, and how each is defined.
 import { memory } from '@oxbow/backends'
 import { type Agent, OxbowError } from '@oxbow/core'
 import { nearest } from '@oxbow/core/internal'
@@ -31,7 +31,7 @@ export function inspectAgent(name: string, options: AgentsCommand): Promise<void
       const close = nearest(name, names)
       throw new OxbowError(
         'unknown_agent',
-        `There is no agent ${JSON.stringify(name)}${close === undefined ? '.' : `; did you mean ${close}?`} There are ${names.join(', ')}.`,
+        `Unknown agent ${JSON.stringify(name)}${close === undefined ? '.' : `; did you mean ${close}?`} Agents: ${names.join(', ')}.`,
       )
     }
     const inspected = await inspect(found.agent, found.parent)
@@ -44,7 +44,7 @@ interface Placed {
   readonly parent?: Agent
 }
 
-/** As a service would have them, without a store: who only looks makes none. */
+/** As in a service, but without a store: read commands do not create one. */
 async function withAgents(options: AgentsCommand, work: (all: readonly Placed[]) => Promise<void>): Promise<void> {
   const config = await configOf(options)
   const middleware = [createMetrics().middleware, loggingMiddleware(createLogger(config.log))]
@@ -69,7 +69,7 @@ function inWords(it: Inspected): string {
   const lines = [
     style.bold(printable(it.name)) + style.dim(` version ${it.version}`),
     printable(`model  ${it.model}${it.contextWindow === undefined ? '' : `, window ${it.contextWindow} tokens`}`),
-    `mode   ${it.mode}${it.parent === undefined ? '' : `; under the rules of ${it.parent}, too`}`,
+    `mode   ${it.mode}${it.parent === undefined ? '' : `; also under the rules of ${it.parent}`}`,
     title('Prompt'),
     ...it.prompt.flatMap(({ from, title: name, moving, untrusted, text }) => [
       style.dim(

@@ -1,4 +1,4 @@
-// What waits for a person, for who has no terminal to be asked at.
+// Pending approvals, for use without a terminal prompt.
 import type { SessionState } from '@oxbow/core'
 import { emptyState, evolve } from '@oxbow/core/internal'
 import { publicApprovalId } from '@oxbow/server'
@@ -12,7 +12,7 @@ interface ApprovalsCommand extends RuntimeOptions {
   readonly json?: boolean
 }
 
-/** Lists what waits in the sessions of a user, those first that changed last. */
+/** Lists the pending approvals in a user's sessions, most recently changed first. */
 export function listApprovals(options: ApprovalsCommand): Promise<void> {
   return withBackend(options, async (backend) => {
     const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
@@ -36,7 +36,7 @@ export function listApprovals(options: ApprovalsCommand): Promise<void> {
         }
       }
     }
-    if (found === 0 && !options.json) console.log('Nothing waits for a decision.')
+    if (found === 0 && !options.json) console.log('No approvals are pending.')
   })
 }
 

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { plain } from '../transcript.ts'
 import { approving } from './approving.ts'
 
-test('H2: r offers the rules that would let calls like it run, and remembers the one that is chosen', async () => {
+test('H2: r offers the rules that would allow similar calls, and remembers the chosen one', async () => {
   const server = await scriptedModel({
     scripts: { '*': [{ calls: [{ name: 'save', arguments: {} }] }, { text: 'Saved.' }] },
   })
@@ -36,7 +36,7 @@ test('H2: r offers the rules that would let calls like it run, and remembers the
   })
 })
 
-test('H2: r remembers for all sessions where a rule of this one would not do', async () => {
+test('H2: r remembers for all sessions where a session rule would not be enough', async () => {
   const handOff = JSON.stringify({ status: 'done', conclusion: 'Saved.', facts: [], open_questions: [] })
   const server = await scriptedModel({
     scripts: {

@@ -1,4 +1,4 @@
-// Deciding on approvals at the terminal: one question after the other, and lines that answer them.
+// Decides on approvals at the terminal: one question at a time, answered by input lines.
 import {
   type ApprovalDecision,
   type Event,
@@ -13,24 +13,24 @@ import { approvalCard, printable, type Style } from '../transcript.ts'
 type Requested = Event<'approval.requested'>
 
 export interface Approving {
-  /** Shows what waits. Resolves with whether the next line is an answer. */
+  /** Shows pending approvals. Resolves with whether the next line is an answer. */
   begin(): Promise<boolean>
   readonly asking: boolean
-  /** Takes an answer. Resolves with the turn to watch, when the last question is answered. */
+  /** Handles an answer. Resolves with the turn to watch once the last question is answered. */
   take(line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | undefined>
 }
 
 interface Terminal {
   readonly style: Style
   print(line: string): void
-  /** Asks for the next line; `draft` stands there already, for editing. */
+  /** Asks for the next line, prefilled with `draft` for editing. */
   prompt(question: string, draft?: string): void
 }
 
 const CHOICES = 'Approve? [y]es [n]o [e]dit [r]emember: '
 
 export function approving(session: Session, { style, print, prompt }: Terminal): Approving {
-  /** What the next line answers. */
+  /** The question that the next line answers. */
   let question: { readonly about: Requested; readonly kind: 'verdict' | 'reason' | 'edit' | 'remember' } | undefined
   let resumes: Pick<Submitted, 'turnId' | 'after'> | undefined
 
@@ -76,8 +76,8 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
       for (const it of await waiting(session))
         if (!mayDecide(it, own, await askerOf(session))) {
           print(approvalCard(it, style, publicApprovalId(session.key, it.approvalId)))
-          const who = it.approver === undefined ? (await askerOf(session)).user : `somebody who holds ${it.approver}`
-          print(style.dim(`It waits for ${who}.`))
+          const who = it.approver === undefined ? (await askerOf(session)).user : `a user with ${it.approver}`
+          print(style.dim(`It is waiting for ${who}.`))
         }
       return next()
     },
@@ -88,7 +88,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
       if (kind === 'edit') {
         const edited = objectOf(text)
         if (edited !== undefined) return decide(about, { verdict: 'approved', arguments: edited })
-        print(style.red('This is no JSON object. Nothing has been decided.'))
+        print(style.red('This is not a JSON object. Nothing was decided.'))
         ask(about)
         return undefined
       }
@@ -99,7 +99,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
           const all = scope === 'u' || !forSession(about)
           return decide(about, { verdict: 'approved', remember: { rule, scope: all ? 'user' : 'session' } })
         }
-        print('Nothing has been decided.')
+        print('Nothing was decided.')
         ask(about)
         return undefined
       }
@@ -110,7 +110,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
         case 'n':
         case 'no':
           question = { about, kind: 'reason' }
-          prompt('Why not? (may be empty): ')
+          prompt('Reason (optional): ')
           return undefined
         case 'e':
         case 'edit':
@@ -120,7 +120,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
         case 'r':
         case 'remember':
           if (about.suggestions.length === 0) {
-            print(`No rule can let it run from now on: ${printable(about.rule)} is stronger.`)
+            print(`No rule can allow it in the future: ${printable(about.rule)} takes precedence.`)
             ask(about)
             return undefined
           }
@@ -142,7 +142,7 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
 
 const forSession = ({ scopes }: Requested): boolean => scopes?.includes('session') ?? true
 
-/** Approvals that wait in a session, in the order of their calls. */
+/** Pending approvals of a session, in the order of their calls. */
 export const waiting = async (session: Session): Promise<Requested[]> => waitingIn(await session.state())
 
 export function waitingIn({ turn }: Pick<SessionState, 'turn'>): Requested[] {
@@ -151,7 +151,7 @@ export function waitingIn({ turn }: Pick<SessionState, 'turn'>): Requested[] {
   )
 }
 
-/** For whom the turn runs that waits. */
+/** The principal of the waiting turn. */
 const askerOf = async (session: Session) => (await session.state()).turn?.principal ?? session.key
 
 function objectOf(text: string): Record<string, unknown> | undefined {

@@ -13,7 +13,7 @@ export interface ChatCommand extends RuntimeOptions {
   readonly user: string
 }
 
-/** Reads lines until the end of input. A line that comes while the agent works joins its turn at the next step. */
+/** Reads lines until the end of input. A line typed while the agent works joins its turn at the next step. */
 export async function chat(options: ChatCommand): Promise<void> {
   const config = await configOf(options)
   const runtime = await openRuntime(config, atTerminal)
@@ -23,7 +23,7 @@ export async function chat(options: ChatCommand): Promise<void> {
   const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
   const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
   const screen = transcript(style)
-  /** Of the last turn that was shown. */
+  /** The last turn shown. */
   let turnUsage = noUsage
   const write = (item: SessionItem): void => {
     if (item.type === 'turn.started') turnUsage = noUsage
@@ -61,7 +61,7 @@ export async function chat(options: ChatCommand): Promise<void> {
   }
   const approvals = approving(session, { style, print: (line) => console.log(line), prompt: ask })
 
-  /** A line that is for the terminal, not for the model. Returns a turn that is to be shown. */
+  /** Handles a line that is for the terminal, not for the model. Returns a turn to show. */
   const command = async (line: string): Promise<Pick<Submitted, 'turnId' | 'after'> | 'exit' | undefined> => {
     if (line === '/exit' || line === '/quit') return 'exit'
     if (line === '/usage') {
@@ -94,7 +94,7 @@ export async function chat(options: ChatCommand): Promise<void> {
     const state = await session.state()
     const { turn } = state
     if (interactive && name !== undefined) console.log(style.dim(whatIsThere(state)))
-    // Not before this: lines that come while nobody iterates are lost.
+    // Not earlier: lines are lost while nothing iterates.
     lines = createInterface({
       input: process.stdin,
       output: process.stdout,
@@ -131,7 +131,7 @@ export async function chat(options: ChatCommand): Promise<void> {
         else if (busy === undefined) ask('> ')
         continue
       }
-      // Piped lines are questions of their own; typed ones may steer the turn that is running.
+      // Piped lines are separate questions; typed ones may steer the running turn.
       if (!interactive) await watching
       if (!interactive && (await session.state()).turn !== undefined) break
       const submitted = await session.submit(line, { surface: 'cli', whenBusy: interactive ? 'steer' : 'queue' })
@@ -154,7 +154,7 @@ export async function chat(options: ChatCommand): Promise<void> {
   }
 }
 
-/** Nobody can decide here: pending approvals stay pending. */
+/** Without a terminal nobody can decide: pending approvals stay pending. */
 async function tellWhatWaits(session: Session, options: ChatCommand): Promise<void> {
   if ((await session.state()).turn?.paused === undefined) return
   for (const it of await waiting(session))
@@ -173,10 +173,10 @@ async function show(
   for await (const item of session.follow({ after })) {
     if (!('turnId' in item) || item.turnId !== turnId) continue
     write(item)
-    // A script cannot read a pipe for failures: the exit code reports them.
+    // A script cannot detect failures in a pipe: the exit code reports them.
     if (item.type === 'turn.failed' && process.stdin.isTTY !== true) process.exitCode = EXIT.failed
     if (item.type === 'turn.paused') {
-      // A pause of the past has been ended by what follows it.
+      // A later event has ended an earlier pause.
       if ((await session.state()).turn?.paused?.seq !== item.seq) continue
       if (isReleasable(item.reason)) process.stdout.write('/release resumes it.\n')
       return
@@ -187,7 +187,7 @@ async function show(
 
 const ENDS: ReadonlySet<string> = new Set(['turn.finished', 'turn.failed', 'turn.cancelled'])
 
-/** What the named session contains: a mistyped id is a new session. */
+/** The state of the named session: a mistyped id is a new session. */
 function whatIsThere({ messages, turn }: SessionState): string {
   if (messages.length === 0) return '(a new session)'
   const asked = messages.find((it) => it.id === turn?.turnId)

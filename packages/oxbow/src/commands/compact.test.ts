@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { place, scripted } from '../cli.fixture.ts'
 
-test('H7: oxbow sessions compact tells what would go, and does it', { timeout: 60_000 }, async () => {
+test('H7: oxbow sessions compact previews the removal and performs it', { timeout: 60_000 }, async () => {
   const { env, server } = await scripted({
     scripts: {
       '*': (request) =>

@@ -12,8 +12,8 @@ export interface KeyCommand {
 }
 
 /**
- * The key goes to standard output, and its record, which holds only a digest, to standard error, as a piece of the file
- * of keys with what there is to say as comments: `oxbow keys create --user ann 2>> keys.toml`.
+ * The key goes to standard output. Its record, which holds only a digest, goes to standard error as an entry of the key
+ * file, with notes as comments: `oxbow keys create --user ann 2>> keys.toml`.
  */
 export function create({ user, tenant, department, role, permission, dataScope, expires }: KeyCommand): void {
   const { key, toml } = createApiKey(
@@ -30,8 +30,8 @@ export function create({ user, tenant, department, role, permission, dataScope, 
   )
   console.log(key)
   console.error(
-    '# The key stands above, this once: its user sends it as "Authorization: Bearer KEY".\n' +
-      `# This is its record, for the file that identity.keysFile names.\n${toml}`,
+    '# The key is printed above and will not be shown again. Send it as "Authorization: Bearer KEY".\n' +
+      `# This is its record, for the file named by identity.keysFile.\n${toml}`,
   )
 }
 
@@ -47,6 +47,6 @@ function dataScopeOf(text: string): DataScope {
   if (type !== undefined) return { type }
   throw new OxbowError(
     'invalid_data_scope',
-    `--data-scope ${JSON.stringify(text)}: give ${NAMES.join(', ')}, or departments as custom:103,104`,
+    `Invalid --data-scope ${JSON.stringify(text)}. Use ${NAMES.join(', ')}, or departments as custom:103,104.`,
   )
 }

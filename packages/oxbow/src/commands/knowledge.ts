@@ -1,4 +1,4 @@
-// `oxbow knowledge`: documents in, passages out, and how good that is.
+// `oxbow knowledge`: indexes documents, searches passages and measures quality.
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
@@ -7,7 +7,7 @@ import { evaluate, type IndexProgress, type Knowledge, openKnowledge, parseLabel
 import { EXIT } from '../exit-codes.ts'
 import { inLine, printable } from '../transcript.ts'
 
-/** Files that are named; a folder of pictures has thousands. */
+/** How many files are listed by name; a folder of pictures has thousands. */
 const MAX_SKIPPED = 20
 
 interface KnowledgeCommand {
@@ -31,7 +31,7 @@ export async function add(paths: readonly string[], options: KnowledgeCommand): 
             ` (${(await knowledge.documents()).length} documents in ${inLine(options.index)})`,
         )
       }
-      for (const it of report.problems) console.error(`left out: ${inLine(`${it.path}: ${it.message}`)}`)
+      for (const it of report.problems) console.error(`skipped: ${inLine(`${it.path}: ${it.message}`)}`)
       for (const it of report.skipped.slice(0, MAX_SKIPPED))
         console.error(`not read: ${inLine(`${it.path}: ${it.reason}`)}`)
       const more = report.skipped.length - MAX_SKIPPED
@@ -55,7 +55,7 @@ export function removeKnowledge(paths: readonly string[], options: KnowledgeComm
     if (unknown !== undefined)
       throw new OxbowError(
         'options_invalid',
-        `${inLine(unknown)} was not added; only whole paths can be removed: ${roots.map(inLine).join(', ') || 'there are none'}`,
+        `${inLine(unknown)} was not added. Only added paths can be removed: ${roots.map(inLine).join(', ') || 'none'}.`,
       )
     const removed = await knowledge.remove(paths)
     console.log(options.json ? JSON.stringify({ removed }) : `${removed} removed`)
@@ -73,7 +73,7 @@ export function listKnowledge(options: KnowledgeCommand): Promise<void> {
       console.log(
         `${String(passages).padStart(6)} passages  ${inLine(title === undefined ? name : `${name}  ${title}`)}`,
       )
-    for (const it of await knowledge.problems()) console.error(`left out: ${inLine(`${it.path}: ${it.message}`)}`)
+    for (const it of await knowledge.problems()) console.error(`skipped: ${inLine(`${it.path}: ${it.message}`)}`)
   })
 }
 
@@ -108,7 +108,7 @@ export function evaluateLabels(file: string, options: KnowledgeCommand & { reado
     const text = await readFile(file, 'utf8').catch((cause: unknown) => {
       throw new OxbowError('labels_invalid', `The labels ${file} cannot be read.`, { cause })
     })
-    // Several passages of one document count once, so more than k are asked for.
+    // Several passages of one document count once, so more than k are requested.
     const ids = async (query: string) => (await knowledge.search(query, { k: k * 4 })).hits.map((it) => it.id)
     const qualities = await evaluate(parseLabels(text), ids, k)
     if (options.json) {
@@ -149,7 +149,7 @@ function countOf(text: string): number {
   throw new OxbowError('options_invalid', `-k must be a whole number from 1 to 100: got ${text}.`)
 }
 
-/** One line on a terminal that is written over and over; nothing for scripts. */
+/** One line on a terminal that is overwritten; nothing for scripts. */
 function progressLine(): (progress: IndexProgress) => void {
   let writtenAt = 0
   return (it) => {

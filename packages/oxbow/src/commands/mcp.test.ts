@@ -15,7 +15,7 @@ function configured(more = '') {
 
 test('M12: a call whose outcome is unknown is reported on standard error, and has an exit code', async () => {
   const it = configured('allow = ["order"]')
-  // The server dies in the middle of the call: nobody knows whether it has ordered.
+  // The server dies in the middle of the call, so it is unknown whether it has ordered.
   const dying = STOCK_SERVER.replace(
     "{ description: 'Orders.' }, () => ({ content })",
     "{ description: 'Orders.' }, () => process.exit(1)",
@@ -31,7 +31,7 @@ test('M12: a call whose outcome is unknown is reported on standard error, and ha
 })
 
 describe('Y12: oxbow mcp', () => {
-  test('`mcp list` shows what is configured, without what may be secret', async () => {
+  test('`mcp list` shows the configured servers without secrets', async () => {
     const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
     const { stdout, code } = await it.run(['mcp', 'list'])
     expect(code).toBe(0)
@@ -40,7 +40,7 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test('`mcp test` connects, and shows the tools that the agent has and has not', async () => {
+  test('`mcp test` connects, and shows which tools the agent gets and which it does not', async () => {
     const { stdout, code } = await configured().run(['mcp', 'test'])
     expect(stdout.trim().split('\n')).toEqual([
       'stock: stock 1.0.0, MCP 2026-07-28',
@@ -50,12 +50,12 @@ describe('Y12: oxbow mcp', () => {
     expect(code).toBe(0)
   })
 
-  test('the tools are those of the agent', async () => {
+  test('the agent can call the tools', async () => {
     const { stdout } = await configured().run(['run', '-p', 'What is the stock level?'])
-    expect(stdout).toContain('The tool stock_level says: There are 12.')
+    expect(stdout).toContain('Result of stock_level: There are 12.')
   })
 
-  test('`mcp test` tells why a server is not there, and exits with 1', async () => {
+  test('`mcp test` reports why a server is unreachable and exits with 1', async () => {
     const it = configured('[mcp.far]\nurl = "http://127.0.0.1:9/mcp?key=hidden"')
     const { stdout, code } = await it.run(['mcp', 'test', 'far'])
     expect(code).toBe(1)
@@ -63,7 +63,7 @@ describe('Y12: oxbow mcp', () => {
     expect(stdout).not.toContain('hidden')
   })
 
-  test.each(['list', 'test'])('`mcp %s` without servers says so', async (command) => {
+  test.each(['list', 'test'])('`mcp %s` reports that there are no servers', async (command) => {
     const { stdout, stderr, code } = await place().run(['mcp', command])
     expect({ stdout, code }).toEqual({ stdout: '', code: 0 })
     expect(stderr).toContain('No MCP servers are configured')

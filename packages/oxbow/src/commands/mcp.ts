@@ -7,7 +7,7 @@ interface McpCommand {
   readonly json?: boolean
 }
 
-/** What is configured, without a connection to any of it. */
+/** Lists the configured servers without connecting to them. */
 export async function listMcp(options: McpCommand): Promise<void> {
   const servers = Object.entries((await configOf({})).mcp)
   if (servers.length === 0) tellNone()
@@ -19,11 +19,11 @@ export async function listMcp(options: McpCommand): Promise<void> {
   }
 }
 
-/** On standard error: a script that reads lines gets none. */
+/** On standard error, because scripts read standard output line by line. */
 const tellNone = (): void =>
   console.error('oxbow: No MCP servers are configured. Add one as [mcp.NAME] in oxbow.toml, or set OXBOW_MCP.')
 
-/** Connects and lists; sets the exit code, so that a script can wait for a server, or watch one. */
+/** Connects and lists tools; the exit code lets a script wait for a server or monitor one. */
 export async function testMcp(name: string | undefined, options: McpCommand): Promise<void> {
   const config = await configOf({})
   const names = name === undefined ? Object.keys(config.mcp) : [name]
@@ -37,14 +37,14 @@ export async function testMcp(name: string | undefined, options: McpCommand): Pr
       process.exitCode = EXIT.usage
       return
     }
-    // Skipped tools are part of what is shown.
+    // Skipped tools are part of the output.
     const onNotice = (): void => {}
     const servers = await mcp(
       { [server]: { ...definition, required: false } },
       { onNotice, allowStdio: config.profile !== 'prod' },
     )
     const [status] = servers.status()
-    // Closed before anything is printed: nothing is left behind by a reader that goes.
+    // Closed before printing, so that a reader that exits early leaves nothing behind.
     const tools = servers.tools.map((it) => it.name)
     await servers.close()
     if (status!.state !== 'connected') process.exitCode = EXIT.failed

@@ -17,7 +17,7 @@ export async function listModels(options: ModelsCommand): Promise<void> {
   else for (const it of all) console.log(printable(inWords(it)))
 }
 
-/** Sets the exit code: a script can wait for a model, or watch one. */
+/** Sets the exit code, so that a script can wait for a model or monitor one. */
 export async function testModel(name: string | undefined, options: ModelsCommand): Promise<void> {
   const models = openModels(await configOf(options))
   const wanted = name ?? 'default'
@@ -25,7 +25,7 @@ export async function testModel(name: string | undefined, options: ModelsCommand
   const say = (text: string): void => console.log(printable(text))
   if (probe === undefined) {
     if (options.json) say(JSON.stringify({ model: 'offline:offline', checks: [] }))
-    else say('The offline model answers in this process, without a language model: there is nothing to test.')
+    else say('The offline model runs in this process without a language model. There is nothing to test.')
     return
   }
   const { baseUrl: _, open: __, ...about } = probe
@@ -52,7 +52,7 @@ function lineOf({ name, result, detail, diagnosis }: ProbeCheck): string {
   return result === 'failed' ? style.red(line + advice) : line + advice
 }
 
-/** With what the public list knows, where the configuration says nothing. */
+/** Filled from the public list where the configuration has no value. */
 async function withFacts(it: ListedModel): Promise<ListedModel> {
   const facts = await modelFacts(it.model)
   const price = it.price ?? publicPrice(facts)
@@ -60,7 +60,7 @@ async function withFacts(it: ListedModel): Promise<ListedModel> {
   return { ...it, ...(price !== undefined && { price }), ...(contextWindow !== undefined && { contextWindow }) }
 }
 
-/** Of short requests: long ones may cost more. */
+/** For short requests: long ones may cost more. */
 function publicPrice({ cost }: Awaited<ReturnType<typeof modelFacts>>): Price | undefined {
   const none = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 }
   const perMillion = (usage: Partial<typeof none>): number | undefined => {
@@ -77,8 +77,8 @@ function inWords({ name, model, aliases, address, key, price, contextWindow, fal
     ...(name === model ? [] : [model]),
     ...(address === undefined ? [] : [address]),
     ...(key === undefined ? ['no key needed'] : [`key ${key.variable} (${key.present ? 'set' : 'missing'})`]),
-    price === undefined ? 'price not known' : `$${price.input} in, $${price.output} out per million tokens`,
-    contextWindow === undefined ? 'window not known' : `window ${contextWindow} tokens`,
+    price === undefined ? 'price unknown' : `$${price.input} in, $${price.output} out per million tokens`,
+    contextWindow === undefined ? 'window unknown' : `window ${contextWindow} tokens`,
     ...(fallbacks.length === 0 ? [] : [`else ${fallbacks.map((it) => it.model).join(' or ')}`]),
   ]
   return `${name}${aliases.length === 0 ? '' : ` [${aliases.join(', ')}]`}\n  ${parts.join(' · ')}`

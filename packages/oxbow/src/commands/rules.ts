@@ -1,4 +1,4 @@
-// Rules that were accepted together with approvals.
+// Rules that were remembered together with approvals.
 import { OxbowError, rememberedRules } from '@oxbow/core'
 import { type RuntimeOptions, withBackend } from '../runtime.ts'
 import { printable } from '../transcript.ts'

@@ -9,10 +9,10 @@ const SHOWN = 'hi \\u001b]0;title\\u0007\\u001b[2J\\u009b31m \\u202e end'
 
 const replies = {
   'the answer of a model': { text: STEERING },
-  'the words of a provider': { status: 400, body: { error: { message: STEERING } } },
+  'the message of a provider': { status: 400, body: { error: { message: STEERING } } },
 }
 
-/** What a terminal gets. util-linux's `script` gives a process one. */
+/** The output on a terminal, provided by util-linux's `script`. */
 async function onTerminal(args: string, env: Record<string, string>): Promise<string> {
   const { directory } = place()
   const child = spawn('/usr/bin/script', ['-qfc', `${process.execPath} ${BIN} ${args}`, '/dev/null'], {
@@ -30,12 +30,12 @@ describe.each(Object.entries(replies))('%s', (_, reply) => {
       const { env } = await scripted({ scripts: { '*': { always: reply } } })
       const seen = await onTerminal(`run -p Go.${option}`, env)
       expect(seen).toContain(SHOWN.slice(0, 20))
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the output must not contain them.
       expect(seen.replaceAll('\r\n', '')).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/)
     },
   )
 
-  test('comes out of a pipe as it was', async () => {
+  test('is unchanged in a pipe', async () => {
     const { env } = await scripted({ scripts: { '*': { always: reply } } })
     const { stdout, stderr } = await place().run(['run', '-p', 'Go.'], { env })
     expect(stdout + stderr).toContain(STEERING)

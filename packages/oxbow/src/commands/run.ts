@@ -23,14 +23,14 @@ export async function run(options: RunArguments): Promise<void> {
   if (prompt.trim() === '')
     throw new OxbowError('empty_input', 'The input is empty. Pass text with -p, or "-p -" and text on standard input.')
   const { turn, user } = options
-  // A repeated command that names no session must find the one that the first opened.
+  // Without a session, a repeated command must find the session that the first run created.
   const named = options.session ?? (turn === undefined ? undefined : sessionForRetry(user, turn))
   await oneTurn({ ...options, ...(named !== undefined && { session: named }) }, (session, signal) =>
     session.run(prompt, { surface: 'cli', signal, ...(turn !== undefined && { turnId: turn }) }),
   )
 }
 
-/** Resumes a parked turn and works on it to its end. */
+/** Resumes a parked turn and runs it to its end. */
 export async function release(
   session: string | undefined,
   options: TurnCommand & { readonly all?: boolean },
@@ -71,7 +71,7 @@ async function releaseAll(config: Config): Promise<void> {
   }
 }
 
-/** Decides on an approval, and works on its turn until that ends or waits again. */
+/** Decides on an approval and runs its turn until it ends or waits again. */
 export async function decideApproval(
   id: string,
   verdict: 'approved' | 'denied',
@@ -134,7 +134,7 @@ async function oneTurn(
   }
 }
 
-/** Byte for byte into a pipe or a file; a terminal must not be steered by what a model has written. */
+/** Unchanged into a pipe or a file; on a terminal, model output must not send control sequences. */
 const say = (text: string): void => console.log(process.stdout.isTTY ? printable(text) : text)
 const complain = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
 
@@ -161,7 +161,7 @@ function print(options: TurnCommand, key: SessionKey, result: TurnResult): void 
 }
 
 function exitCodeOfResult({ status, reason, text, calls }: TurnResult): number {
-  // A script that gets no answer must not take that for one.
+  // A script must not mistake a missing answer for an answer.
   if (status === 'finished' && calls.some((it) => it.status === 'unknown')) return EXIT.unknown
   if (status === 'finished') return reason !== 'completed' && text.trim() === '' ? EXIT.failed : EXIT.ok
   return status === 'paused' ? EXIT.waiting : EXIT.stopped

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { place } from '../cli.fixture.ts'
 
-test('a service that was stopped ends its process, whatever still holds a handle in it', async () => {
+test('a stopped service exits even when something in it still holds a handle', async () => {
   const handle = 'data:text/javascript,setInterval(()=>{},1000000)'
   const service = place().start(['serve', '--port', '0'], {
     env: { NODE_OPTIONS: `--import=${handle}` },

@@ -43,7 +43,7 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     })
     const stopped = untilSignal()
     const { url } = await service.listen()
-    // In a thread, and only once requests are answered.
+    // In a thread, and only once requests are accepted.
     void runtime.knowledge.start()
     if (process.stdout.isTTY || config.log.format !== 'json')
       console.log(banner(url, modelInWords(models), backend.name, config.identity.mode))
@@ -52,13 +52,13 @@ export async function serve(options: RuntimeOptions): Promise<void> {
     process.once('SIGINT', () => process.exit(130))
     process.once('SIGTERM', () => process.exit(143))
     await service.close()
-    // A tool that ignored its signal may still act: while the store stays open, no other worker takes its turn.
+    // A tool that ignored its signal may still act: while the store stays open, no other worker claims its turn.
     if (engine.leftBehind > 0) process.exit(0)
   } finally {
     await runtime.close()
     await tracing?.close()
   }
-  // Handles that a tool left open must not keep the process alive.
+  // Handles left open by a tool must not keep the process alive.
   process.exit(0)
 }
 
@@ -69,7 +69,7 @@ function untilSignal(): Promise<void> {
   })
 }
 
-/** How a caller proves who they are, for the example. */
+/** The caller's credentials in the example command. */
 const CREDENTIALS = { none: '', 'api-keys': 'KEY', jwt: 'TOKEN', introspection: 'TOKEN' } as const
 
 function banner(url: string, model: string, store: string, mode: keyof typeof CREDENTIALS): string {

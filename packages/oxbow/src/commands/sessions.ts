@@ -14,7 +14,7 @@ export async function listSessions(
 ): Promise<void> {
   const limit = Number(options.limit)
   if (!Number.isInteger(limit) || limit < 1)
-    throw new OxbowError('config_invalid', `--limit must be a whole number above 0; got ${options.limit}`)
+    throw new OxbowError('config_invalid', `--limit must be a whole number above 0: got ${options.limit}`)
   const config = await configOf(options)
   if (!hasStore(config)) {
     if (!options.json) console.log(`No sessions yet: no store at ${printable(config.store.path)}.`)
@@ -33,7 +33,7 @@ export async function listSessions(
   })
 }
 
-/** For a session that an agent has opened: in whose. */
+/** The parent of a session that an agent opened. */
 async function parentOf(journal: Backend['journal'], key: SessionKey): Promise<string> {
   const [first] = await journal.read(key, 0, 1)
   return first?.type === 'session.opened' && first.parent !== undefined
@@ -60,7 +60,7 @@ export function exportSession(session: string, options: SessionsCommand): Promis
   })
 }
 
-/** Makes the conversation that the model sees shorter; a dry run shows what would be removed and calls no model. */
+/** Shortens the conversation that the model receives; a dry run shows what would be removed without a model call. */
 export async function compactSession(session: string, options: SessionsCommand & { dryRun?: boolean }): Promise<void> {
   const config = await configOf(options)
   if (!hasStore(config)) throw noStore(config)

@@ -4,9 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { place } from '../cli.fixture.ts'
 
-test('X13: oxbow store check reports a sound store, a damaged event and a lost file', { timeout: 60_000 }, async () => {
+test('X13: oxbow store check reports an intact store, a damaged event and a lost file', {
+  timeout: 60_000,
+}, async () => {
   const here = place()
-  expect((await here.run(['store', 'check'])).stderr).toContain('There is no store at')
+  expect((await here.run(['store', 'check'])).stderr).toContain('No store at')
   expect((await here.run(['run', '-p', 'Hello', '--session', 's'])).code).toBe(0)
   const sound = await here.run(['store', 'check'])
   expect(sound).toMatchObject({

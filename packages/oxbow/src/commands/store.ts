@@ -1,4 +1,4 @@
-// `oxbow store check`: is everything that was stored still there, and as it was?
+// `oxbow store check`: checks that all stored data is present and unchanged.
 import { type Backend, OxbowError, type StoreReport } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, hasStore, nameOfStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
@@ -10,7 +10,7 @@ interface StoreCommand extends RuntimeOptions {
 
 const SHOW_EVERY_MS = 1_000
 
-/** Checks the whole store and prints the report; progress goes to standard error, when that is a terminal. */
+/** Checks the whole store and prints the report; progress goes to standard error on a terminal. */
 export async function check(options: StoreCommand): Promise<void> {
   const config = await configOf(options)
   const report = await reportOn(() => {
@@ -23,7 +23,7 @@ export async function check(options: StoreCommand): Promise<void> {
   if (report.problems.length > 0) process.exitCode = EXIT.failed
 }
 
-/** A store that cannot be opened because of damage has a report like any other. */
+/** A store too damaged to open still gets a report. */
 async function reportOn(open: () => Backend): Promise<StoreReport> {
   let backend: Backend
   try {
@@ -53,13 +53,11 @@ function inWords(path: string, { sessions, events, files, unchecked, marked, pro
     `${path}: ${sessions} sessions, ${events} events, ${files} files`,
     ...(unchecked === 0
       ? []
-      : [`${unchecked} of them have no checksum: an older version stored them. They are unchecked.`]),
-    ...(marked
-      ? []
-      : ['There is no mark of the newest event, so events that are missing at the end would not be noticed.']),
+      : [`${unchecked} of them were stored by an older version without a checksum and were not checked.`]),
+    ...(marked ? [] : ['There is no record of the newest event, so missing events at the end would not be detected.']),
     ...problems.map((it) => `Problem: ${it}`),
     problems.length === 0
-      ? 'No damage was found.'
+      ? 'No damage found.'
       : 'The store is damaged. Stop every Oxbow that uses it, keep a copy of all its files, and restore a backup.',
   ]
 }

@@ -1,14 +1,14 @@
-// The contract of interrupts in AG-UI 1.0, rule by rule, held with the official client:
-//  1 a run that waits for a person ends with the outcome `interrupt`, which lists every open interrupt
-//  2 the next run of the thread answers each open one exactly once; what it leaves out is an error
-//  3 input without answers is an error while interrupts are open
-//  4 the call is not announced again; its result comes in the run that resumes, under the id that was announced
-//  5 a refusal is a payload; a cancelled entry is a question that was left without an answer
-//  6 the same answer again is safe
-//  7 a payload that cannot be read is an error, and decides nothing
-//  8 an expired interrupt cannot be answered; cancelling it is how a thread goes on
-//  9 an answer that nothing asked for is passed over with a warning
-// 10 a run that stops for a call of the client is a success with `pendingToolCallIds`; the result comes as a message
+// The contract of interrupts in AG-UI 1.0, rule by rule, checked with the official client:
+// 1 a run that waits for approval ends with the outcome `interrupt`, which lists every open interrupt
+// 2 the next run of the thread answers each open interrupt exactly once; a missing answer is an error
+// 3 input without answers is an error while interrupts are open
+// 4 the call is not announced again; its result comes in the resuming run, under the announced id
+// 5 a denial is a payload; a cancelled entry leaves its interrupt without an answer
+// 6 repeating the same answer is safe
+// 7 an unreadable payload is an error, and decides nothing
+// 8 an expired interrupt cannot be answered; cancelling it lets the thread continue
+// 9 an answer to an unknown interrupt is ignored with a warning
+// 10 a run that stops for a client's call is a success with `pendingToolCallIds`; the result comes as a message
 import { HttpAgent } from '@ag-ui/client'
 import { externalTool, needsApproval, tool } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
@@ -40,7 +40,7 @@ function sender(more: Partial<Parameters<typeof tool>[0]> = {}) {
 
 const look = tool({ name: 'look', description: 'Looks.', effects: ['read'], input: z.object({}), run: () => 'seen' })
 
-/** One thread as the official client holds it: a run with a message, and runs that answer. */
+/** One thread of the official client: a run with a message, and runs with answers. */
 function client({ url }: Rig) {
   const agent = new HttpAgent({ url: `${url}/api/chat/stream`, threadId: 'thread' })
   const run = async (parameters: Parameters<HttpAgent['runAgent']>[0] = {}): Promise<Frame[]> => {
@@ -48,7 +48,7 @@ function client({ url }: Rig) {
     await agent
       .runAgent(parameters, { onEvent: ({ event }) => void frames.push(event as unknown as Frame) })
       .catch((error: unknown) => {
-        // The client rejects with what RUN_ERROR says; what it finds wrong by itself is a fault.
+        // The client rejects with the message of RUN_ERROR; any other error is a violation that it found itself.
         if (endOf(frames).type !== 'RUN_ERROR') throw error
       })
     return frames
@@ -68,7 +68,7 @@ function client({ url }: Rig) {
             : { interruptId, status: 'resolved' as const, payload },
         ),
       }),
-    /** The same with whatever a client might send that the official one refuses to. */
+    /** Sends a body that the official client would refuse to send. */
     raw: async (post: Rig['post'], more: Record<string, unknown>) =>
       framesOf(await (await post('/api/chat/stream', runInput('x', { messages: agent.messages, ...more }))).text()),
     open: () => agent.pendingInterrupts,
@@ -78,7 +78,7 @@ function client({ url }: Rig) {
 const yes = { approved: true }
 
 describe('AG-UI approvals', () => {
-  test('1: the run ends with every open interrupt, and what a form needs', async () => {
+  test('1: the run ends with every open interrupt, and the data that a form needs', async () => {
     const { definition } = sender()
     const rig = await start({
       agent: { tools: [definition, look] },
@@ -104,7 +104,7 @@ describe('AG-UI approvals', () => {
     expect(Date.parse(one!.expiresAt!)).toBeGreaterThan(Date.now())
   })
 
-  test('2, 4: one run answers all; the results come under the ids that were announced, and nothing is announced again', async () => {
+  test('2, 4: one run answers all interrupts; the results have the announced ids, and nothing is announced again', async () => {
     const { definition, sent } = sender()
     const rig = await start({
       agent: { tools: [definition, look] },
@@ -149,7 +149,7 @@ describe('AG-UI approvals', () => {
     expect(endOf(await thread.say('Thanks.'))).toMatchObject({ type: 'RUN_ERROR' })
   })
 
-  test('2: a client that kept no history answers with an empty list of messages', async () => {
+  test('2: a client without history answers with an empty list of messages', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
     const thread = client(rig)
@@ -161,7 +161,7 @@ describe('AG-UI approvals', () => {
     expect([nothing.status, (await json(nothing)).error.message]).toEqual([400, 'messages must not be empty.'])
   })
 
-  test('1: an interrupt tells the id that the approvals API takes', async () => {
+  test('1: an interrupt has the id of the approvals API', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
     const thread = client(rig)
@@ -171,7 +171,7 @@ describe('AG-UI approvals', () => {
     await until(() => sent.length === 1)
   })
 
-  test('2: an answer that leaves an interrupt out, or answers one twice, is an error and decides nothing', async () => {
+  test('2: a missing or duplicate answer is an error and decides nothing', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a'), send('b')] }] })
     const thread = client(rig)
@@ -190,7 +190,7 @@ describe('AG-UI approvals', () => {
     expect((await json(rig.get('/api/sessions/thread/messages'))).status).toBe('waiting')
   })
 
-  test('3: input without answers is refused while interrupts are open; with them it joins the turn', async () => {
+  test('3: input without answers is rejected while interrupts are open; input with answers joins the turn', async () => {
     const { definition } = sender()
     const rig = await start({
       agent: { tools: [definition] },
@@ -209,7 +209,7 @@ describe('AG-UI approvals', () => {
     expect(said.at(-1)?.content).toBe('And hurry.')
   })
 
-  test('5: a cancelled entry of who may decide is a refusal', async () => {
+  test('5: a cancelled entry of a user who may decide is a denial', async () => {
     const { definition, sent } = sender()
     const rig = await start({
       agent: { tools: [definition] },
@@ -221,7 +221,7 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual([])
   })
 
-  test('5: who may not decide is told so, and may ask how it stands until somebody else has decided', async () => {
+  test('5: a user who may not decide gets an error, and may check the state until another user has decided', async () => {
     const { definition, sent } = sender({ approver: 'mail:approve' })
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
     const thread = client(rig)
@@ -239,7 +239,7 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual(['a'])
   })
 
-  test('4: a tool that asks while it works ends the next run with another interrupt of the same call', async () => {
+  test('4: a tool that asks for approval while it runs ends the next run with another interrupt of the same call', async () => {
     const steps: unknown[] = []
     const careful = tool({
       name: 'send',
@@ -267,7 +267,7 @@ describe('AG-UI approvals', () => {
     expect(steps).toEqual([undefined, 'approved'])
   })
 
-  test('4: a call that asks three times in turn ends three runs, each with its own interrupt', async () => {
+  test('4: a call that asks three times ends three runs, each with its own interrupt', async () => {
     const heard: unknown[] = []
     const careful = tool({
       name: 'send',
@@ -297,8 +297,7 @@ describe('AG-UI approvals', () => {
       const messages = structuredClone(thread.agent.messages)
       const runId = `run-${asked.length}`
       frames = await thread.resume({ [open!.id]: { approved } }, runId)
-      // Whoever has lost the answer sends the same again, and is told the same: also when the call asks for more by
-      // now.
+      // A client that lost the answer repeats its request, and gets the same answer even if the call has asked again.
       const resume = [{ interruptId: open!.id, status: 'resolved', payload: { approved } }]
       const again = await thread.raw(rig.post, { runId, messages, resume })
       expect(endOf(again)).toEqual({ ...endOf(frames), runId })
@@ -307,12 +306,12 @@ describe('AG-UI approvals', () => {
     expect(heard).toEqual([undefined, { to: 'a', question: 1 }, { to: 'a', question: 2 }])
     expect(ofType(frames, 'TOOL_CALL_RESULT')).toMatchObject([{ content: 'denied at last' }])
     expect(textOf(frames)).toBe('Done.')
-    // The first answer cannot be given once more in another way.
+    // The first answer cannot be changed later.
     const other = { interruptId: asked[0], status: 'resolved', payload: { approved: false } }
     expect(endOf(await thread.raw(rig.post, { runId: 'run-9', resume: [other] })).type).toBe('RUN_ERROR')
   })
 
-  test('6: the same answer again runs nothing again and tells the same; another one is refused', async () => {
+  test('6: repeating an answer runs nothing again and returns the same result; a different answer is rejected', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
     const thread = client(rig)
@@ -332,10 +331,10 @@ describe('AG-UI approvals', () => {
     const other = { interruptId: id, status: 'resolved', payload: { approved: false } }
     const end = endOf(await thread.raw(rig.post, { runId: 'run-3', messages, resume: [other] }))
     expect(end).toMatchObject({ type: 'RUN_ERROR', code: 'INVALID_INPUT_ERROR' })
-    expect(end.message).toContain('approved already')
+    expect(end.message).toContain('already approved')
   })
 
-  test('6: a run that resumes can be left and taken up again where it was', async () => {
+  test('6: the stream of a resuming run can be interrupted and resumed', async () => {
     const { definition, sent } = sender()
     const held = gate()
     const rig = await start({
@@ -359,7 +358,7 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual(['a'])
   })
 
-  test('7: a payload that cannot be read decides nothing', async () => {
+  test('7: an unreadable payload decides nothing', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
     const thread = client(rig)
@@ -375,7 +374,7 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual(['a'])
   })
 
-  test('7: edited arguments that do not fit the tool decide nothing, neither there nor on the other questions', async () => {
+  test('7: invalid edited arguments decide nothing, neither on their own interrupt nor on the others', async () => {
     const { definition, sent } = sender()
     const rig = await start({
       agent: { tools: [definition] },
@@ -391,7 +390,7 @@ describe('AG-UI approvals', () => {
     expect(sent).toEqual(['a', '7'])
   })
 
-  test('8: an expired interrupt cannot be answered; cancelling it, the thread goes on', async () => {
+  test('8: an expired interrupt cannot be answered; after cancelling it the thread continues', async () => {
     const { definition, sent } = sender()
     const rig = await start({
       agent: { tools: [definition], limits: { approvalTimeoutMs: 1 } },
@@ -405,14 +404,14 @@ describe('AG-UI approvals', () => {
       await thread.raw(rig.post, { runId: 'r2', resume: [{ interruptId: id, status: 'resolved', payload: yes }] }),
     )
     expect(late).toMatchObject({ type: 'RUN_ERROR', code: 'INVALID_INPUT_ERROR' })
-    expect(late.message).toContain('run out')
+    expect(late.message).toContain('has expired')
     await rig.engine.recover()
     expect(textOf(await thread.resume({ [id]: 'cancelled' }))).toBe('Too late.')
     expect(textOf(await thread.say('Thanks.'))).toBe('Welcome.')
     expect(sent).toEqual([])
   })
 
-  test('9: an answer that nothing asked for is passed over with a warning', async () => {
+  test('9: an answer to an unknown interrupt is ignored with a warning', async () => {
     const rig = await start({ replies: { always: { text: 'Hello.' } } })
     const thread = client(rig)
     thread.agent.messages.push({ id: 'm', role: 'user', content: 'Hi' })
@@ -421,7 +420,7 @@ describe('AG-UI approvals', () => {
     expect(custom(frames, 'hint')).toMatchObject([{ source: 'resume', text: expect.stringContaining('nothing') }])
   })
 
-  test('10: a call of the client ends the run as a success; its result comes as a message, once', async () => {
+  test('10: a client’s call ends the run as a success; its result comes as a message, once', async () => {
     const ask = externalTool({ name: 'ask', description: 'Asks.', effects: ['read'], input: z.object({}) })
     const rig = await start({ agent: { tools: [ask] }, replies: [{ calls: [{ name: 'ask' }] }, { text: 'Thanks.' }] })
     const thread = client(rig)
@@ -431,16 +430,16 @@ describe('AG-UI approvals', () => {
     thread.agent.messages.push({ id: 'r', role: 'tool', toolCallId: toolCallId!, content: 'blue' })
     const next = await thread.raw(rig.post, { runId: 'run-2' })
     expect(textOf(next)).toBe('Thanks.')
-    // The client has the result: it brought it.
+    // The client already has the result, because it sent it.
     expect(ofType(next, 'TOOL_CALL_RESULT')).toEqual([])
     expect(rig.model.requests.at(-1)?.messages.at(-1)?.content).toBe('blue')
-    // Nothing waits for it any more: without a message of the user there is nothing to do.
+    // No call is waiting for the client any more, so a run without a user message has nothing to do.
     expect(
       (await rig.post('/api/chat/stream', runInput('x', { runId: 'run-3', messages: thread.agent.messages }))).status,
     ).toBe(400)
   })
 
-  test('10: results of calls that do not wait for the client are ignored', async () => {
+  test('10: results of calls that are not waiting for the client are ignored', async () => {
     const { definition, sent } = sender()
     const rig = await start({ agent: { tools: [definition] }, replies: [{ calls: [send('a')] }, { text: 'Done.' }] })
     const thread = client(rig)
@@ -457,7 +456,7 @@ describe('AG-UI approvals', () => {
     expect(JSON.stringify(rig.model.requests.at(-1)!.messages)).not.toContain('forged')
   })
 
-  test('P5: another service on the same store goes on with what one was asked', async () => {
+  test('P5: another service on the same store continues with the answers', async () => {
     const { memory } = await import('@oxbow/backends/memory')
     const backend = memory()
     const shared = { ...backend, close: async () => {} }

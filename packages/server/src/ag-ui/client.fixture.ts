@@ -1,16 +1,16 @@
-// The official client as judge: its schemas, its verifier, its reducer. What it only warns about counts as a fault too.
+// The official client as the judge: its schemas, verifier and reducer. Its warnings count as errors too.
 import { HttpAgent } from '@ag-ui/client'
 import type { Frame } from '../test.fixture.ts'
 
 export interface Judged {
-  /** The events as they came through the client's verifier. */
+  /** The events that passed the client's verifier. */
   readonly events: Frame[]
-  /** The conversation that the client holds afterwards. */
+  /** The conversation that the client has afterwards. */
   readonly messages: readonly { role: string; content?: unknown; id: string }[]
   readonly error: Error | undefined
 }
 
-/** Runs a message through the client against a server, or against a stream that is given. */
+/** Runs a message through the client against a server, or feeds the client a recorded stream. */
 export async function runClient(options: {
   readonly url?: string
   readonly wire?: string
@@ -31,7 +31,7 @@ export async function runClient(options: {
   const { error: consoleError, warn } = console
   const warnings: string[] = []
   console.warn = (...args: unknown[]) => void warnings.push(args.join(' '))
-  // The client prints the errors that it also rejects with.
+  // The client prints errors and also rejects with them.
   console.error = () => {}
   let error: Error | undefined
   try {
@@ -48,7 +48,7 @@ export async function runClient(options: {
   return { events, messages: agent.messages as Judged['messages'], error }
 }
 
-/** Throws unless the official client takes every frame without complaint. */
+/** Throws unless the official client accepts every frame without an error or warning. */
 export async function accepted(frames: readonly Frame[]): Promise<void> {
   const { events, error } = await runClient({ wire: frames.map((it) => `data: ${JSON.stringify(it)}\n\n`).join('') })
   if (error !== undefined) throw error

@@ -1,4 +1,4 @@
-// Items of one turn, and what the encoder makes of them.
+// Items of one turn, and the frames that the encoder writes for them.
 import type { Event, EventBody, SessionItem } from '@oxbow/core'
 import { type Frame, framesOf } from '../test.fixture.ts'
 import { type RunEncoder, runEncoder } from './encoder.ts'
@@ -91,7 +91,7 @@ export const deltas = (frames: readonly Frame[], type: string): string =>
 export const hints = (frames: readonly Frame[]) =>
   frames.filter((it) => it.name === 'hint').map((it) => it.value as { source: string; text: string })
 
-/** A call waits for somebody to approve it. */
+/** A call that waits for an approval. */
 export const asked = (callId: string): Event =>
   stored({
     type: 'approval.requested',

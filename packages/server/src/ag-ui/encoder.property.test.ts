@@ -18,7 +18,7 @@ import {
   types,
 } from './encoder.fixture.ts'
 
-describe('whatever it is given', () => {
+describe('for any items', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const block = fc.nat(3)
   const step = fc.integer({ min: 1, max: 2 })
@@ -86,7 +86,7 @@ describe('whatever it is given', () => {
     { weight: 1, arbitrary: fc.constant(undefined).map(finished) },
   )
 
-  test('it writes what the official client accepts, with one end', async () => {
+  test('the encoder writes a stream that the official client accepts, with one end', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(item, { maxLength: 40 }), fc.boolean(), async (items, pauses) => {
         const it = encoder()

@@ -23,8 +23,8 @@ import {
 } from './encoder.fixture.ts'
 import { PROTOCOL_VERSION } from './frames.ts'
 
-describe('Y6 what is streamed', () => {
-  test('Y6 text and reasoning come one after the other, and the figures after them', async () => {
+describe('Y6 the stream', () => {
+  test('Y6 text and reasoning come one after the other, followed by the usage', async () => {
     const frames = run([
       stepStarted(),
       thinking(0, 0, 'Hm.'),
@@ -53,13 +53,13 @@ describe('Y6 what is streamed', () => {
     await accepted(frames)
   })
 
-  test('Y6 a model that does not stream is shown when it has answered', async () => {
+  test('Y6 the answer of a model that does not stream is sent when it is complete', async () => {
     const frames = run([stepStarted(), answered([{ type: 'text', text: 'All at once.' }]), finished()])
     expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('All at once.')
     await accepted(frames)
   })
 
-  test('Y6 calls that are written side by side are both whole, and results follow their calls', async () => {
+  test('Y6 calls that stream concurrently are both complete, and results follow their calls', async () => {
     const frames = run([
       stepStarted(),
       call(0, 'a'),
@@ -88,7 +88,7 @@ describe('Y6 what is streamed', () => {
     await accepted(frames)
   })
 
-  test('Y6 a tool that failed is marked', () => {
+  test('Y6 a failed tool call is marked', () => {
     const frames = run([
       stepStarted(),
       answered([{ type: 'call', callId: 'a', tool: 'look', arguments: '{}' }]),
@@ -100,7 +100,7 @@ describe('Y6 what is streamed', () => {
     })
   })
 
-  test('Y6 text that goes on after something else gets a message of its own', async () => {
+  test('Y6 text that continues after another block gets its own message', async () => {
     const frames = run([
       stepStarted(),
       text(0, 0, 'one'),
@@ -118,7 +118,7 @@ describe('Y6 what is streamed', () => {
     await accepted(frames)
   })
 
-  test('Y6 figures are told per call and summed up', () => {
+  test('Y6 usage is reported per call and as a sum', () => {
     const frames = run([
       stepStarted(),
       answered([{ type: 'text', text: 'a' }]),
@@ -136,8 +136,8 @@ describe('Y6 what is streamed', () => {
   })
 })
 
-describe('fragments that were missed', () => {
-  test('are made good when the answer is stored', async () => {
+describe('missed fragments', () => {
+  test('are sent when the answer is stored', async () => {
     const repairs: number[] = []
     const frames = run(
       [
@@ -154,7 +154,7 @@ describe('fragments that were missed', () => {
     await accepted(frames)
   })
 
-  test('are not told twice when the step so far comes again', () => {
+  test('are not repeated when the earlier part of the step arrives again', () => {
     const frames = run([
       stepStarted(),
       text(0, 0, 'one '),
@@ -166,7 +166,7 @@ describe('fragments that were missed', () => {
     expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('one two three')
   })
 
-  test('of a call that was never announced come with the stored answer', async () => {
+  test('of an unannounced call are sent with the stored answer', async () => {
     const frames = run([
       stepStarted(),
       args(0, 'a', 2, '}'),
@@ -183,7 +183,7 @@ describe('fragments that were missed', () => {
     await accepted(frames)
   })
 
-  test('of a cut answer, whose calls are gone, go to the right blocks', async () => {
+  test('of an incomplete answer, which has lost its calls, go to the right blocks', async () => {
     const frames = run([
       stepStarted(),
       text(0, 0, 'one'),
@@ -201,10 +201,10 @@ describe('fragments that were missed', () => {
   })
 })
 
-describe('a step that is made again', () => {
+describe('a repeated step', () => {
   const broken = () => [stepStarted(), text(0, 0, 'Half an ans'), call(1, 'a'), args(1, 'a', 0, '{"x'), claimed(2)]
 
-  test('closes what was open, says so, and begins under new ids', async () => {
+  test('closes the open blocks, sends a hint, and begins under new ids', async () => {
     const frames = run([
       ...broken(),
       text(0, 0, 'Whole.'),
@@ -222,7 +222,7 @@ describe('a step that is made again', () => {
     await accepted(frames)
   })
 
-  test('has the same ids for a reader who comes after it', () => {
+  test('has the same ids for a later reader', () => {
     const events = [...broken(), answered([{ type: 'call', callId: 'a', tool: 'look', arguments: '{}' }])].filter(
       (it) => 'seq' in it,
     )
@@ -233,7 +233,7 @@ describe('a step that is made again', () => {
 })
 
 describe('Y5 the end', () => {
-  test('Y5 is told once, and nothing follows it', async () => {
+  test('Y5 is sent once, and nothing follows it', async () => {
     const frames = run([stepStarted(), text(0, 0, 'one'), finished(), finished(), text(0, 3, 'two'), answered([])])
     expect(types(frames)).toEqual([
       'RUN_STARTED',
@@ -252,7 +252,7 @@ describe('Y5 the end', () => {
     ['context_overflow', 'INVALID_INPUT_ERROR'],
     ['auth', 'INTERNAL_ERROR'],
     ['whatever', 'INTERNAL_ERROR'],
-  ])('Y5 a turn that failed with %s is a %s with a reference and none of its own words', (code, runError) => {
+  ])('Y5 a turn that failed with %s is a %s with a reference and without the original message', (code, runError) => {
     const frames = run([
       stored({
         type: 'turn.failed',
@@ -265,14 +265,14 @@ describe('Y5 the end', () => {
     expect(frames.at(-1)?.message).not.toMatch(/secret/)
   })
 
-  test('Y5 a turn that was stopped is an INTERRUPTED_ERROR', () => {
+  test('Y5 a stopped turn is an INTERRUPTED_ERROR', () => {
     expect(run([stored({ type: 'turn.cancelled', turnId, reason: 'x' })]).at(-1)).toMatchObject({
       type: 'RUN_ERROR',
       code: 'INTERRUPTED_ERROR',
     })
   })
 
-  test('a run that stops for calls of the client is a success that lists every open call', async () => {
+  test('a run that stops for the client’s calls is a success that lists every open call', async () => {
     const it = encoder()
     const started = run(
       [
@@ -297,7 +297,7 @@ describe('Y5 the end', () => {
     await accepted(frames)
   })
 
-  test('a turn that was paused by hand is an INTERRUPTED_ERROR', () => {
+  test('a manually paused turn is an INTERRUPTED_ERROR', () => {
     const it = encoder()
     run([stored({ type: 'turn.paused', turnId, reason: 'manual' })], it)
     expect(framesOf(it.pause(key))).toMatchObject([{ type: 'RUN_ERROR', code: 'INTERRUPTED_ERROR' }])
@@ -374,7 +374,7 @@ describe('Y6 hints', () => {
       ),
     ],
     ['progress', withCall({ type: 'progress.delta', turnId, step: 1, callId: 'c1', text: 'half way' })],
-  ])('Y6 tell of %s', (source, items) => {
+  ])('Y6 report %s', (source, items) => {
     expect(hints(run(items)).map((it) => it.source)).toContain(source)
   })
 })
@@ -386,7 +386,7 @@ describe('id lines', () => {
       .split('\n\n')
       .map((part) => [/^id: (\d+)/.exec(part)?.[1], JSON.parse(part.slice(part.indexOf('data: ') + 6)).type])
 
-  test('carry the number of an event with the last frame that follows from it', () => {
+  test('carry the number of an event with the last frame of that event', () => {
     const it = encoder()
     const started = stepStarted()
     const end = answered([{ type: 'text', text: 'ab' }])
@@ -401,6 +401,6 @@ describe('id lines', () => {
   })
 })
 
-test('the protocol version is that of the package', async () => {
+test('the protocol version is the version of the package', async () => {
   expect(PROTOCOL_VERSION).toBe((await import('@ag-ui/core')).PROTOCOL_VERSION)
 })

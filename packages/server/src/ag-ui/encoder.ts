@@ -1,5 +1,5 @@
-// From the items of one turn to AG-UI frames. Whatever it is given, what it writes is a legal sequence: RUN_STARTED
-// once and first, every start closed, no result before its call, one terminal frame and nothing after it.
+// Encodes the items of one turn as AG-UI frames. For any items the output is a legal sequence: RUN_STARTED first and
+// once, every start closed, no result before its call, and one terminal frame with nothing after it.
 import {
   addUsage,
   type Event,
@@ -29,26 +29,26 @@ import { type StepEncoder, stepEncoder } from './step.ts'
 export interface RunEncoder {
   /** RUN_STARTED. */
   start(): string
-  /** The reader had been here before. `repeats`: it gets text that it may have seen. */
+  /** For a reader that reconnects. `repeats`: the reader gets text again that it may have seen. */
   resumed(from: { readonly after: number; readonly repeats: boolean }): string
-  /** Which turn it is about; before, it takes no item. */
+  /** Sets the turn to encode. Items are ignored before this call. */
   follows(turnId: string): void
-  /** Takes note of an event that the reader has seen already. */
+  /** Records an event that the reader has already seen. */
   seen(event: Event): void
-  /** Takes note of what the reader has of the current answer, after the events that it has seen. */
+  /** Records the part of the current answer that the reader has, after the events that it has seen. */
   had(progress: Progress): void
   encode(item: SessionItem): string
   /**
-   * The turn waits: for approvals, for results of external calls, or for an operator. `schemaOf`: of a tool's
-   * arguments.
+   * Ends the run because the turn waits for approvals, external results or its release. `schemaOf` returns the schema
+   * of a tool's arguments.
    */
   pause(key: SessionKey, schemaOf?: SchemaOf): string
-  /** This server can tell no more. */
+  /** Ends the run because this server cannot continue it. */
   fail(failure: ShownFailure): string
   hint(source: string, text: string): string
-  /** A step had begun, and not ended, when the last event came: fragments of it may have been seen. */
+  /** Whether a step is open: fragments of it may already have been seen. */
   readonly inStep: boolean
-  /** The number of the last event that it was given. */
+  /** The number of the last event that was encoded. */
   readonly reached: number
   readonly ended: boolean
 }
@@ -58,11 +58,11 @@ export type SchemaOf = (tool: string) => object | undefined
 export function runEncoder(run: {
   readonly threadId: string
   readonly runId: string
-  /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
+  /** Calls, by their wire ids, whose results the reader has from an earlier run. */
   readonly known?: ReadonlySet<string> | undefined
   /** For clients that need the exact form of an older service. */
   readonly strict?: Strict | undefined
-  /** Told when a reader had missed fragments and was given them in one piece. */
+  /** Called when a reader missed fragments and got them in one piece. */
   readonly onRepair: () => void
   /** Logs a failure that has no reference yet, and returns one. */
   readonly report: (error: OxbowError) => string
@@ -71,9 +71,9 @@ export function runEncoder(run: {
   let turnId = ''
   const out = frameWriter(run.strict)
   const hints = hintsOf()
-  /** What this turn's calls are called on the wire. */
+  /** The wire ids of this turn's calls. */
   const wireIds = new Map<string, string>()
-  /** Open external calls and approvals, both by call. */
+  /** Open external calls and approvals, by call id. */
   const externals = new Set<string>()
   const approvals = new Map<string, Event<'approval.requested'>>()
   const answered = new Set<string>()
@@ -167,7 +167,7 @@ export function runEncoder(run: {
     end(() => out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } }))
   }
 
-  /** The arguments of a call that was streamed are not those that run, when somebody has changed them. */
+  /** Reports a decision. Edited arguments differ from the ones that were streamed. */
   function decided(callId: string, { approvalId, verdict, principal, reason, arguments: given }: Resolved): void {
     approvals.delete(callId)
     custom('approval_decided', {
@@ -182,9 +182,9 @@ export function runEncoder(run: {
 
   function restartStep(broken: StepEncoder, epoch: number): void {
     broken.abandon()
-    // Ids of its own, or a reader would append the new answer to the broken one.
+    // New ids, so that a reader does not append the new answer to the interrupted one.
     step = stepEncoder(out, turnId, broken.step, `.e${epoch}`, onRepair)
-    hint('step_restarted', 'This step was broken off and is made again: what it had said so far is void.')
+    hint('step_restarted', 'This step was interrupted and is repeated. Discard its earlier output.')
   }
 
   function modelFinished({ message, usage, model, finishReason, timing, step: number }: Event<'model.finished'>): void {
@@ -280,7 +280,7 @@ export function runEncoder(run: {
             interruptOf(key, it, wire(it.callId), it.origin === undefined ? schemaOf?.(it.tool) : undefined),
           ),
         })
-      // Who runs a call elsewhere has been told all of it: the run is complete, and its result begins another.
+      // The client has everything it needs to run the calls: the run is complete, and their results begin another run.
       else finish({ type: 'success', pendingToolCallIds: [...externals].map(wire) })
       return out.take()
     },

@@ -1,5 +1,5 @@
-// Server-sent events of AG-UI: `data:` lines with one JSON object each, and `id:` lines with the journal's sequence
-// number.
+// Server-sent events of AG-UI: `data:` lines with one JSON object each, and `id:` lines with the sequence number of the
+// journal.
 import type * as AgUi from '@ag-ui/core'
 
 export const PROTOCOL_VERSION = '1.0'
@@ -26,15 +26,15 @@ export type AgUiFrame = Plain<
   | AgUi.CustomEvent
 >
 
-/** The form of a stream for clients that take each line of an older service to the letter; see docs/compare/yoke.md. */
+/** The form of a stream for clients that depend on an older service's exact output; see docs/compare/yoke.md. */
 export interface Strict {
   readonly threadId: string
   readonly runId: string
-  /** The request, repeated in RUN_STARTED. */
+  /** The request, which RUN_STARTED repeats. */
   readonly input: unknown
 }
 
-/** The ids of the run are in every event, and results of tools are JSON. */
+/** Adds the ids of the run to every event, and encodes tool results as JSON. */
 function strictly(frame: AgUiFrame, { threadId, runId, input }: Strict): object {
   const { type, ...rest } = frame
   return {
@@ -49,17 +49,17 @@ function strictly(frame: AgUiFrame, { threadId, runId, input }: Strict): object 
 
 export interface FrameWriter {
   frame(frame: AgUiFrame): void
-  /** A frame whose JSON is `prefix` + the text as JSON + `}`: the hot path. */
+  /** Writes a frame as `prefix` + the text as JSON + `}`: the hot path. */
   fragment(prefix: string, text: string): void
-  /** Everything that follows from the event with this number has been written. */
+  /** All frames of the event with this number have been written. */
   reached(seq: number): void
-  /** What has been written since the last call. */
+  /** Returns the output since the last call. */
   take(): string
 }
 
 /**
- * The number of an event goes with the last frame that follows from it, so that who was cut off in the midst of them
- * gets them again. An event without frames is told by the next frame.
+ * The number of an event goes with the last frame of that event, so that a client that was disconnected between its
+ * frames gets them all again. The number of an event without frames goes with the next frame.
  */
 export function frameWriter(strict?: Strict): FrameWriter {
   const ids = strict && `"threadId":${JSON.stringify(strict.threadId)},"runId":${JSON.stringify(strict.runId)},`

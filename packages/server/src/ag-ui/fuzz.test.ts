@@ -1,4 +1,4 @@
-// Random runs over HTTP, judged by the official client, and by what it does not look at: one end, and it is the last.
+// Random runs over HTTP, checked by the official client and for exactly one end, in last place.
 import { tool } from '@oxbow/core'
 import { gate, type Reply } from '@oxbow/testing'
 import fc from 'fast-check'
@@ -27,14 +27,20 @@ const reply: fc.Arbitrary<Reply> = fc
   .chain((content) => fault.map((it) => ({ ...content, ...it })))
 const script = fc.record({
   replies: fc.array(reply, { minLength: 1, maxLength: 4 }),
-  /** Somebody stops the run when the first answer has sent so many chunks. */
+  /** The run is stopped when the first answer has sent this many chunks. */
   interruptAt: fc.option(fc.nat(3), { freq: 4, nil: undefined }),
 })
 
 const input = { type: 'object', properties: { at: { type: 'string' } } }
 const tools = [
   tool({ name: 'look', description: 'Looks.', effects: ['read'], input, run: ({ at }) => `seen ${at}` }),
-  tool({ name: 'long', description: 'Tells much.', effects: ['read'], input, run: () => 'much '.repeat(4_000) }),
+  tool({
+    name: 'long',
+    description: 'Returns a long text.',
+    effects: ['read'],
+    input,
+    run: () => 'much '.repeat(4_000),
+  }),
   tool({
     name: 'fail',
     description: 'Fails.',
@@ -53,8 +59,8 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-describe('Y5 Y6 whatever the model does', () => {
-  test('the official client takes the stream, and it has one end', async () => {
+describe('Y5, Y6 for any behaviour of the model', () => {
+  test('the official client accepts the stream, and it has one end', async () => {
     let runs = 0
     const ends = new Set<string>()
     await fc.assert(
@@ -66,7 +72,7 @@ describe('Y5 Y6 whatever the model does', () => {
           interruptAt === undefined ? [...replies] : [{ ...first, hold: { atChunk: interruptAt, gate: held } }, ...rest]
         const running = runClient({ url: `${service.url}/api/chat/stream`, threadId })
         if (interruptAt !== undefined) {
-          // An answer may be shorter than that: then nothing is stopped.
+          // The answer may be shorter than that; then nothing is stopped.
           const reached = await Promise.race([held.reached.then(() => true), running.then(() => false)])
           if (reached) await service.post(`/api/sessions/${threadId}/interrupt`, {})
           held.open()
@@ -77,7 +83,7 @@ describe('Y5 Y6 whatever the model does', () => {
         ends.add(`${end.type} ${end.code ?? ''}`)
         if (end.type !== 'RUN_FINISHED') return
 
-        // What the client has put together is what is stored.
+        // The client's conversation equals the stored one.
         const stored = (await json(service.get(`/api/sessions/${threadId}/messages`))).messages as {
           role: string
           blocks: { type: string; text?: string }[]
@@ -98,11 +104,11 @@ describe('Y5 Y6 whatever the model does', () => {
       }),
       { numRuns: 150 },
     )
-    // The runs have been of all kinds.
+    // The runs covered all kinds of ends.
     expect([...ends].toSorted()).toEqual(['RUN_ERROR INTERNAL_ERROR', 'RUN_ERROR INTERRUPTED_ERROR', 'RUN_FINISHED '])
   })
 
-  test('a stream that was cut is told from a whole one, which the official client does not do', async () => {
+  test('an interrupted stream is distinguished from a complete one, which the official client does not do', async () => {
     const wire = 'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n'
     const { events, error } = await runClient({ wire })
     expect(error).toBeUndefined()
@@ -110,7 +116,7 @@ describe('Y5 Y6 whatever the model does', () => {
   })
 })
 
-test('Y3 the official client takes id lines and comments', async () => {
+test('Y3 the official client accepts id lines and comments', async () => {
   const wire =
     ': comment\n\nid: 1\ndata: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n: keep-alive\n\nid: 2\ndata: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}\n\n'
   const { events, error } = await runClient({ wire })
@@ -118,7 +124,7 @@ test('Y3 the official client takes id lines and comments', async () => {
   expect(events.map((it) => it.type)).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
 })
 
-test('Y6 the official client that aborts its run stops it', async () => {
+test('Y6 aborting a run in the official client stops the turn', async () => {
   const held = gate()
   const own = await rig({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],

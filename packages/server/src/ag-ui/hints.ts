@@ -1,4 +1,4 @@
-// What a person who watches should know and the protocol has no event for.
+// Hints for users about things for which the protocol has no event.
 import type { Event } from '@oxbow/core'
 
 export interface Hint {
@@ -7,10 +7,10 @@ export interface Hint {
   readonly callId?: string
 }
 
-/** After so many failures in a row the engine takes a tool away for the rest of the turn. */
+/** After this many failures in a row the engine disables a tool for the rest of the turn. */
 const GIVEN_UP_AFTER = 3
 
-/** Follows the events of one turn and tells the hints that each gives rise to. */
+/** Follows the events of one turn and returns the hints of each. */
 export function hintsOf(): { of(event: Event): Hint[] } {
   let steers: string[] = []
   const tools = new Map<string, string>()
@@ -41,7 +41,7 @@ export function hintsOf(): { of(event: Event): Hint[] } {
           return [
             {
               source: 'context_compacted',
-              text: `The conversation grew long: the model sees about ${event.tokensAfter} instead of ${event.tokensBefore} tokens of it from now on.`,
+              text: `The conversation was compacted from about ${event.tokensBefore} to ${event.tokensAfter} tokens in the model’s context.`,
             },
           ]
         case 'call.finished': {
@@ -66,7 +66,7 @@ export function hintsOf(): { of(event: Event): Hint[] } {
           if (inARow === GIVEN_UP_AFTER)
             found.push({
               source: 'tool_given_up',
-              text: `${tool} has failed ${inARow} times in a row and is not used any more in this turn.`,
+              text: `${tool} has failed ${inARow} times in a row and is disabled for the rest of this turn.`,
               callId,
             })
           return found

@@ -1,5 +1,5 @@
-// AG-UI's RunAgentInput, as far as this server trusts it: the ids, the text of the last message, and answers to what it
-// has asked for itself.
+// The trusted part of AG-UI's RunAgentInput: the ids, the text of the last message, and answers to requests of this
+// server.
 import { z } from 'zod'
 import { toId } from '../http/ids.ts'
 import { id, messageText } from '../http/schemas.ts'
@@ -16,18 +16,18 @@ export interface RunCommand {
   readonly runId: string
   /** The same run of the same thread is the same turn; see `identified`. */
   readonly turnId: string
-  /** Of the last message. */
+  /** The id of the last message. */
   readonly messageId: string
-  /** Of the last message, when a user says something with it. */
+  /** The text of the last message, if it is from a user. */
   readonly text: string | undefined
   readonly resume: readonly ResumeEntry[]
-  /** Results that the client has, by the call's id on the wire. They count for calls only that wait for the client. */
+  /** Results from the client, by the wire ids of their calls. Only results of calls that wait for the client count. */
   readonly results: ReadonlyMap<string, { readonly content: string; readonly failed: boolean }>
-  /** Calls that the client knew when the last message was written. */
+  /** Calls that the client knew when it wrote the last message. */
   readonly callsBefore: ReadonlySet<string>
-  /** The request as it came, as far as it is part of the protocol. */
+  /** The original request, limited to the fields of the protocol. */
   readonly input: object
-  /** Not part of the protocol; only looked at to refuse somebody else's name. */
+  /** Not part of the protocol; checked only to reject the name of another user. */
   readonly named: Named
 }
 
@@ -41,7 +41,9 @@ const resumeEntry = z.looseObject({
   payload: z.unknown().optional(),
 })
 
-/** Earlier messages, tools, context, state and the rest are accepted and ignored: the server keeps the history. */
+/**
+ * Earlier messages, tools, context, state and all other fields are accepted and ignored: the server keeps the history.
+ */
 export const runAgentInput = (maxMessageLength: number) =>
   z
     .looseObject({
@@ -53,20 +55,20 @@ export const runAgentInput = (maxMessageLength: number) =>
     .transform(({ userId, tenant, ...input }, context): RunCommand => {
       const { threadId, runId, messages, resume } = input
       const at = messages.length - 1
-      // A client that kept no history has only its answers.
+      // A client without history sends only answers.
       const { role, content } = messages[at] ?? {}
       const refuse = (field: string, message: string) =>
         context.addIssue({ code: 'custom', path: ['messages', at, field], message })
       const resumes = (resume ?? []).length > 0
       if (messages.length === 0 && !resumes)
         context.addIssue({ code: 'custom', path: ['messages'], message: 'must not be empty' })
-      // A run that only answers brings no new message: its last one is of the run before, whatever that was.
+      // A run with answers only has no new message: its last message is from the previous run.
       else if (role !== 'user' && role !== 'tool' && !resumes) refuse('role', LAST_IS_USER)
       let text: string | undefined
       if (role === 'user') {
         const parsed = messageText(maxMessageLength).safeParse(content)
         if (parsed.success) text = parsed.data
-        else if (Array.isArray(content)) refuse('content', 'must be a string: content in parts is not taken')
+        else if (Array.isArray(content)) refuse('content', 'must be a string: content in parts is not supported')
         else if (!resumes) for (const issue of parsed.error.issues) refuse('content', issue.message)
       }
       const results: Map<string, { content: string; failed: boolean }> = new Map()

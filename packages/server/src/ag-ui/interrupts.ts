@@ -1,11 +1,11 @@
-// Approvals in AG-UI's terms: an interrupt that a run ends with, and the entry of the next run that answers it.
+// Approvals as AG-UI interrupts: a run ends with an interrupt, and the next run answers it.
 import type { Interrupt } from '@ag-ui/core'
 import type { ApprovalDecision, Event, SessionKey } from '@oxbow/core'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
 import { rememberedRule } from '../approvals/remember.ts'
 
-/** `key`: of the session that asks. `schema`: of the tool's arguments, for whoever builds a form. */
+/** `key`: the session of the call. `schema`: the schema of the tool's arguments, for forms. */
 export function interruptOf(
   key: SessionKey,
   {
@@ -31,7 +31,7 @@ export function interruptOf(
     responseSchema: responseSchema(suggestions, scopes, schema),
     expiresAt: new Date(expiresAt).toISOString(),
     metadata: {
-      // For /api/approvals/{id}; the interrupt's own id is known inside its thread only.
+      // For /api/approvals/{id}; the interrupt's own id is valid inside its thread only.
       id: publicApprovalId(key, approvalId),
       tool,
       arguments: given,
@@ -54,12 +54,12 @@ const responseSchema = (
     reason: { type: 'string', description: 'For the model and for the record.' },
     editedArgs: {
       ...(schema ?? { type: 'object' }),
-      description: 'Full replacement of the arguments. Not merged. They are judged again before they run.',
+      description: 'Replaces all arguments. They are checked against the rules again before the call runs.',
     },
     ...(suggestions.length > 0 && {
       remember: {
         type: 'object',
-        description: 'Let calls like this one run from now on.',
+        description: 'A rule that lets similar calls run from now on.',
         properties: {
           rule: { type: 'string', examples: suggestions },
           scope: { type: 'string', enum: scopes },
@@ -78,7 +78,7 @@ const payload = z.strictObject({
   remember: rememberedRule.optional(),
 })
 
-/** What a payload decides; a text when it says nothing that can be understood. */
+/** The decision in a payload, or a message that says why the payload is invalid. */
 export function decisionOf(given: unknown): ApprovalDecision | string {
   const parsed = payload.safeParse(given)
   if (!parsed.success) {

@@ -1,4 +1,4 @@
-// What a run of a thread means, seen from what the thread waits for: new input, or answers that let a turn go on.
+// Interprets a run in the state of its thread: new input, or answers that resume a turn.
 import { hash } from 'node:crypto'
 import {
   type ApprovalDecision,
@@ -22,19 +22,19 @@ import { decisionOf } from './interrupts.ts'
 
 interface Answer {
   readonly found: FoundApproval
-  /** Undefined: nothing is to be done, because it is done already, or because it is not theirs to do. */
+  /** Undefined: there is nothing to decide, or the user may not decide. */
   readonly decision: ApprovalDecision | undefined
 }
 
 export interface Plan {
   readonly turnId: string
   readonly warnings: readonly string[]
-  /** Does what the run asks for. `after`: what its reader has of it already. */
+  /** Executes the plan. `after`: the last event that the reader has. */
   begin(after: number | undefined): Promise<TurnPosition>
 }
 
 /**
- * @throws HttpError 400 when the run brings neither input nor answers
+ * @throws HttpError 400 when the run has neither input nor answers
  * @throws OxbowError `resume_invalid`, or as `Session.decide`
  */
 export async function planOf(session: Session, command: RunCommand, principal: Principal): Promise<Plan> {
@@ -42,7 +42,7 @@ export async function planOf(session: Session, command: RunCommand, principal: P
   const state = await session.state()
   const open = openApprovals(state.turn)
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
-  // A run whose text joined a turn with answers is known by those answers.
+  // A run whose text joined a turn together with answers is identified by those answers.
   const again = findTurn(state, turnId)?.turnId === turnId
 
   const entries = again ? [] : resume
@@ -56,36 +56,34 @@ export async function planOf(session: Session, command: RunCommand, principal: P
   }
   if (!again) {
     const missing = open.map((it) => it.approvalId).filter((it) => !found.has(it))
-    // A run that only says again what has been decided is a retry: the call has asked for something else since then.
+    // A run that only repeats earlier decisions is a retry: the call has asked for something else since.
     const retried = text === undefined && found.size > 0 && [...found.values()].every((it) => it.resolved !== undefined)
     if (!retried && missing.length > 0 && (text !== undefined || resume.length > 0))
-      throw invalid(
-        `This thread waits for ${missing.join(', ')}: the next run has to answer each open interrupt in resume.`,
-      )
+      throw invalid(`This thread is waiting for ${missing.join(', ')}. Answer each open interrupt in resume.`)
   }
   const current = [...found.values()].filter((it) => it.requested.turnId === state.turn?.turnId)
   const past = [...found.values()].find((it) => it.requested.turnId !== state.turn?.turnId)
   const warnings = ids
     .filter((it) => !found.has(it))
-    .map((it) => `resume names ${JSON.stringify(it.slice(0, 100))}, which this thread has not asked for.`)
+    .map((it) => `resume names ${JSON.stringify(it.slice(0, 100))}, which is not an interrupt of this thread.`)
 
   if (current.length === 0 && externals.length === 0) {
     if (text !== undefined && (past === undefined || isNew(command, [past.requested.callId])))
       return { turnId, warnings, begin: (after) => begun(session, command, text, principal, after) }
     if (past !== undefined) return continued(session, state, command, principal, [past], warnings)
-    if (resume.length > 0) throw invalid(`${warnings.join(' ')} There is nothing to go on with.`)
+    if (resume.length > 0) throw invalid(`${warnings.join(' ')} Nothing can be resumed.`)
     throw new HttpError(400, 'invalid_request', `messages: ${LAST_IS_USER}`)
   }
   return continued(session, state, command, principal, current, warnings)
 }
 
-/** Where a turn keeps which message began it. A digest: ids of clients stay out of the journal. */
+/** The attribute of a turn with a digest of the message that began it: ids of clients stay out of the journal. */
 const MESSAGE = 'agui.message'
 const digestOf = (messageId: string): string => hash('sha256', messageId).slice(0, 32)
 
 /**
- * Which turn a run is. The same run with the same message again is the same turn: a retry. Clients that give every run
- * the same id are known by their messages: once the run has ended, another message begins a turn with an id of its own.
+ * The turn of a run. The same run with the same message is a retry of the same turn. Clients that give every run the
+ * same id are identified by their messages: once the run has ended, another message begins a turn with its own id.
  */
 export async function identified(session: Session, command: RunCommand): Promise<RunCommand> {
   const { runId, turnId, messageId, text } = command
@@ -101,7 +99,7 @@ export async function identified(session: Session, command: RunCommand): Promise
   return command
 }
 
-/** New input. */
+/** Submits new input. */
 async function begun(
   session: Session,
   { turnId, runId, messageId }: RunCommand,
@@ -119,10 +117,10 @@ async function begun(
           )
         : error
     })
-  return { startedAfter, after, again: accepted === 'duplicate', queued: accepted === 'queued' }
+  return { startedAfter, after, repeated: accepted === 'duplicate', queued: accepted === 'queued' }
 }
 
-/** Goes on with a turn, and tells from where on the reader has not seen it. */
+/** Resumes a turn; its stream begins after the last event that the reader has seen. */
 async function continued(
   session: Session,
   state: SessionState,
@@ -132,11 +130,14 @@ async function continued(
   warnings: readonly string[],
 ): Promise<Plan> {
   const answers = known.map((found) => ({ found, decision: answerTo(found, command, principal) }))
-  // All are checked before the first is decided.
+  // Check all answers before deciding on the first.
   for (const it of answers) await give(it, (id, decision) => session.checkDecision(id, decision, { principal }))
   const externals = openExternals(state).filter((it) => resultFor(it, command) !== undefined)
   if (externals.length > 0 && !mayActFor(principal, state.turn!.principal))
-    throw new OxbowError('result_forbidden', 'The results of these calls are not yours to bring: somebody else asked.')
+    throw new OxbowError(
+      'result_forbidden',
+      'You may not send the results of these calls: another user made the request.',
+    )
   const turnId = known[0]?.requested.turnId ?? state.turn!.turnId
   const asked = [...known.map((it) => it.requested.callId), ...externals]
   const questions = new Set([...known.map((it) => it.requested.approvalId), ...externals])
@@ -148,7 +149,7 @@ async function continued(
     async begin(after) {
       const now = await session.state()
       const events = await Array.fromAsync(turnEvents((at) => session.events(at), now, turnId))
-      // Before the first answer: the turn runs on with it.
+      // Submitted before the first answer, because the answers resume the turn.
       if (command.text !== undefined && isNew(command, asked) && state.turn?.turnId === turnId)
         await session.submit(command.text, { turnId: command.turnId, principal, surface: 'ag-ui', whenBusy: 'steer' })
       for (const callId of externals) {
@@ -157,12 +158,12 @@ async function continued(
       }
       for (const it of answers) await give(it, (id, decision) => session.decide(id, decision, { principal }))
       const from = endOfRun(events, questions) ?? state.seq
-      return { startedAfter, after: Math.max(from, after ?? 0), again: true, queued: false }
+      return { startedAfter, after: Math.max(from, after ?? 0), repeated: true, queued: false }
     },
   }
 }
 
-/** Where the run ended that asked: the first pause after its last question. */
+/** The end of the run that asked: the first pause after its last question. */
 function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): number | undefined {
   const last = events.findLastIndex(
     (it) =>
@@ -172,7 +173,7 @@ function endOfRun(events: readonly Event[], questions: ReadonlySet<string>): num
   return events.slice(last + 1).find((it) => it.type === 'turn.paused')?.seq
 }
 
-/** What an entry decides; the same entry again decides nothing. */
+/** The decision in an entry. Repeating the same decision decides nothing. */
 function answerTo(
   { requested, resolved, asker: whose }: FoundApproval,
   { resume }: RunCommand,
@@ -182,19 +183,19 @@ function answerTo(
   const { status, payload } = resume.find((it) => it.interruptId === approvalId)!
   const may = mayDecide(requested, principal, whose)
   if (status === 'cancelled') {
-    // Who may not decide has no answer to give, and asks how it stands.
+    // A user who may not decide cancels the entry only to check the state.
     if (resolved !== undefined || !may || expiresAt <= Date.now()) return undefined
     return { verdict: 'denied', reason: 'Left without an answer.' }
   }
   const decision = decisionOf(payload)
-  if (typeof decision === 'string') throw invalid(`The answer to ${approvalId} cannot be read: ${decision}.`)
+  if (typeof decision === 'string') throw invalid(`The answer to ${approvalId} is invalid: ${decision}.`)
   if (resolved?.verdict === decision.verdict) return undefined
-  const hint = 'Answer it with the status "cancelled" to go on.'
+  const hint = 'Answer it with the status "cancelled" to continue.'
   if (resolved?.verdict === 'expired' || (resolved === undefined && expiresAt <= Date.now()))
-    throw new OxbowError('approval_expired', `The time to decide on ${approvalId} has run out. ${hint}`)
+    throw new OxbowError('approval_expired', `Approval ${approvalId} has expired. ${hint}`)
   if (resolved !== undefined)
-    throw new OxbowError('approval_resolved', `${approvalId} has been ${resolved.verdict} already. ${hint}`)
-  const needs = approver === undefined ? `is for ${whose.user}, who asked` : `needs the permission ${approver}`
+    throw new OxbowError('approval_resolved', `Approval ${approvalId} is already ${resolved.verdict}. ${hint}`)
+  const needs = approver === undefined ? `is reserved for ${whose.user}` : `requires the permission ${approver}`
   if (!may) throw new OxbowError('approval_forbidden', `Deciding on ${approvalId} ${needs}. ${hint}`)
   return decision
 }
@@ -207,13 +208,13 @@ async function give(
   try {
     await how(found.requested.approvalId, decision)
   } catch (error) {
-    // Somebody was quicker, and of the same mind.
+    // A concurrent decision with the same verdict won.
     if (error instanceof OxbowError && error.details?.verdict === decision.verdict) return
     throw error
   }
 }
 
-/** A message that was written after the client had seen these calls. */
+/** Whether the message was written after the client had seen these calls. */
 const isNew = ({ callsBefore }: RunCommand, calls: readonly string[]): boolean =>
   [...callsBefore].some((wire) => calls.some((callId) => isCall(wire, callId)))
 
@@ -227,7 +228,7 @@ const resultFor = (callId: string, { results }: RunCommand) => {
   return undefined
 }
 
-/** The calls of a step that was made again have a suffix on the wire. */
+/** The calls of a repeated step have a suffix on the wire. */
 const isCall = (wire: string, callId: string): boolean => wire === callId || wire.startsWith(`${callId}.`)
 
 const invalid = (message: string) => new OxbowError('resume_invalid', message)

@@ -8,8 +8,8 @@ import { custom, endOf, framesOf, json, rigs, runInput, textOf, types } from '..
 const start = rigs()
 const always = { always: { text: 'Hello there.' } }
 
-describe('Y3 what is taken', () => {
-  test('Y3 a run is answered with an event stream of data lines, with ids and without event names', async () => {
+describe('Y3 accepted requests', () => {
+  test('Y3 a run returns an event stream of data lines, with ids and without event names', async () => {
     const { post } = await start({ replies: always })
     const answer = await post('/api/chat/stream', runInput('Hi'))
     expect(answer.status).toBe(200)
@@ -26,7 +26,7 @@ describe('Y3 what is taken', () => {
     ['a threadId with a slash', { threadId: 'a/b' }],
     ['a threadId of dots', { threadId: '..' }],
     ['a threadId that is too long', { threadId: 'x'.repeat(65) }],
-    ['a threadId that is no string', { threadId: 5 }],
+    ['a threadId that is not a string', { threadId: 5 }],
     ['no runId', { runId: undefined }],
     ['a blank runId', { runId: '  ' }],
     ['no messages', { messages: undefined }],
@@ -89,7 +89,7 @@ describe('Y4 the server owns the history', () => {
     expect(JSON.stringify([request?.body, journal])).not.toContain('forged')
   })
 
-  test('Y4 the official client goes on after a tool call: what it tells of the history may lack its content', async () => {
+  test('Y4 the official client continues after a tool call, although its history may lack the content', async () => {
     const look = tool({ name: 'look', description: 'Looks.', effects: ['read'], input: {}, run: () => 'seen' })
     const { url, model } = await start({
       agent: { tools: [look] },
@@ -112,7 +112,7 @@ describe('Y4 the server owns the history', () => {
     ])
   })
 
-  test('Y4 threadId is the session of the user default, the same that POST /api/chat has', async () => {
+  test('Y4 threadId is a session of the user default, the same as in POST /api/chat', async () => {
     const { post, model } = await start({ replies: always })
     await (await post('/api/chat/stream', runInput('one', { userId: 'alice' }))).text()
     await post('/api/chat', { sessionId: 'thread', message: 'two' })
@@ -120,11 +120,11 @@ describe('Y4 the server owns the history', () => {
   })
 })
 
-describe('Y5 begin and end', () => {
-  test('Y5 RUN_STARTED is first, also when the agent of a session does not exist any more', async () => {
+describe('Y5 the begin and the end', () => {
+  test('Y5 RUN_STARTED is first, even when the agent of a session no longer exists', async () => {
     const { memory } = await import('@oxbow/backends/memory')
     const backend = memory()
-    // The second service shares the store; its close must not close the store for the first.
+    // The second service shares the store, so closing it must not close the store.
     const shared = { ...backend, close: async () => {} }
     const first = await start({ replies: always, backend: shared })
     await (await first.post('/api/chat/stream', runInput('Hi'))).text()
@@ -137,7 +137,7 @@ describe('Y5 begin and end', () => {
     expect(frames[1]).toMatchObject({ code: 'INTERNAL_ERROR', message: expect.stringContaining('Reference') })
   })
 
-  test('Y5 RUN_STARTED is first, also when the session cannot be read', async () => {
+  test('Y5 RUN_STARTED is first, even when the session cannot be read', async () => {
     const { memory } = await import('@oxbow/backends/memory')
     const backend = memory()
     const broken = {
@@ -155,11 +155,11 @@ describe('Y5 begin and end', () => {
 
   test.each([
     ['fails', { status: 500, body: 'secret words' }, 'INTERNAL_ERROR'],
-    ['breaks off in the midst', { text: 'one two three', cutAfterChunks: 2 }, 'INTERNAL_ERROR'],
+    ['disconnects within its answer', { text: 'one two three', cutAfterChunks: 2 }, 'INTERNAL_ERROR'],
     ['sends broken frames', { text: 'one two', garbageAt: 1 }, 'INTERNAL_ERROR'],
-    ['falls silent', { text: 'one two', silentAfterChunks: 1 }, 'TIMEOUT_ERROR'],
+    ['stops sending', { text: 'one two', silentAfterChunks: 1 }, 'TIMEOUT_ERROR'],
   ])(
-    'Y5 a model that %s ends the run with RUN_ERROR, whose reference finds the full error',
+    'Y5 a model that %s ends the run with RUN_ERROR, whose reference identifies the full error in the log',
     async (_what, reply, code) => {
       const { post, logged } = await start({ replies: { always: reply }, agent: { limits: { idleTimeoutMs: 100 } } })
       const frames = framesOf(await (await post('/api/chat/stream', runInput('Hi'))).text())
@@ -174,7 +174,7 @@ describe('Y5 begin and end', () => {
     },
   )
 
-  test('Y6 a run has a limit on its whole time', async () => {
+  test('Y6 a run has a total time limit', async () => {
     const { post } = await start({
       replies: { always: { text: 'a b c d e f g h', betweenChunks: 40 } },
       agent: { limits: { totalTimeoutMs: 100 } },
@@ -184,7 +184,7 @@ describe('Y5 begin and end', () => {
     expect(textOf(frames)).toMatch(/^a b/)
   })
 
-  test('Y5 a run that somebody stops ends with INTERRUPTED_ERROR', async () => {
+  test('Y5 a stopped run ends with INTERRUPTED_ERROR', async () => {
     const held = gate()
     const { post } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const answer = await post('/api/chat/stream', runInput('Hi'))
@@ -206,7 +206,7 @@ describe('Y6 tools', () => {
     },
   })
 
-  test('Y6 calls, their arguments as they are written, and their results are streamed', async () => {
+  test('Y6 calls, fragments of their arguments, and their results are streamed', async () => {
     const { post } = await start({
       agent: { tools: [weather] },
       replies: [
@@ -238,7 +238,7 @@ describe('Y6 tools', () => {
     expect(endOf(frames)).toMatchObject({ type: 'RUN_FINISHED', threadId: 'thread', runId: 'run-1' })
   })
 
-  test('an external call pauses the run; its result comes over HTTP and the run is taken up', async () => {
+  test('an external call pauses the run; its result over HTTP resumes it', async () => {
     const ask = externalTool({
       name: 'ask',
       description: 'Asks.',
@@ -274,7 +274,7 @@ describe('Y6 tools', () => {
     expect((await resolve(one, { content: 'yes' })).status).toBe(202)
     expect((await resolve(one, { content: 'again' })).status).toBe(409)
 
-    // One is still open: a reader is told so at once.
+    // One call is still open, and a reader learns so at once.
     const still = endOf(await readStream(await get(`/api/sessions/thread/stream?after=${reader.lastId}`)).rest())
     expect(still).toMatchObject({ outcome: { type: 'success', pendingToolCallIds: [two] } })
 
@@ -293,7 +293,7 @@ describe('Y6 tools', () => {
   })
 })
 
-test('Y9 two runs of one thread at once are streamed one after the other', async () => {
+test('Y9 two concurrent runs of one thread are streamed one after the other', async () => {
   const held = gate()
   const { post } = await start({
     replies: [{ text: 'first answer', hold: { atChunk: 1, gate: held } }, { text: 'second answer' }],
@@ -310,7 +310,7 @@ test('Y9 two runs of one thread at once are streamed one after the other', async
   endOf(second)
 })
 
-test('Y3: a strict client gets the form of the seed: data lines only, ids in every event, the input, results as JSON', async () => {
+test('Y3: a strict client gets the form of the older service: data lines only, ids in every event, the input, results as JSON', async () => {
   const rig = await start({
     replies: [{ calls: [{ name: 'look' }] }, { text: 'one two' }],
     agent: { tools: [tool({ name: 'look', description: 'Looks.', effects: ['read'], input: {}, run: () => 'Sunny' })] },
@@ -324,7 +324,7 @@ test('Y3: a strict client gets the form of the seed: data lines only, ids in eve
   expect(textOf(frames)).toBe('one two')
 })
 
-test('Y6: an empty result of a front-end tool is a result', async () => {
+test('Y6: an empty result of a front-end tool is accepted', async () => {
   const rig = await start({
     replies: [{ calls: [{ name: 'pick' }] }, { text: 'Thanks.' }],
     agent: { tools: [externalTool({ name: 'pick', description: 'Picks.', effects: ['read'], input: {} })] },

@@ -1,4 +1,4 @@
-// POST /api/chat/stream: AG-UI in, AG-UI out.
+// POST /api/chat/stream: runs a turn of an AG-UI client.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { type AppContext, type Route, route } from '../http/route.ts'
@@ -20,8 +20,8 @@ export function chatStreamRoute(
     method: 'post',
     path: '/api/chat/stream',
     id: 'chatStream',
-    summary: 'Runs a turn and streams it as AG-UI events. The same runId again takes the stream up again.',
-    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
+    summary: 'Runs a turn and streams it as AG-UI events. The same runId resumes the stream.',
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last received `id:`.') }),
     query: userQuery.extend({
       after: z.string().optional().describe('The same as Last-Event-ID.'),
       strict: z
@@ -38,11 +38,11 @@ export function chatStreamRoute(
       const after = lastEventId(c, query.after)
       const { owner, principal } = runnerOf(c, query, body.named)
       const session = engine.session({ ...owner, session: body.threadId })
-      // What cannot be read is told in the stream.
+      // If the session cannot be read, the stream reports the error.
       const command = await identified(session, body).catch(() => body)
       const { threadId, runId, turnId, text, resume, results } = command
       const plan = () => planOf(session, command, principal)
-      // Without input and answers there is only what the client may have brought for calls that wait for it.
+      // Without input and answers, only results for waiting calls of the client can be in the request.
       const early = text === undefined && resume.length === 0 ? await plan() : undefined
       const release = slots.take(principal, session.key, turnId)
       let works = turnId
@@ -56,7 +56,7 @@ export function chatStreamRoute(
         release?.()
         throw error
       })
-      // The turn may go on without its reader.
+      // The turn may continue without its reader.
       if (release !== undefined) void session.wait(works).then(release, release)
       return answer
     },
@@ -64,7 +64,8 @@ export function chatStreamRoute(
 }
 
 /**
- * The protocol has no user: without identity it is the default one. With identity whoever is named must be the caller.
+ * The protocol has no user: without identity the user is the default one. With identity a named user must be the
+ * caller.
  */
 function runnerOf(c: AppContext, query: Named, body: Named): Caller {
   if (c.get('caller') === 'anybody') return callerOf(c)

@@ -1,5 +1,4 @@
-// The answer of one step on its way to the wire: which messages, reasonings and calls are open, and how far each has
-// come.
+// Encodes the answer of one step: which messages, reasoning blocks and calls are open, and how much of each was sent.
 import type { Block, Delta } from '@oxbow/core'
 import type { Progress } from '../stream/progress.ts'
 import type { FrameWriter } from './frames.ts'
@@ -11,26 +10,26 @@ interface Streamed {
   readonly callId: string
   /** UTF-16 units of the block that have been sent. */
   sent: number
-  /** What is open on the wire for this block. */
+  /** The open message or call on the wire. */
   open: { readonly id: string; readonly prefix: string } | undefined
 }
 
 export interface StepEncoder {
   readonly step: number
-  /** The id of a call on the wire. */
+  /** The wire id of a call. */
   wireId(callId: string): string
   delta(delta: Exclude<Delta, { type: 'progress.delta' | 'child.delta' }>): void
-  /** Takes note of what a reader has of this step; what follows goes on from there. */
+  /** Records what a reader has of this step; encoding continues from there. */
   had(progress: Progress): void
-  /** Sends what is missing of each block and closes everything. */
+  /** Sends the rest of each block and closes everything. */
   finish(blocks: readonly Block[]): void
-  /** Closes what is open, as it stands. */
+  /** Closes the open blocks without completing them. */
   abandon(): void
 }
 
 /**
- * `suffix` is empty, or sets the ids of a step that is made again apart from those of the first attempt.
- * `onRepair` is told when a reader had missed something that could be made good.
+ * @param suffix distinguishes the ids of a repeated step from those of the first attempt; otherwise empty
+ * @param onRepair called when the reader missed fragments that are sent now
  */
 export function stepEncoder(
   out: FrameWriter,
@@ -40,10 +39,10 @@ export function stepEncoder(
   onRepair: () => void,
 ): StepEncoder {
   const base = `${turnId}:${step}${suffix}`
-  // May have holes: a driver opens blocks in any order.
+  // May have holes: drivers open blocks in any order.
   const streamed: (Streamed | undefined)[] = []
   const counts = { text: 0, thinking: 0 }
-  /** The text or reasoning that is being written: at most one, so that a reader sees them one after the other. */
+  /** The open text or reasoning block: at most one, so that a reader gets them one after the other. */
   let writing: Streamed | undefined
 
   const wireId = (callId: string): string => `${callId}${suffix}`
@@ -76,7 +75,7 @@ export function stepEncoder(
       return { id, prefix: `{"type":"TOOL_CALL_ARGS","toolCallId":${JSON.stringify(id)},"delta":` }
     }
     const number = ++counts[kind]
-    // The first text has the id of the stored message.
+    // The first text block has the id of the stored message.
     const id = `${base}${kind === 'thinking' ? '.thinking' : ''}${number === 1 ? '' : `.${number}`}`
     const quoted = JSON.stringify(id)
     if (kind === 'text') {
@@ -95,11 +94,11 @@ export function stepEncoder(
     block.sent += text.length
   }
 
-  /** The part of a fragment that is new; undefined when something before it is missing. */
+  /** The new part of a fragment; undefined when something before it is missing. */
   function fresh(block: Streamed, offset: number, text: string): string | undefined {
     if (offset > block.sent) return undefined
     if (offset === block.sent) return text
-    // The step so far was given in one piece to a reader that had fallen behind.
+    // A reader that fell behind got the earlier part of the step in one piece.
     if (block.sent > 0 && offset + text.length > block.sent) onRepair()
     return text.slice(block.sent - offset)
   }
@@ -134,7 +133,7 @@ export function stepEncoder(
       }
     },
     finish(blocks) {
-      // Blocks are matched by kind and order: an answer that was cut has lost its calls, so their places have moved.
+      // Match blocks by kind and order: an incomplete answer has lost its calls, so the block numbers have moved.
       const left = streamed.filter((it) => it !== undefined)
       for (const block of blocks) {
         if (block.type !== 'text' && block.type !== 'thinking' && block.type !== 'call') continue

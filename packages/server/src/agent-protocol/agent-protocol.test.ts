@@ -7,7 +7,7 @@ const start = rigs()
 const names = (messages: readonly { event: string }[]) => messages.map((it) => it.event)
 const call = (version = '1') => ({ calls: [{ name: 'deploy', arguments: { version } }] })
 
-describe('P1: a task that is submitted', () => {
+describe('P1: a submitted task', () => {
   test('is accepted at once and runs to its result', async () => {
     const rig = await start({ replies: [{ text: 'All done.' }] })
     const { submit, wait, task } = protocol(rig)
@@ -18,7 +18,7 @@ describe('P1: a task that is submitted', () => {
     expect(await task('task_1')).toMatchObject({ status: 'success', result: 'All done.' })
   })
 
-  test('again while it runs is the same task, and after its end is refused', async () => {
+  test('is the same task when submitted again while it runs, and a 409 after its end', async () => {
     const held = gate()
     const rig = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const { submit, wait } = protocol(rig)
@@ -46,7 +46,7 @@ describe('P1: a task that is submitted', () => {
     expect([answer.status, (await json(answer)).error.code]).toEqual([400, 'invalid_request'])
   })
 
-  test('may have any text as its id', async () => {
+  test('may have any string as its id', async () => {
     const rig = await start({ replies: [{ text: 'Done.' }] })
     const { submit, wait } = protocol(rig)
     const id = 'run #7/ü: a long id that no session could have, because it is far longer than 64 characters'
@@ -104,7 +104,7 @@ describe('P3 and P4: events', () => {
     for (const line of log) expect(told).toContainEqual(JSON.parse(line))
   })
 
-  test('begin anywhere, by from_seq or Last-Event-ID, and lose and repeat nothing', async () => {
+  test('resume from any from_seq or Last-Event-ID, without losing or repeating anything', async () => {
     const rig = await start({ replies: script(), agent: agent() })
     const { submit, wait, events } = protocol(rig)
     await submit('t1', { context: { detail: 'verbose' } })
@@ -117,7 +117,7 @@ describe('P3 and P4: events', () => {
     }
   })
 
-  test('in the midst of an answer go on at the letter', async () => {
+  test('resume within an answer at the exact character', async () => {
     const held = gate()
     const rig = await start({ replies: [{ text: 'one two three', hold: { atChunk: 2, gate: held } }] })
     const { submit, events } = protocol(rig)
@@ -134,7 +134,7 @@ describe('P3 and P4: events', () => {
 })
 
 describe('P2 and P5: a task that waits for a decision', () => {
-  test('says for what, goes on when it is resumed, and tells all of it', async () => {
+  test('names what it waits for, continues when it is resumed, and reports every event', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ replies: [call(), { text: 'Done.' }], agent: { tools: [deploy] } })
     const { submit, wait, resume, events } = protocol(rig)
@@ -157,7 +157,7 @@ describe('P2 and P5: a task that waits for a decision', () => {
     expect((await resume('t1', [{ toolCallId, approved: true }])).status).toBe(409)
   })
 
-  test('is told of a refusal', async () => {
+  test('learns of a denial', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ replies: [call(), { text: 'Not done.' }], agent: { tools: [deploy] } })
     const { submit, wait, resume } = protocol(rig)
@@ -168,7 +168,7 @@ describe('P2 and P5: a task that waits for a decision', () => {
     expect(deployed).toEqual([])
   })
 
-  test('that does not wait cannot be resumed, and what is unknown is not found', async () => {
+  test('cannot be resumed when it does not wait, and is a 404 when it is unknown', async () => {
     const rig = await start({ replies: [{ text: 'Done.' }] })
     const { submit, wait, resume } = protocol(rig)
     await submit('t1')
@@ -180,7 +180,7 @@ describe('P2 and P5: a task that waits for a decision', () => {
     expect((await resume('unknown', [{ toolCallId: 'x', approved: true }])).status).toBe(404)
   })
 
-  test('can be cancelled while it runs, while it waits, and changes nothing afterwards', async () => {
+  test('can be cancelled while it runs or waits; cancelling it again changes nothing', async () => {
     const held = gate()
     const { deploy, deployed } = deployTool()
     const rig = await start({

@@ -1,4 +1,4 @@
-// What comes with a submission, and what becomes of it.
+// The context of a submission: attributes, deny rules, agent and options.
 import { type Agent, agent, type Model, tool } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import type { AgentProtocolHost, AgentRequest } from '../index.ts'
@@ -15,7 +15,7 @@ describe('P7: attributes', () => {
     attributes: { tenant: 'acme', ticket_id: 'INC-1', agentId: 'evil', 'oxbow.key': 1 },
   }
 
-  test('reach tools under one key, promoted ones also under their own, and never the model', async () => {
+  test('reach tools under one key, promoted ones also under their own name, and never the model', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({
       replies: [call(), { text: 'Done.' }],
@@ -35,7 +35,7 @@ describe('P7: attributes', () => {
     for (const { body } of rig.model.requests) expect(JSON.stringify(body)).not.toMatch(/acme|INC-1|u-1/)
   })
 
-  test('may be turned into anything by code, later customizers over earlier ones', async () => {
+  test('may be rewritten by customizers, later ones override earlier ones', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({
       replies: [call(), { text: 'Done.' }],
@@ -56,7 +56,7 @@ describe('P7: attributes', () => {
 
 describe('P8: deny rules of the parent', () => {
   test.each(['deploy', 'dep*', 'deploy(version 1)'])(
-    '%s is enforced, also over what the agent allows',
+    '%s is enforced, even against the agent’s allow rules',
     async (rule) => {
       const { deploy, deployed } = deployTool()
       const rig = await start({
@@ -75,7 +75,7 @@ describe('P8: deny rules of the parent', () => {
     },
   )
 
-  test('a rule with many wildcards takes no longer than others', async () => {
+  test('a rule with many wildcards is matched as quickly as others', async () => {
     const { deploy } = deployTool()
     const rig = await start({ replies: { always: { text: 'Done.' } }, agent: { tools: [deploy] } })
     const began = performance.now()
@@ -99,7 +99,7 @@ describe('P6: the agent', () => {
   const agents = (model: Model): Agent[] =>
     ['default', 'researcher'].map((name) => agent({ name, model, instructions: `You are ${name}.`, tools: [deploy] }))
 
-  test('is the one that agent_id names, or the first', async () => {
+  test('is the one named by agent_id, or the first', async () => {
     const rig = await start({ agents, replies: { always: { text: 'Done.' } } })
     const { submit, wait } = protocol(rig)
     for (const [id, agent_id, expected] of [
@@ -112,7 +112,7 @@ describe('P6: the agent', () => {
     }
   })
 
-  test('is chosen by a factory, which is asked again at a resume with the original context', async () => {
+  test('is chosen by a factory, which is called again on resume with the original context', async () => {
     const asked: AgentRequest[] = []
     const factory: AgentProtocolHost['factory'] = (request) => {
       asked.push(request)
@@ -141,15 +141,15 @@ describe('P6: the agent', () => {
   })
 
   test.each<[string, AgentProtocolHost['factory']]>([
-    ['gives none', () => null],
-    ['names one that is not there', () => 'nobody'],
+    ['returns null', () => null],
+    ['names an unknown agent', () => 'nobody'],
     [
       'throws',
       () => {
         throw new Error('no such tenant table')
       },
     ],
-  ])('that a factory %s makes the task fail, not the request', async (_, factory) => {
+  ])('fails the task, not the request, when the factory %s', async (_, factory) => {
     const rig = await start({ agents, agentProtocol: { factory: factory! } })
     const { submit, task, events } = protocol(rig)
     expect(await json(submit('t1', { agent_id: 'x' }))).toEqual({ task_id: 't1', status: 'pending' })
@@ -159,7 +159,7 @@ describe('P6: the agent', () => {
     expect(rig.model.requests).toEqual([])
   })
 
-  test('that is not there any more at a resume makes the task fail', async () => {
+  test('fails the task when it no longer exists on resume', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({
       agent: { tools: [deploy] },
@@ -177,7 +177,7 @@ describe('P6: the agent', () => {
 })
 
 describe('P9: switches', () => {
-  test('off, there are no routes', async () => {
+  test('disabled, the routes do not exist', async () => {
     const rig = await start({ overrides: { 'agentProtocol.enabled': false } })
     expect((await protocol(rig).submit('t1')).status).toBe(404)
   })
@@ -190,7 +190,7 @@ describe('P9: switches', () => {
     expect((await events('t1')).status).toBe(404)
   })
 
-  test('without hitl what would ask is denied, and nothing can be resumed', async () => {
+  test('without hitl calls that need approval are denied, and nothing can be resumed', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({
       agent: { tools: [deploy] },
@@ -204,7 +204,7 @@ describe('P9: switches', () => {
     expect((await resume('t1', [{ toolCallId: 'x', approved: true }])).status).toBe(409)
   })
 
-  test('without replay a reader gets what comes from then on', async () => {
+  test('without replay a stream begins with the next event', async () => {
     const { deploy } = deployTool()
     const rig = await start({
       agent: { tools: [deploy] },
@@ -221,7 +221,7 @@ describe('P9: switches', () => {
     expect(told).not.toContain('RUN_STARTED')
   })
 
-  test('a stream ends at its limit, and goes on where it was', async () => {
+  test('a stream ends at its time limit, and continues there on reconnect', async () => {
     const { deploy } = deployTool()
     const rig = await start({
       agent: { tools: [deploy] },
@@ -239,8 +239,8 @@ describe('P9: switches', () => {
   })
 })
 
-describe('P9: what a task leaves behind', () => {
-  test('its files and its log can be fetched, and only of this task', async () => {
+describe('P9: files and log of a task', () => {
+  test('can be fetched, for this task only', async () => {
     const long = tool({
       name: 'long',
       description: 'Says much.',

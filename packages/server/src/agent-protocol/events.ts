@@ -1,4 +1,4 @@
-// The events of a task. Each level shows all of the one before it: `status` ⊂ `full` ⊂ `verbose`.
+// The events of a task. Each level contains the previous one: `status` ⊂ `full` ⊂ `verbose`.
 import { isEvent, type SessionItem } from '@oxbow/core'
 import { failureOfResult, unknownCalls } from '../failures.ts'
 import type { Moment, Moments } from '../tasks/moments.ts'
@@ -25,11 +25,11 @@ const levelOf = (event: EventName): number =>
 
 export function protocolEvents(taskId: string, agentId: string, detail: Detail): Encode {
   const level = LEVELS.indexOf(detail)
-  // Each record is told whole once, and only to those who want everything.
+  // The full record is sent once, and only at level `verbose`.
   const isWhole = ({ type }: Moment): boolean =>
     detail === 'verbose' && type !== 'call' && type !== 'text' && type !== 'thinking'
-  return (moment, so) =>
-    eventsOf(moment, so)
+  return (moment, fold) =>
+    eventsOf(moment, fold)
       .filter(([event]) => levelOf(event) <= level)
       .map(([event, fields], index): TaskFrame => {
         const id = moment.at + index
@@ -42,14 +42,14 @@ export function protocolEvents(taskId: string, agentId: string, detail: Detail):
           timestamp: new Date(moment.time).toISOString(),
           ...fields,
           eventType: source.type,
-          // A text, so that clients with typed fields can leave it unread.
+          // A JSON string, so that clients with typed fields can ignore it.
           payload: JSON.stringify(isWhole(moment) ? source : payloadOf(source, moment)),
         }
         return { id, event, data }
       })
 }
 
-/** The part of the source that the event is about, without what its own fields say already or another level is for. */
+/** The part of the source that belongs to the event, without what its other fields or a higher level contain. */
 function payloadOf(source: SessionItem, moment: Moment): object {
   const { type } = source
   if (!isEvent(source)) {
@@ -88,7 +88,7 @@ function payloadOf(source: SessionItem, moment: Moment): object {
 
 type Named = readonly [EventName, object]
 
-function eventsOf(moment: Moment, so: Moments): Named[] {
+function eventsOf(moment: Moment, fold: Moments): Named[] {
   switch (moment.type) {
     case 'started':
       return [['RUN_STARTED', { status: 'pending' }]]
@@ -108,9 +108,9 @@ function eventsOf(moment: Moment, so: Moments): Named[] {
       return [['TOOL_RESULT', { toolCallId: callId, toolName: tool, status: status.toUpperCase(), text }]]
     }
     case 'state':
-      return [ofState(moment, so)]
+      return [ofState(moment, fold)]
     case 'ended':
-      return [ofEnd(so)]
+      return [ofEnd(fold)]
     case 'other':
       return [['AGENT_EVENT', {}]]
   }
@@ -125,7 +125,7 @@ function ofState({ source }: Moment, { result }: Moments): Named {
     case 'approval.resolved':
       return ['STATUS', { status: 'running', approved: source.verdict === 'approved' }]
     case 'turn.claimed':
-      // From the second worker on: text of an answer that was not complete comes again, from its beginning.
+      // From the second worker on, the text of an incomplete answer is sent again from its beginning.
       return ['STATUS', { status: 'running', epoch: source.epoch }]
     case 'turn.released':
       return ['STATUS', { status: 'running' }]

@@ -1,4 +1,4 @@
-// What clients of the Agent Protocol rely on beyond the straight way: retries, races, lateness, and half an answer.
+// What clients of the Agent Protocol rely on: retries, races, late readers and partial answers.
 import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'
@@ -10,11 +10,11 @@ const deploys = (...versions: string[]) => ({
 })
 
 describe('P1 an id', () => {
-  test('that comes many times at once is one task', async () => {
+  test('submitted many times at once is one task', async () => {
     const rig = await start({ replies: { always: { text: 'Done.' } } })
     const { submit, wait } = protocol(rig)
     const answers = await Promise.all(Array.from({ length: 20 }, () => submit('t1')))
-    // Whoever comes when it has ended already is told so.
+    // A submission that arrives after the end gets a 409.
     for (const it of answers) expect([200, 409]).toContain(it.status)
     expect(answers.some((it) => it.status === 200)).toBe(true)
     await wait('t1')
@@ -24,7 +24,7 @@ describe('P1 an id', () => {
   test.each([
     ['failed', { status: 400, body: 'no' }, 'error'],
     ['was cancelled', { text: 'one two', silentAfterChunks: 1 }, 'cancelled'],
-  ])('of a task that %s cannot be used again either', async (_, reply, status) => {
+  ])('of a task that %s cannot be reused either', async (_, reply, status) => {
     const rig = await start({ replies: [reply] })
     const { submit, wait, cancel } = protocol(rig)
     await submit('t1')
@@ -34,7 +34,7 @@ describe('P1 an id', () => {
     expect([again.status, (await json(again)).error.code]).toEqual([409, 'task_finished'])
   })
 
-  test('of a session that is no task is not taken over', async () => {
+  test('of a session that is not a task is rejected', async () => {
     const rig = await start({ replies: { always: { text: 'Hi.' } } })
     await rig.post('/api/chat', { sessionId: 's1', message: 'Hi' })
     expect((await protocol(rig).submit('s1')).status).toBe(409)
@@ -42,7 +42,7 @@ describe('P1 an id', () => {
 })
 
 describe('P2 waiting', () => {
-  test('that takes longer than asked for tells how the task stands', async () => {
+  test('that reaches its time limit returns the current state of the task', async () => {
     const rig = await start({
       replies: [{ text: 'one two', silentAfterChunks: 1 }],
       overrides: { 'server.shutdownGrace': '0ms' },
@@ -55,7 +55,7 @@ describe('P2 waiting', () => {
       expect((await rig.get(`/tasks/t1/wait?${query}`)).status).toBe(400)
   })
 
-  test('what was never submitted is a 404, whatever is asked of it', async () => {
+  test('an unknown task is a 404 on every route', async () => {
     const rig = await start()
     for (const id of ['unknown', '%20', 'a%3Ab', '..%2f'])
       for (const [method, path, body] of [
@@ -76,7 +76,7 @@ describe('P2 waiting', () => {
 })
 
 describe('P3 events', () => {
-  test('of a long task are all there for who comes late, far more than 256', async () => {
+  test('of a long task are all available to late readers, far more than 256', async () => {
     const { deploy } = deployTool()
     const steps = Array.from({ length: 120 }, (_, n) => deploys(String(n)))
     const rig = await start({
@@ -91,16 +91,16 @@ describe('P3 events', () => {
     expect(messages[0]!.event).toBe('RUN_STARTED')
     expect(messages.at(-1)!.event).toBe('RUN_FINISHED')
     expect(messages.filter((it) => it.event === 'TOOL_RESULT')).toHaveLength(120)
-    // From anywhere in it, and `from_seq` is stronger than the header.
+    // Streams resume from any event, and `from_seq` takes precedence over the header.
     const { id } = messages[200]!
     const headers = { 'last-event-id': '1' }
     expect(messagesOf(await (await events('t1', `?from_seq=${id}`, { headers })).text())).toEqual(messages.slice(201))
-    // Who has seen the end is told the end.
+    // A reader that has the end gets the end again.
     const last = messagesOf(await (await events('t1', `?from_seq=${messages.at(-1)!.id}`)).text())
     expect(last.map((it) => it.event)).toEqual(['RUN_FINISHED'])
   })
 
-  test('reach several readers at once, each from where it is', async () => {
+  test('reach several readers at once, each from its own position', async () => {
     const held = gate()
     const rig = await start({ replies: [{ text: 'one two three', hold: { atChunk: 1, gate: held } }] })
     const { submit, events } = protocol(rig)
@@ -119,7 +119,7 @@ describe('P3 events', () => {
 })
 
 describe('P5 decisions', () => {
-  test('may come one after the other: what is not named goes on waiting', async () => {
+  test('may arrive one by one: calls that are not named keep waiting', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ replies: [deploys('1', '2'), { text: 'Done.' }], agent: { tools: [deploy] } })
     const { submit, wait, resume } = protocol(rig)
@@ -128,7 +128,7 @@ describe('P5 decisions', () => {
     expect((await resume('t1', [{ toolCallId: two.toolCallId, approved: true }])).status).toBe(200)
     const waiting = await wait('t1')
     expect(waiting).toMatchObject({ status: 'awaiting_confirm', pending_confirms: [{ toolCallId: one.toolCallId }] })
-    // A decision on what is decided, or on nothing, decides nothing else either.
+    // A decision on a resolved or unknown call decides nothing else either.
     for (const other of [two.toolCallId, 'nothing']) {
       const decisions = [
         { toolCallId: one.toolCallId, approved: true },
@@ -145,9 +145,9 @@ describe('P5 decisions', () => {
   test.each([
     ['no list', {}],
     ['an empty list', { decisions: [] }],
-    ['no call', { decisions: [{ approved: true }] }],
-    ['no answer', { decisions: [{ toolCallId: 'x' }] }],
-    ['something else as an answer', { decisions: [{ toolCallId: 'x', approved: 'yes' }] }],
+    ['no call id', { decisions: [{ approved: true }] }],
+    ['no decision', { decisions: [{ toolCallId: 'x' }] }],
+    ['an invalid decision', { decisions: [{ toolCallId: 'x', approved: 'yes' }] }],
   ])('with %s are a 400', async (_, body) => {
     const { deploy } = deployTool()
     const rig = await start({ replies: [deploys('1')], agent: { tools: [deploy] } })

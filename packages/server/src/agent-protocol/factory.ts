@@ -1,4 +1,4 @@
-// Which agent runs a task, and what of the caller's data reaches it.
+// Chooses the agent of a task, and the caller's attributes that reach it.
 import type { Principal } from '@oxbow/core'
 import { isReserved } from '../tasks/attributes.ts'
 
@@ -6,41 +6,43 @@ export interface AgentRequest {
   readonly taskId: string
   /** `agent_id` of the submission. */
   readonly agentId: string | undefined
-  /** Empty at a resume. */
+  /** Empty on resume. */
   readonly input: string
   readonly userId: string | undefined
   readonly parentSessionId: string | undefined
-  /** A task that waited for decisions goes on. */
+  /** Whether a task that waited for approvals resumes. */
   readonly resume: boolean
-  /** Of the submission, exactly as it came, with keys that nobody here knows. */
+  /** The submission's context unchanged, including unknown keys. */
   readonly context: Readonly<Record<string, unknown>>
   /** `context.attributes`. */
   readonly attributes: Readonly<Record<string, unknown>>
-  /** Who was proven to ask; with identity off who the body names. */
+  /** The authenticated principal; without identity the user that the body names. */
   readonly principal: Principal
 }
 
 /**
- * Names the engine's agent that runs a task. Asked when a task is submitted, and again at each resume with the original
- * context; nothing, or a name that the engine does not have, makes the task fail.
+ * Names the agent that runs a task. Called when a task is submitted, and again on each resume with the original
+ * context. The task fails if it returns nothing or the name of an unknown agent.
  */
 export type AgentFactory = (request: AgentRequest) => string | null | undefined | Promise<string | null | undefined>
 
 /**
- * Adds attributes under keys of their own. Later ones win; what is written here is trusted, reserved names included.
+ * Adds attributes under names of their own. Later customizers override earlier ones. Their attributes are trusted,
+ * reserved names included.
  */
 export type AttributeCustomizer = (
   request: AgentRequest,
 ) => Readonly<Record<string, unknown>> | Promise<Readonly<Record<string, unknown>>>
 
 /**
- * Where tools and middleware find `context.attributes`: one key, so that no caller can shadow one that means something.
+ * The key of `context.attributes` for tools and middleware: a single key, so that no caller can override a trusted
+ * attribute.
  */
 export const ATTRIBUTES_KEY = 'agentprotocol.context.attributes'
-/** The submission's context as it came, for the factory at a resume. */
+/** The submission's original context, for the factory on resume. */
 export const CONTEXT_KEY = 'agentprotocol.context'
 
-/** Copies these attributes to keys of their own, where they were sent; names that the framework reads are skipped. */
+/** Also sets these attributes under their own names. Reserved names are skipped. */
 export const promoteAttributes =
   (...names: readonly string[]): AttributeCustomizer =>
   ({ attributes }) =>

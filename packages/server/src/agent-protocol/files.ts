@@ -1,4 +1,4 @@
-// What a task leaves behind: its files, and its log.
+// The files and the log of a task.
 import type { Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -7,9 +7,9 @@ import { errorAnswer } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { existingProtocolTask, taskPath } from './task.ts'
 
-const notFound = { description: 'There is no such task or file.', schema: errorAnswer }
+const notFound = { description: 'The task or file does not exist.', schema: errorAnswer }
 
-/** Paths have slashes, and a segment of an address cannot. */
+/** Paths contain slashes, which a URL segment cannot. */
 const idOf = (path: string): string => Buffer.from(path).toString('base64url')
 const pathOf = (id: string): string => Buffer.from(id, 'base64url').toString()
 
@@ -65,9 +65,9 @@ export function fileRoutes(engine: Engine): Route[] {
     async handle({ params: { taskId, artifactId } }, c) {
       const { session } = await existingProtocolTask(engine, callerOf(c).owner, taskId)
       const path = pathOf(artifactId)
-      // A name that no file can have is no file's.
+      // No file has a name with a NUL character.
       const file = path.includes('\0') ? undefined : await files.get(session.key, path)
-      if (file === undefined) throw new HttpError(404, 'unknown_artifact', 'The task has no such file.')
+      if (file === undefined) throw new HttpError(404, 'unknown_artifact', 'The task has no file with this id.')
       const name = encodeURIComponent(path.slice(path.lastIndexOf('/') + 1))
       return c.body(Buffer.from(file.data), 200, {
         'content-type': 'application/octet-stream',
@@ -79,7 +79,7 @@ export function fileRoutes(engine: Engine): Route[] {
     method: 'get',
     path: '/tasks/{taskId}/logs',
     id: 'getProtocolLog',
-    summary: 'Agent Protocol: everything that was stored of a task, one JSON object per line.',
+    summary: 'Agent Protocol: all stored events of a task, one JSON object per line.',
     params: taskPath,
     answers: { 200: { description: 'The log.', contentType: 'application/x-ndjson' }, 404: notFound },
     async handle({ params: { taskId } }, c) {

@@ -1,21 +1,24 @@
 import type { AgentFactory, AttributeCustomizer } from './factory.ts'
 
 export interface AgentProtocolConfig {
-  /** Without it the routes do not exist. */
+  /** If false, the routes do not exist. */
   readonly enabled: boolean
   readonly streaming: boolean
-  /** Tasks may wait for decisions; without it what would ask is denied. */
+  /** Whether tasks may wait for approvals; if false, calls that need approval are denied. */
   readonly hitl: boolean
-  /** A reader without a number gets the task from its start; without it only what comes from now on. */
+  /**
+   * Whether a stream without a sequence number begins at the start of the task; if false, it begins with the next
+   * event.
+   */
   readonly replay: boolean
   readonly streamLimitMs: number
-  /** Attributes that tools find under their own names. */
+  /** Attributes that tools also find under their own names. */
   readonly promote: readonly string[]
 }
 
-/** What only code can give. */
+/** Options that only code can set. */
 export interface AgentProtocolHost {
-  /** Default: the agent that `agent_id` names, or else the engine's first. */
+  /** Default: the agent that `agent_id` names, otherwise the engine's first. */
   readonly factory?: AgentFactory
   readonly customizers?: readonly AttributeCustomizer[]
 }

@@ -1,8 +1,8 @@
-// A client of the protocol as somebody else would write it: paths, bodies and frames, nothing of ours.
+// A client of the protocol as a third party would write it: only paths, bodies and frames.
 import { tool } from '@oxbow/core'
 import { json, type Rig } from '../test.fixture.ts'
 
-// biome-ignore lint/suspicious/noExplicitAny: what came over the wire is judged by the assertions.
+// biome-ignore lint/suspicious/noExplicitAny: the assertions check what came over the wire.
 type Anything = any
 
 export interface SseMessage {
@@ -11,7 +11,7 @@ export interface SseMessage {
   readonly data: Anything
 }
 
-/** Messages of an event stream, comments left out. */
+/** The messages of an event stream, without comments. */
 export const messagesOf = (text: string): SseMessage[] =>
   text.split('\n\n').flatMap((part) => {
     const field = (name: string) =>
@@ -71,7 +71,7 @@ export function protocol({ get, post }: Pick<Rig, 'get' | 'post'>) {
   }
 }
 
-/** A tool that needs an approval, and what it was called with. */
+/** A tool that needs an approval and records its calls. */
 export function deployTool() {
   const deployed: unknown[] = []
   const deploy = tool({

@@ -1,4 +1,4 @@
-// What clients in use send, beyond what one example shows.
+// Requests of real clients that go beyond the specification's example.
 import { hash } from 'node:crypto'
 import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
@@ -9,7 +9,7 @@ const start = rigs()
 const always = { always: { text: 'Done.' } }
 
 describe('P8: rules of a parent', () => {
-  test('P8: those for tools that only the parent has are accepted, whatever their source', async () => {
+  test('P8: rules for tools that only the parent has are accepted, whatever their source', async () => {
     const rig = await start({ replies: always })
     for (const [n, source] of ['userSettings', 'policy', 'parent', undefined, null].entries()) {
       const rule = { tool_name: 'bash', behavior: 'DENY', source, rule_content: null }
@@ -17,7 +17,7 @@ describe('P8: rules of a parent', () => {
     }
   })
 
-  test('P8: a rule_content denies a tool that cannot read it as a whole', async () => {
+  test('P8: a rule_content that a tool cannot interpret denies the whole tool', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({
       replies: [{ calls: [{ name: 'deploy', arguments: { version: '1' } }] }, { text: 'Done.' }],
@@ -31,7 +31,7 @@ describe('P8: rules of a parent', () => {
 })
 
 describe('P4: the payload', () => {
-  test('P4: of `status` has neither texts, nor arguments twice, nor the rights of the caller', async () => {
+  test('P4: at detail `status` has no texts, no duplicate arguments and no rights of the caller', async () => {
     const { deploy } = deployTool()
     const version = 'v'.repeat(20_000)
     const rig = await start({
@@ -50,14 +50,14 @@ describe('P4: the payload', () => {
     for (const it of payloads) expect(it).not.toMatch(/ponder|I say|permissions|principal|deployed/)
   })
 
-  test('P4: a detail that is not a text counts as `status`', async () => {
+  test('P4: a detail that is not a string counts as `status`', async () => {
     const rig = await start({ replies: always })
     expect((await protocol(rig).submit('t', { context: { detail: 5 } })).status).toBe(200)
   })
 })
 
 describe('P1: submitting', () => {
-  test('P1: many submissions of one id at once are one task', async () => {
+  test('P1: concurrent submissions of one id are one task', async () => {
     const held = gate()
     const rig = await start({ replies: { always: { text: 'one two', hold: { atChunk: 1, gate: held } } } })
     const answers = await Promise.all(
@@ -75,12 +75,12 @@ describe('P1: submitting', () => {
     expect(await json(rig.get('/tasks/t/wait?timeout_seconds=999999'))).toMatchObject({ status: 'success' })
   })
 
-  test.each(['.', '..', 'a\ud800'])('P1: the id %j, which no address can hold, is refused', async (id) => {
+  test.each(['.', '..', 'a\ud800'])('P1: the id %j, which no URL can contain, is rejected', async (id) => {
     const rig = await start({ replies: always })
     expect((await protocol(rig).submit(id)).status).toBe(400)
   })
 
-  test('P1: a task that is named like the digest of another is another', async () => {
+  test('P1: a task whose id is the digest of another id is a different task', async () => {
     const rig = await start({ replies: always })
     const { submit, wait } = protocol(rig)
     await submit('a task')
@@ -103,7 +103,7 @@ describe('P5: deciding', () => {
     return { ...protocol(rig), deployed, toolCallId: pending_confirms[0].toolCallId as string }
   }
 
-  test('P5: two names of the call that differ are refused', async () => {
+  test('P5: two different names of the call are rejected', async () => {
     const { resume, toolCallId, deployed } = await waiting()
     const answer = await resume('t', [{ toolCallId, tool_call_id: 'call_other', approved: true }])
     expect(answer.status).toBe(400)
@@ -111,7 +111,7 @@ describe('P5: deciding', () => {
     expect(deployed).toEqual([])
   })
 
-  test('P5: a decision on a task that is being cancelled is a 409, and one that comes twice as well', async () => {
+  test('P5: a decision on a task that is being cancelled is a 409, and so is a second decision', async () => {
     const { resume, cancel, toolCallId, deployed } = await waiting()
     await cancel('t')
     expect((await resume('t', [{ toolCallId, approved: true }])).status).toBe(409)
@@ -119,7 +119,7 @@ describe('P5: deciding', () => {
   })
 })
 
-test('P3: a number that is none is refused under the name that it was sent with', async () => {
+test('P3: an invalid number is rejected under the name it was sent with', async () => {
   const rig = await start({ replies: always })
   await protocol(rig).submit('t')
   expect((await json(rig.get('/tasks/t/events?from_seq=x'))).error.message).toMatch(/^from_seq /)

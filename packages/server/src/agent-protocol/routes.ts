@@ -1,4 +1,4 @@
-// GET and POST below /tasks/{taskId}: snapshot, wait, cancel, resume, events.
+// Routes below /tasks/{taskId}: snapshot, wait, cancel, resume and events.
 import { OxbowError } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -20,13 +20,13 @@ export type AgentProtocol = Submitting & Pick<TaskStreams, 'streams' | 'streamSl
 
 const SECONDS_RULE = 'must be a number of seconds, 0 or more'
 const MAX_SECONDS = 86_400
-/** Clients send what they mean by "as long as it takes"; after a day they get the task as it is then. */
+/** Clients send huge limits to mean "as long as necessary"; after a day they get the current state of the task. */
 const seconds = z.coerce
   .number(SECONDS_RULE)
   .min(0, SECONDS_RULE)
   .transform((it) => Math.min(it, MAX_SECONDS))
 
-const notFound = { description: 'There is no such task.', schema: errorAnswer }
+const notFound = { description: 'The task does not exist.', schema: errorAnswer }
 
 export function agentProtocolRoutes(deps: AgentProtocol): Route[] {
   if (!deps.config.enabled) return []
@@ -46,7 +46,7 @@ function snapshotRoute({ engine }: AgentProtocol): Route {
     method: 'get',
     path: '/tasks/{taskId}',
     id: 'getProtocolTask',
-    summary: 'Agent Protocol: how a task stands.',
+    summary: 'Agent Protocol: the current state of a task.',
     params: taskPath,
     answers: { 200: { description: 'The task.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId } }, c) {
@@ -60,10 +60,10 @@ function waitRoute({ engine, rights }: AgentProtocol): Route {
     method: 'get',
     path: '/tasks/{taskId}/wait',
     id: 'waitForProtocolTask',
-    summary: 'Agent Protocol: answers when the task has ended, waits for a decision, or the time is over.',
+    summary: 'Agent Protocol: waits until the task ends or needs a decision, up to the time limit.',
     params: taskPath,
     query: only({ timeout_seconds: seconds.default(7_200) }),
-    answers: { 200: { description: 'The task, as it stands then.', schema: snapshot }, 404: notFound },
+    answers: { 200: { description: 'The state of the task at that time.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId }, query }, c) {
       const caller = callerOf(c)
       const { owner } = caller
@@ -83,9 +83,9 @@ function cancelRoute({ engine }: AgentProtocol): Route {
     method: 'post',
     path: '/tasks/{taskId}/cancel',
     id: 'cancelProtocolTask',
-    summary: 'Agent Protocol: asks for a task to stop. One that has ended stays as it is.',
+    summary: 'Agent Protocol: requests the cancellation of a task. An ended task does not change.',
     params: taskPath,
-    answers: { 200: { description: 'The task, as it stands now.', schema: snapshot }, 404: notFound },
+    answers: { 200: { description: 'The current state of the task.', schema: snapshot }, 404: notFound },
     async handle({ params: { taskId } }, c) {
       const { owner, principal } = callerOf(c)
       const { session, turnId } = await existingProtocolTask(engine, owner, taskId)
@@ -100,10 +100,10 @@ function eventsRoute(deps: AgentProtocol): Route {
     method: 'get',
     path: '/tasks/{taskId}/events',
     id: 'streamProtocolTask',
-    summary: 'Agent Protocol: streams what happens in a task, from its start or after `from_seq`.',
+    summary: 'Agent Protocol: streams the events of a task, from its start or after `from_seq`.',
     params: taskPath,
-    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('Used when `from_seq` is left out.') }),
-    query: only({ from_seq: z.string().optional().describe('The `seq` of the last event that was received.') }),
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('Used when `from_seq` is missing.') }),
+    query: only({ from_seq: z.string().optional().describe('The `seq` of the last received event.') }),
     answers: {
       200: { description: 'Events, as server-sent events.', contentType: 'text/event-stream' },
       404: notFound,
@@ -126,7 +126,10 @@ function eventsRoute(deps: AgentProtocol): Route {
   })
 }
 
-/** The protocol's decisions cannot edit: what somebody means by further fields must not be left out in silence. */
+/**
+ * The protocol's decisions cannot edit arguments. Unknown fields are rejected, so that an intended edit is not silently
+ * ignored.
+ */
 const decision = only({
   toolCallId: z.string().optional(),
   tool_call_id: z.string().optional(),
@@ -145,17 +148,17 @@ function resumeRoute(deps: AgentProtocol): Route {
     method: 'post',
     path: '/tasks/{taskId}/resume',
     id: 'resumeProtocolTask',
-    summary: 'Agent Protocol: decides on calls that wait; what is not named goes on waiting.',
+    summary: 'Agent Protocol: decides on waiting calls; calls that are not named keep waiting.',
     params: taskPath,
     body: only({ decisions: z.array(decision).min(1, 'must not be empty').max(1_000) }),
     answers: {
       200: {
-        description: 'Decided; or `error`, when there is no agent for the task any more.',
+        description: 'Decided, or `error` when the agent of the task no longer exists.',
         schema: z.object({ task_id: z.string(), status: z.enum(['running', 'error']) }),
       },
-      403: { description: 'The caller may not decide on this.', schema: errorAnswer },
+      403: { description: 'The caller may not decide on this call.', schema: errorAnswer },
       404: notFound,
-      409: { description: 'The task does not wait for this.', schema: errorAnswer },
+      409: { description: 'The task is not waiting for this decision.', schema: errorAnswer },
     },
     async handle({ params: { taskId }, body }, c) {
       const caller = callerOf(c)
@@ -164,7 +167,7 @@ function resumeRoute(deps: AgentProtocol): Route {
         throw new HttpError(
           409,
           'hitl_disabled',
-          'Approvals are disabled for tasks of this service (agentProtocol.hitl).',
+          'Approvals are disabled for tasks of this service. Set agentProtocol.hitl to enable them.',
         )
       if (task.result.approvals.length === 0 || isCancelling(task))
         throw new HttpError(409, 'task_not_waiting', 'The task is not waiting for a decision.')
@@ -195,7 +198,9 @@ function resumeRoute(deps: AgentProtocol): Route {
         .decideAll(decisions, { principal: principalFor(caller, keptWith(task.started)) })
         .catch((error: unknown) => {
           const isGone = error instanceof OxbowError && error.code === 'unknown_approval'
-          throw isGone ? new HttpError(409, 'task_not_waiting', 'The task no longer waits for this decision.') : error
+          throw isGone
+            ? new HttpError(409, 'task_not_waiting', 'The task is no longer waiting for this decision.')
+            : error
         })
       return c.json({ task_id: taskId, status: 'running' as const })
     },

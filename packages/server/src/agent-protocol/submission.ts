@@ -1,4 +1,4 @@
-// The body of POST /tasks, and what of it is kept with the turn.
+// The body of POST /tasks, and the part of it that is stored with the turn.
 import { z } from 'zod'
 
 const denyRule = z
@@ -9,13 +9,13 @@ const denyRule = z
       .max(500)
       .nullish()
       .transform((it) => (it === null || it?.trim() === '' ? undefined : it))
-      .describe('A pattern of the tool, as in tool(pattern); a tool without patterns is denied as a whole.'),
+      .describe('A pattern of the tool, as in tool(pattern). A tool without patterns is denied entirely.'),
     behavior: z.string().nullish(),
-    source: z.string().nullish().describe('Where the rule comes from; not used.'),
+    source: z.string().nullish().describe('The source of the rule; ignored.'),
   })
   .refine((it) => (it.behavior ?? 'DENY').toUpperCase() === 'DENY', {
     path: ['behavior'],
-    message: 'must be DENY: a caller can only take away',
+    message: 'must be DENY: callers can only restrict',
   })
 
 const attributes = z.record(z.string(), z.unknown())
@@ -25,8 +25,12 @@ const context = z
     user_id: z.string().max(200).nullish(),
     parent_session_id: z.string().max(200).nullish().describe('For tracing.'),
     stream: z.boolean().nullish().describe('Whether the caller means to read the events.'),
-    detail: z.unknown().optional().describe('`status`, `full` or `verbose`; anything else counts as `status`.'),
-    deny_rules: z.array(denyRule).max(1_000).nullish().describe('Rules of the parent, enforced here as well.'),
+    detail: z.unknown().optional().describe('`status`, `full` or `verbose`; any other value counts as `status`.'),
+    deny_rules: z
+      .array(denyRule)
+      .max(1_000)
+      .nullish()
+      .describe('Deny rules of the parent, which are enforced here too.'),
     attributes: attributes.nullish().describe('For routing, tools and middleware; never in the prompt.'),
   })
   .nullish()
@@ -37,13 +41,13 @@ export const submission = (maxLength: number) =>
       .string('is required')
       .max(1_000)
       .refine((it) => it.trim() !== '', 'is required')
-      .refine((it) => it !== '.' && it !== '..', 'must not be "." or "..": no address can hold them')
-      .refine((it) => it.isWellFormed(), 'must not hold half a pair of surrogates: no address can hold it'),
+      .refine((it) => it !== '.' && it !== '..', 'must not be "." or "..": a URL cannot contain them')
+      .refine((it) => it.isWellFormed(), 'must not contain a lone surrogate: a URL cannot contain it'),
     agent_id: z.string().max(200).nullish(),
     input: z
       .string()
       .max(maxLength, `must not be longer than ${maxLength} characters`)
-      .describe('May be blank, for agents that only need the attributes.'),
+      .describe('May be blank for agents that need only the attributes.'),
     context,
   })
 export type Submission = z.output<ReturnType<typeof submission>>

@@ -1,4 +1,4 @@
-// POST /tasks: a client that names its task itself can send it again as often as it likes.
+// POST /tasks: clients choose the task's id, so they can repeat the request safely.
 import { type Agent, type Engine, OxbowError, type Principal, type RunOptions } from '@oxbow/core'
 import { matchesWildcard } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -19,7 +19,7 @@ export interface Submitting {
   readonly host: AgentProtocolHost
   readonly slots: TurnSlots
   readonly maxMessageLength: number
-  /** Logs an error that the caller is not told, and returns its reference. */
+  /** Logs an error that the caller must not see, and returns its reference. */
   readonly report: (error: unknown) => string
 }
 
@@ -29,15 +29,18 @@ export function submitTaskRoute(deps: Submitting): Route {
     method: 'post',
     path: '/tasks',
     id: 'submitProtocolTask',
-    summary: 'Agent Protocol: submits a task under an id of the caller.',
+    summary: 'Agent Protocol: submits a task under an id that the caller chooses.',
     body: submission(deps.maxMessageLength),
     answers: {
       200: {
-        description: 'Accepted, now or before.',
+        description: 'Accepted, now or earlier.',
         schema: z.object({ task_id: z.string(), status: z.literal('pending') }),
       },
-      400: { description: 'No task_id, or another fault of the body.', schema: errorAnswer },
-      409: { description: 'The task has ended, or the id is that of something else.', schema: errorAnswer },
+      400: { description: 'task_id is missing, or the body is invalid.', schema: errorAnswer },
+      409: {
+        description: 'The task has ended, or the id belongs to a session that is not a task.',
+        schema: errorAnswer,
+      },
     },
     async handle({ body }, c) {
       const caller = callerOf(c)
@@ -56,7 +59,7 @@ export function submitTaskRoute(deps: Submitting): Route {
         const release = slots.take(caller.principal, session.key, session.key.session)
         await submit(deps, body, caller).catch(async (error: unknown) => {
           release?.()
-          // Another submission of the same id was quicker, and its task is this one.
+          // A concurrent submission of the same id won, and its task is this one.
           const isSame = error instanceof OxbowError && error.code === 'turn_conflict'
           if (!isSame || (await protocolTask(engine, caller.owner, body.task_id)) === undefined) throw error
         })
@@ -93,7 +96,7 @@ async function submit(deps: Submitting, body: Submission, caller: Caller): Promi
   })
 }
 
-/** Who acts in a task. With identity on nobody is who the body says. */
+/** The principal of a task. With identity enabled it never comes from the body. */
 export function principalFor({ owner, principal }: Caller, { context }: Kept): Principal {
   const user = toId(submittedText(context, 'user_id'))
   return principal === owner && user !== undefined ? { ...principal, user } : principal
@@ -101,7 +104,7 @@ export function principalFor({ owner, principal }: Caller, { context }: Kept): P
 
 export type Chosen = { readonly agent: Agent } | { readonly failure: NonNullable<RunOptions['failure']> }
 
-/** Asks the factory; what it does not give is the task's failure. */
+/** Calls the factory; if it gives no agent, the task fails. */
 export async function choose(
   { engine, host, report }: Pick<Submitting, 'engine' | 'host' | 'report'>,
   request: AgentRequest,
@@ -125,8 +128,8 @@ const defaultFactory =
     agentId !== undefined && agents.has(agentId) ? agentId : [...agents.keys()][0]
 
 /**
- * Rules of a parent also speak of tools that only the parent has: those have nothing to deny here. A pattern that a
- * tool cannot read would deny nothing, so it denies the whole tool.
+ * A parent's rules may name tools that only the parent has; there is nothing to deny for them. A pattern that a tool
+ * cannot interpret would deny nothing, so it denies the whole tool.
  */
 function denyRules({ context }: Submission, { tools }: Agent): string[] {
   return (context?.deny_rules ?? []).flatMap(({ tool_name: rule, rule_content: content }) => {

@@ -1,5 +1,5 @@
-// A task of the protocol: a turn in a session of the same id. What came with it is in the journal, so that any process
-// can answer for it.
+// A task of the protocol is a turn in a session of the same id. Its submission is in the journal, so any replica can
+// answer for it.
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
 import { z } from 'zod'
 import { failureOfResult, unknownCalls } from '../failures.ts'
@@ -20,7 +20,7 @@ export interface ProtocolTask extends TaskPlace {
   readonly result: TurnResult
 }
 
-/** Any text that is not blank may be an id; what the engine would not take is kept under a digest. */
+/** Any non-blank string may be an id; one that the engine does not accept is stored as a digest. */
 export const sessionIdOf = (taskId: string): string => toId(taskId)!
 
 export async function protocolTask(
@@ -28,7 +28,7 @@ export async function protocolTask(
   owner: Caller['owner'],
   taskId: string,
 ): Promise<ProtocolTask | undefined> {
-  // Nothing was ever submitted under a blank one.
+  // A blank id is never submitted.
   if (taskId.trim() === '') return undefined
   const place = await findTask(engine, owner, sessionIdOf(taskId))
   if (place === undefined) return undefined
@@ -53,7 +53,7 @@ export interface Kept {
   readonly context: Readonly<Record<string, unknown>>
 }
 
-/** The submission as it came; a task that was not submitted over this protocol has an empty one. */
+/** The original submission; empty for a task that was submitted over another surface. */
 export function keptWith({ options }: Event<'turn.started'>): Kept {
   const kept = options.attributes?.[CONTEXT_KEY] as Kept | undefined
   return { agentId: kept?.agentId, context: kept?.context ?? {} }
@@ -103,14 +103,14 @@ export const pendingConfirms = ({ approvals }: TurnResult): z.output<typeof pend
 
 export const snapshot = z.object({
   task_id: z.string(),
-  agent_id: z.string().describe('The agent that runs it.'),
+  agent_id: z.string().describe('The agent that runs the task.'),
   status: z.enum(['pending', 'running', 'awaiting_confirm', 'success', 'error', 'cancelled']),
   result: z.string().optional(),
   error: z.string().optional(),
   error_code: z.string().optional(),
   pending_confirms: z.array(pendingConfirm).optional(),
   parent_session_id: z.string().optional(),
-  reason: z.string().optional().describe('Why a result is not complete: `length`, `filtered`, `max_steps` and others.'),
+  reason: z.string().optional().describe('Why a result is incomplete: `length`, `filtered`, `max_steps` and others.'),
   unknown_outcomes: unknownOutcomes,
 })
 

@@ -11,7 +11,7 @@ const always = (request: { messages: readonly { role: string }[] }) =>
 const APPROVER = { approver: 'tickets:approve' }
 
 describe('X5: the inbox', () => {
-  test('without identity holds what the local user has asked for; a decision lets the turn go on', async () => {
+  test('without identity lists the local user’s approvals; a decision resumes the turn', async () => {
     const ran: unknown[] = []
     const { post, get, engine } = await start({ agent: { tools: [ticketTool(ran)] }, replies: [asks, done] })
     const asked = await post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' })
@@ -44,12 +44,12 @@ describe('X5: the inbox', () => {
     expect(decided).toMatchObject({ status: 'approved', resolution: { by: 'default' }, after: expect.any(Number) })
     await engine.session({ user: 'default', session: 's1' }).wait('t1')
     expect(ran).toEqual([{ system: 'crm', days: 7 }])
-    // The conversation shows what ran, beside what the model had asked for.
+    // The conversation shows the call that ran, beside the arguments that the model proposed.
     const { messages } = await json(get('/api/sessions/s1/messages'))
     expect(messages[2].blocks).toMatchObject([
       { type: 'result', approval: { by: 'default', reason: body.reason, arguments: body.arguments } },
     ])
-    // Afterwards it tells what was changed, and what became of the call.
+    // Afterwards the approval shows the changes and the outcome of the call.
     expect(await json(get(`/api/approvals/${first.id}`))).toMatchObject({
       status: 'approved',
       resolution: { reason: 'one week is enough', changes: [{ argument: 'days', from: 30, to: 7 }] },
@@ -58,7 +58,7 @@ describe('X5: the inbox', () => {
     expect((await json(get('/api/approvals'))).approvals).toEqual([])
   })
 
-  test('an approver sees what waits for their permission in sessions of others, and nobody else does', async () => {
+  test('an approver sees approvals that need their permission in other users’ sessions, and nobody else does', async () => {
     const ran: unknown[] = []
     const rig = await people(start, { agent: { tools: [ticketTool(ran, APPROVER)] }, replies: always })
     const { ann, bob, mia } = rig.as
@@ -74,7 +74,7 @@ describe('X5: the inbox', () => {
     expect(await inbox(ann, '?mine=true')).toEqual([id])
     expect(await json(ann.get(`/api/approvals/${id}`))).toMatchObject({ mayDecide: false, approver: 'tickets:approve' })
 
-    // Forbidden for who may see it; for everybody else it does not exist.
+    // Forbidden for users who may see it; for all others it does not exist.
     const forbidden = await ann.post(`/api/approvals/${id}`, { verdict: 'approved' })
     expect([forbidden.status, (await json(forbidden)).error.code]).toEqual([403, 'approval_forbidden'])
     const foreign = await bob.post(`/api/approvals/${id}`, { verdict: 'approved' })
@@ -88,7 +88,7 @@ describe('X5: the inbox', () => {
     expect(ran).toHaveLength(1)
   })
 
-  test('holds what a call has asked while other calls of its turn still run, and it can be decided then', async () => {
+  test('lists an approval that can be decided while other calls of the turn still run', async () => {
     const ran: unknown[] = []
     const held = gate()
     const slow = tool({
@@ -120,7 +120,7 @@ describe('X5: the inbox', () => {
     expect(ran).toHaveLength(1)
   })
 
-  test('holds each question of a call that asks several times in turn, one after the other', async () => {
+  test('lists each approval of a call that asks several times, one after the other', async () => {
     const heard: unknown[] = []
     const careful = tool({
       name: 'submit',
@@ -154,7 +154,7 @@ describe('X5: the inbox', () => {
     for (const it of ids) expect((await post(`/api/approvals/${it}`, { verdict: 'approved' })).status).toBe(409)
   })
 
-  test('of an administrator is empty: with a userId they see what somebody asks for, and can stop it, but not decide', async () => {
+  test('of an administrator is empty; with a userId it lists that user’s approvals, which the administrator can stop but not decide', async () => {
     const ran: unknown[] = []
     const rig = await people(start, { agent: { tools: [ticketTool(ran, APPROVER)] }, replies: always })
     const { ann, root, mia } = rig.as
@@ -173,17 +173,17 @@ describe('X5: the inbox', () => {
     expect(ran).toEqual([])
   })
 
-  test('the id inside a session is none here, and the answer says which one is', async () => {
+  test('an id from inside a session is unknown here, and the error says which id to use', async () => {
     const { post, get } = await start({ agent: { tools: [ticketTool([])] }, replies: [asks, done] })
     const { approvals } = await json(post('/agent/task?wait=30', { message: 'Go.' }))
     expect((await json(get('/api/approvals'))).approvals.map((it: { id: string }) => it.id)).toEqual([approvals[0].id])
     const answer = await post(`/api/approvals/${approvals[0].approvalId}`, { verdict: 'approved' })
     expect(answer.status).toBe(404)
-    expect((await json(answer)).error.message).toContain('Take the `id` that stands beside it')
+    expect((await json(answer)).error.message).toContain('use the `id` next to it')
     expect((await post(`/api/approvals/${approvals[0].id}`, { verdict: 'approved' })).status).toBe(200)
   })
 
-  test('naming somebody else is refused', async () => {
+  test('naming another user is rejected', async () => {
     const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies: always })
     const id = await ask(rig.as.ann, 's1')
     expect((await rig.as.bob.get('/api/approvals?userId=ann')).status).toBe(403)
@@ -191,7 +191,7 @@ describe('X5: the inbox', () => {
     expect((await rig.get('/api/approvals')).status).toBe(401)
   })
 
-  test('is given page by page, without gaps and repetitions', async () => {
+  test('is paged, without gaps or repetitions', async () => {
     const { engine, get } = await start({ agent: { tools: [ticketTool([])] }, replies: { always: asks } })
     for (let n = 0; n < 7; n++) await engine.session({ user: 'default', session: `s${n}` }).run('Go.')
     const seen: string[] = []
@@ -220,7 +220,7 @@ describe('X5: a decision', () => {
     }
   }
 
-  test('counts once: the second one is a 409 with what has been decided', async () => {
+  test('counts once; the second one is a 409 with the first decision', async () => {
     const { post, path, ran, session } = await one()
     const answers = await Promise.all(
       [1, 2, 3].map((n) => post(path, { verdict: n === 2 ? 'denied' : 'approved', reason: `from ${n}` })),
@@ -234,7 +234,7 @@ describe('X5: a decision', () => {
     expect(ran).toHaveLength(approval.status === 'approved' ? 1 : 0)
   })
 
-  test('that refuses runs nothing, and the model is told why', async () => {
+  test('that denies a call runs nothing, and the model sees the reason', async () => {
     const { post, path, ran, session, model } = await one()
     await post(path, { verdict: 'denied', reason: 'not this month' })
     await session.wait('t1')
@@ -242,7 +242,7 @@ describe('X5: a decision', () => {
     expect(model.requests.at(-1)?.messages.at(-1)?.content).toBe('Refused by default: not this month')
   })
 
-  test('with a rule that does not cover the call is a 400, and decides nothing', async () => {
+  test('with a rule that does not match the call is a 400, and decides nothing', async () => {
     const { post, get, path } = await one()
     for (const rule of ['*', 'submit(x)', 'other', 'not a rule']) {
       const answer = await post(path, { verdict: 'approved', remember: { rule, scope: 'session' } })
@@ -253,7 +253,7 @@ describe('X5: a decision', () => {
       expect((await post(path, body)).status).toBe(400)
   })
 
-  test('with a suggested rule lets the next call run; one for everybody needs an administrator', async () => {
+  test('with a suggested rule lets the next call run; a rule for the whole tenant needs an administrator', async () => {
     const { post, path, ran, session } = await one()
     await post(path, { verdict: 'approved', remember: { rule: 'submit', scope: 'user' } })
     await session.wait('t1')
@@ -265,7 +265,7 @@ describe('X5: a decision', () => {
     expect((await rig.as.ann.post(`/api/approvals/${id}`, shared)).status).toBe(403)
   })
 
-  test('with a rule is seen afterwards, in the list of rules and in the audit log, and the rule can be taken back', async () => {
+  test('with a rule appears in the list of rules and in the audit log, and the rule can be removed', async () => {
     const { post, get, path, ran, session } = await one()
     await post(path, { verdict: 'approved', remember: { rule: 'submit', scope: 'user' } })
     await session.wait('t1')
@@ -284,7 +284,7 @@ describe('X5: a decision', () => {
     expect(ran).toHaveLength(2)
   })
 
-  test('with a rule for the session shows it with that session', async () => {
+  test('with a rule for a session lists the rule with that session', async () => {
     const { post, get, path } = await one()
     await post(path, { verdict: 'approved', remember: { rule: 'submit', scope: 'session' } })
     expect((await json(get('/api/rules'))).rules).toEqual([])
@@ -293,7 +293,7 @@ describe('X5: a decision', () => {
     ])
   })
 
-  test('with a rule for everybody can be taken back by an administrator only, and rules of others are not seen', async () => {
+  test('with a rule for the tenant can be removed by an administrator only, and rules of other users are hidden', async () => {
     const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies: always })
     const { ann, bob, root } = rig.as
     const remember = (scope: string) => ({ verdict: 'approved', remember: { rule: 'submit', scope } })
@@ -313,7 +313,7 @@ describe('X5: a decision', () => {
     expect(await rulesOf(root, '?userId=ann')).toEqual([own])
   })
 
-  test('after the time is over is a 409', async () => {
+  test('after expiry is a 409', async () => {
     const { post, get, path, ran, session } = await one({ approvalTimeoutMs: 1 })
     await until(async () => (await json(get(path))).status === 'expired')
     const answer = await post(path, { verdict: 'approved' })
@@ -322,7 +322,7 @@ describe('X5: a decision', () => {
     expect(ran).toEqual([])
   })
 
-  test('on a turn that was stopped meanwhile is a 409', async () => {
+  test('on a stopped turn is a 409', async () => {
     const { post, path, session } = await one()
     await session.interrupt()
     await session.wait('t1')
@@ -330,7 +330,7 @@ describe('X5: a decision', () => {
     expect(answer).toMatchObject({ error: { code: 'approval_resolved' }, approval: { status: 'cancelled' } })
   })
 
-  test('with other arguments that do not fit the tool is a 400 that names the field, and one that a rule denies a 403; it still waits', async () => {
+  test('with edited arguments is a 400 naming the field if they are invalid, and a 403 if a rule denies them; the approval stays open', async () => {
     const matches = (pattern: string, input: Readonly<Record<string, unknown>>) => input.system === pattern
     const ran: unknown[] = []
     const rig = await people(start, {

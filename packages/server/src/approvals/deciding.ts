@@ -1,4 +1,4 @@
-// POST /api/approvals/{approvalId}: a person decides, once.
+// POST /api/approvals/{approvalId}: a person decides on an approval once.
 import { type ApprovalDecision, type Engine, mayDecide, OxbowError } from '@oxbow/core'
 import { z } from 'zod'
 import { errorBody, HttpError } from '../http/errors.ts'
@@ -9,7 +9,7 @@ import { approvalPath, type Visible, visible } from './reading.ts'
 import { rememberedRule } from './remember.ts'
 import { type ApprovalView, approvalStatusOf, approvalView, approvalViewOf } from './view.ts'
 
-/** Somebody, or time, was quicker. */
+/** Errors of an approval that another person, or its expiry, has already resolved. */
 const DECIDED = new Set(['approval_resolved', 'approval_expired', 'unknown_approval'])
 
 export function decideRoute(engine: Engine): Route {
@@ -17,7 +17,7 @@ export function decideRoute(engine: Engine): Route {
     method: 'post',
     path: '/api/approvals/{approvalId}',
     id: 'decideApproval',
-    summary: 'Approves or refuses a call, once.',
+    summary: 'Approves or denies a call, once.',
     params: approvalPath,
     body: only({
       ...whose,
@@ -26,26 +26,26 @@ export function decideRoute(engine: Engine): Route {
       arguments: z
         .record(z.string(), z.unknown())
         .optional()
-        .describe('Instead of the ones that were asked for, all of them. They are validated and judged again.'),
-      remember: rememberedRule.optional().describe('Let calls like this one run from now on.'),
+        .describe('Replaces all arguments of the call. They are validated and checked against the rules again.'),
+      remember: rememberedRule.optional().describe('A rule that lets similar calls run from now on.'),
     }),
     answers: {
       200: {
-        description: 'Decided. Events of the session after `after` tell what becomes of the call.',
+        description: 'Decided. The session’s events after `after` show the outcome of the call.',
         schema: approvalView.extend({ after: z.number() }),
       },
       400: {
-        description: 'The rule does not cover this call, or the edited arguments do not fit the tool. It still waits.',
+        description: 'The rule does not match this call, or the edited arguments are invalid. The approval stays open.',
         schema: errorAnswer,
       },
       403: {
         description:
-          'You may see it, but somebody else decides; or a rule denies the edited arguments. It still waits.',
+          'You may see the approval but not decide on it, or a rule denies the edited arguments. The approval stays open.',
         schema: errorAnswer,
       },
-      404: { description: 'There is no such approval, or it is not for you.', schema: errorAnswer },
+      404: { description: 'The approval does not exist, or you may not see it.', schema: errorAnswer },
       409: {
-        description: 'It is decided already, its time is over, or its turn was stopped.',
+        description: 'The approval is already decided or expired, or its turn was stopped.',
         schema: errorAnswer.extend({ approval: approvalView }),
       },
     },
@@ -60,8 +60,8 @@ export function decideRoute(engine: Engine): Route {
         const { approver } = found.requested
         const who =
           approver === undefined
-            ? `Only ${found.asker.user} decides on this.`
-            : `This needs the permission ${approver}.`
+            ? `Only ${found.asker.user} may decide on this approval.`
+            : `Deciding on this approval requires the permission ${approver}.`
         throw new HttpError(403, 'approval_forbidden', who)
       }
       const decision = decisionOf(body)
@@ -94,7 +94,10 @@ function decisionOf(body: {
 function decided(c: AppContext, approval: ApprovalView): Response {
   const { status, resolution } = approval
   const by = resolution?.by === undefined ? '' : ` by ${resolution.by}`
-  const message = status === 'cancelled' ? 'Its turn was stopped.' : `This has been decided already: ${status}${by}.`
+  const message =
+    status === 'cancelled'
+      ? 'The turn of this approval was stopped.'
+      : `This approval was already decided: ${status}${by}.`
   return c.json(
     { ...errorBody(status === 'expired' ? 'approval_expired' : 'approval_resolved', message), approval },
     409,

@@ -1,4 +1,4 @@
-// Finds an approval in its session: in the state while its step is open, in the journal afterwards.
+// Finds an approval: in the session's state while its step is open, and in the journal afterwards.
 import {
   type Delegation,
   type Engine,
@@ -12,21 +12,21 @@ import {
 
 export interface FoundApproval {
   readonly requested: Event<'approval.requested'>
-  /** Missing while somebody has to decide. */
+  /** Missing while the approval is open. */
   readonly resolved: Event<'approval.resolved'> | undefined
-  /** What became of the call. */
+  /** The outcome of the call. */
   readonly finished: Event<'call.finished'> | undefined
-  /** For whom the turn runs. */
+  /** The principal of the turn. */
   readonly asker: Principal
-  /** When it was asked below the session that the person knows. */
+  /** Present when a sub-agent asked, below the session that the user knows. */
   readonly source: Source | undefined
 }
 
 export interface Source {
-  /** The session at the top, and the one whose call it is. */
+  /** The root session, and the session of the call. */
   readonly rootSessionId: string
   readonly sessionId: string
-  /** From the top to the one that asks. */
+  /** From the root agent to the one that asked. */
   readonly agents: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export function sourceOf(
   }
 }
 
-/** Whether the call above waits for this one and asks in its place: then the approval is found there. */
+/** Whether the parent call waits for this one and asks in its place: the approval is then found there. */
 export async function risesFrom(engine: Engine, key: SessionKey, { turn }: SessionState): Promise<boolean> {
   const parent = turn?.delegation?.ancestors.at(-1)
   if (turn === undefined || parent === undefined) return false
@@ -59,7 +59,7 @@ export async function risesFrom(engine: Engine, key: SessionKey, { turn }: Sessi
 
 const PAGE = 500
 
-/** An approval of the turn that runs. */
+/** An approval of the running turn. */
 export const openFound = (
   key: SessionKey,
   state: SessionState,
@@ -72,7 +72,7 @@ export const openFound = (
   source: sourceOf(key, state.agent, requested, state.turn!.delegation),
 })
 
-/** From the end on: what is asked for is rarely old. */
+/** Searches backwards: requested approvals are rarely old. */
 export async function findApproval(
   session: Session,
   state: SessionState,

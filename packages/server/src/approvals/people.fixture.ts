@@ -1,4 +1,4 @@
-// A service where people have to prove who they are, and a tool whose calls somebody else has to approve.
+// A service with authenticated users, and a tool whose calls another user has to approve.
 import { type AgentDefinition, type Tool, tool } from '@oxbow/core'
 import { z } from 'zod'
 import { createApiKey } from '../identity/api-keys/api-key.ts'
@@ -19,7 +19,7 @@ export interface People extends Rig {
   >
 }
 
-/** ann and bob ask; mia holds `tickets:approve`; root is an administrator. */
+/** ann and bob use the tool; mia holds `tickets:approve`; root is an administrator. */
 export async function people(
   start: (options: RigOptions) => Promise<Rig>,
   options: RigOptions & { agent: Partial<AgentDefinition> },
@@ -61,7 +61,7 @@ export function ticketTool(done: unknown[], more: Partial<Parameters<typeof tool
 
 export const asks = { calls: [{ name: 'submit', arguments: { system: 'crm', days: 30 } }] }
 
-/** Asks for something in a session, and returns the id of the approval that waits. */
+/** Requests a call in a session, and returns the id of its open approval. */
 export async function ask(person: People['as'][Person], sessionId: string): Promise<string> {
   const answer = await json(person.post('/api/chat', { sessionId, message: 'Go.', turnId: `t-${sessionId}` }))
   return answer.approvals[0].id

@@ -1,5 +1,5 @@
-// The id of an approval for clients: it says where the approval is, so that no index has to be kept. It proves nothing;
-// who asks is checked against what stands there.
+// The public id of an approval encodes where the approval is, so no index is needed. It proves nothing: the caller's
+// rights are checked against the stored approval.
 import type { SessionKey } from '@oxbow/core'
 import { isId } from '@oxbow/core/internal'
 
@@ -11,7 +11,7 @@ export interface ApprovalPlace {
 export const publicApprovalId = ({ tenant, user, session }: SessionKey, approvalId: string): string =>
   Buffer.from(JSON.stringify([tenant, user, session, approvalId])).toString('base64url')
 
-/** Undefined for whatever `publicApprovalId` did not write. */
+/** Undefined for an id that `publicApprovalId` did not create. */
 export function placeOfApproval(id: string): ApprovalPlace | undefined {
   try {
     const parts: unknown = JSON.parse(Buffer.from(id, 'base64url').toString())

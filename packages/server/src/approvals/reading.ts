@@ -1,4 +1,4 @@
-// GET routes of approvals: the inbox, and one approval with what became of it.
+// GET routes of approvals: the inbox, and one approval with its outcome.
 import { type Engine, mayDecide, openApprovals, type Session, type SessionKey } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -17,33 +17,35 @@ export function approvalList(engine: Engine): Route {
     path: '/api/approvals',
     id: 'listApprovals',
     summary:
-      'Approvals that wait for you, in all sessions, also where other calls still run; those that were asked last come first.',
+      'Open approvals that you may decide on, in all sessions, newest first. Other calls of their turns may still run.',
     query: userQuery.extend({
-      userId: optionalId.describe('Those that this user asked for, whoever decides; needs oxbow:admin.'),
+      userId: optionalId.describe(
+        'Approvals that this user’s calls requested, whoever decides on them; requires oxbow:admin.',
+      ),
       mine: z
         .stringbool('must be true or false')
         .default(false)
-        .describe('Those that you asked for instead, whoever decides on them.'),
+        .describe('Instead, approvals that your own calls requested, whoever decides on them.'),
       tool: z.string().max(128).optional(),
-      askedBy: optionalId.describe('Of this user only.'),
+      askedBy: optionalId.describe('Only approvals that this user’s calls requested.'),
       limit: wholeNumber(1, 200).default(50),
       before: pageBefore,
     }),
     answers: {
       200: {
-        description: 'One page. It may exceed the limit: the approvals of one session stay together.',
+        description: 'One page. It may exceed the limit, because the approvals of one session stay together.',
         schema: z.object({
           approvals: z.array(approvalView),
-          next: z.number().optional().describe('Where the next page begins, when there may be one.'),
+          next: z.number().optional().describe('`before` of the next page, if there may be one.'),
         }),
       },
     },
     async handle({ query }, c) {
       const { owner, principal } = callerOf(c, query)
       const { tool, askedBy, limit } = query
-      // Who looks into the inbox of somebody else looks at what they have asked for.
+      // An inbox of another user lists the approvals which that user's calls requested.
       const mine = query.mine || owner.user !== principal.user || owner.tenant !== principal.tenant
-      // Who holds no permissions decides on nothing but their own.
+      // Without permissions a user can decide only on their own approvals.
       const own = mine || (principal.permissions ?? []).length === 0
       const filter = { tenant: owner.tenant, ...(own && { user: owner.user }), status: 'open' as const, limit }
       const approvals: ApprovalView[] = []
@@ -51,7 +53,7 @@ export function approvalList(engine: Engine): Route {
       for (;;) {
         const page = await engine.sessions({ ...filter, ...(before !== undefined && { before }) })
         for (const { key, updatedAt } of page) {
-          // Sessions of one millisecond stay together: `before` could not name the others.
+          // Sessions updated in the same millisecond stay together: `before` could not separate them.
           if (approvals.length >= limit && updatedAt !== before) return c.json({ approvals, next: before })
           before = updatedAt
           const state = await engine.session(key).state()
@@ -76,12 +78,12 @@ export function approvalRoute(engine: Engine): Route {
     method: 'get',
     path: '/api/approvals/{approvalId}',
     id: 'getApproval',
-    summary: 'One approval, also after the decision: who decided, what was changed, and what became of the call.',
+    summary: 'One approval, open or decided: who decided, what was changed, and the outcome of the call.',
     params: approvalPath,
     query: userQuery,
     answers: {
       200: { description: 'The approval.', schema: approvalView },
-      404: { description: 'There is no such approval, or it is not for you.', schema: errorAnswer },
+      404: { description: 'The approval does not exist, or you may not see it.', schema: errorAnswer },
     },
     async handle({ params, query }, c) {
       const caller = callerOf(c, query)
@@ -98,9 +100,9 @@ export interface Visible {
 }
 
 /**
- * The approval, for whoever asked for it and for whoever may decide on it. For everybody else there is none.
+ * The approval, for the user who requested it and for users who may decide on it. For all others it does not exist.
  *
- * @throws HttpError 404, the same for what does not exist and for what is not theirs
+ * @throws HttpError 404, the same for an unknown and for a forbidden approval
  */
 export async function visible(engine: Engine, id: string, { owner, principal }: Caller): Promise<Visible> {
   const place = placeOfApproval(id)
@@ -117,7 +119,7 @@ export async function visible(engine: Engine, id: string, { owner, principal }: 
     404,
     'unknown_approval',
     id.startsWith('approval_')
-      ? 'There is no approval with this id: it is one inside a session. Take the `id` that stands beside it.'
+      ? 'There is no approval with this id. It is an id inside a session: use the `id` next to it.'
       : 'There is no approval with this id.',
   )
 }

@@ -1,4 +1,4 @@
-// Rules that people accepted together with an approval: seen, and taken back.
+// Lists and removes rules that people accepted together with an approval.
 import { type Engine, rememberedRules } from '@oxbow/core'
 import { ADMIN, mayShareRules } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -9,11 +9,11 @@ import { callerOf } from '../principal.ts'
 import { existing } from '../sessions/reading.ts'
 
 const rememberedView = z.object({
-  id: z.string().optional().describe('Missing for a rule of a session, which ends with it.'),
+  id: z.string().optional().describe('Missing for a rule of a session, which ends with the session.'),
   rule: z.string(),
   scope: z.enum(['session', 'user', 'project']),
-  author: z.string().describe('Who accepted it.'),
-  origin: z.string().optional().describe("Where the tool comes from: without it, it is the agent's own."),
+  author: z.string().describe('The user who accepted the rule.'),
+  origin: z.string().optional().describe("The origin of the tool. Missing: the agent's own tool."),
   expiresAt: z.number().optional().describe('Milliseconds since 1970.'),
 })
 
@@ -22,9 +22,9 @@ export function ruleList(engine: Engine): Route {
     method: 'get',
     path: '/api/rules',
     id: 'listRules',
-    summary: 'The rules that were accepted with approvals and let calls of yours run.',
-    query: userQuery.extend({ sessionId: optionalId.describe('Those of this session as well.') }),
-    answers: { 200: { description: 'All of them.', schema: z.object({ rules: z.array(rememberedView) }) } },
+    summary: 'The accepted rules that let your calls run.',
+    query: userQuery.extend({ sessionId: optionalId.describe('Include the rules of this session.') }),
+    answers: { 200: { description: 'All rules.', schema: z.object({ rules: z.array(rememberedView) }) } },
     async handle({ query }, c) {
       const { owner } = callerOf(c, query)
       const sessionId = given(query.sessionId)
@@ -43,12 +43,12 @@ export function removeRuleRoute(engine: Engine): Route {
     method: 'delete',
     path: '/api/rules/{ruleId}',
     id: 'removeRule',
-    summary: 'Takes a rule back: calls like it ask again. One of the project needs oxbow:admin.',
+    summary: 'Removes a rule: matching calls need approval again. A rule of scope `project` requires oxbow:admin.',
     params: z.object({ ruleId: z.string().min(1).max(100) }),
     query: userQuery,
     answers: {
-      200: { description: 'What was taken back.', schema: z.object({ removed: rememberedView }) },
-      403: { description: 'The rule is for everybody.', schema: errorAnswer },
+      200: { description: 'The removed rule.', schema: z.object({ removed: rememberedView }) },
+      403: { description: 'The rule is for the whole tenant, and you are not an administrator.', schema: errorAnswer },
       404: { description: 'There is no such rule.', schema: errorAnswer },
     },
     async handle({ params: { ruleId }, query }, c) {
@@ -56,11 +56,7 @@ export function removeRuleRoute(engine: Engine): Route {
       const rules = rememberedRules(engine.backend)
       const found = (await rules.list(owner)).find((it) => it.id === ruleId)
       if (found?.scope === 'project' && !mayShareRules(principal))
-        throw new HttpError(
-          403,
-          'forbidden',
-          `A rule for the whole project is taken back with the permission ${ADMIN}.`,
-        )
+        throw new HttpError(403, 'forbidden', `Removing a rule of scope "project" requires the permission ${ADMIN}.`)
       const removed = found && (await rules.remove(owner, ruleId))
       if (removed === undefined) throw new HttpError(404, 'unknown_rule', 'There is no rule with this id.')
       return c.json({ removed })

@@ -8,7 +8,7 @@ type Surface = {
   readonly name: string
   readonly submit: [path: string, body: object]
   readonly resume: string
-  /** How a decision says which call it means. */
+  /** How a decision names its call. */
   readonly on: (callId: string, approved: boolean) => object
 }
 
@@ -54,7 +54,7 @@ describe.each(surfaces)('$name', ({ submit, resume, on }) => {
     return { ran, one, other, stored, session, decide: (decisions: object[]) => rig.post(resume, { decisions }) }
   }
 
-  test('decides nothing when the caller may not decide on all that they name', async () => {
+  test('decides nothing when the caller may not decide on every named call', async () => {
     const { ran, one, other, stored, decide, session } = await waiting()
     const answer = await decide([on(one, true), on(other, true)])
     expect([answer.status, (await json(answer)).error.code]).toEqual([403, 'approval_forbidden'])
@@ -63,13 +63,13 @@ describe.each(surfaces)('$name', ({ submit, resume, on }) => {
     expect(ran).toEqual([])
   })
 
-  test('decides nothing when two decisions are about the same call', async () => {
+  test('decides nothing when two decisions name the same call', async () => {
     const { ran, one, stored, decide } = await waiting()
     const answer = await decide([on(one, true), on(one, false)])
     expect(answer.status).toBe(400)
     expect((await json(answer)).error).toMatchObject({
       code: 'decision_invalid',
-      message: expect.stringMatching(/Two decisions are about approval_\w+\. Nothing has been decided/),
+      message: expect.stringMatching(/Two decisions are about approval_\w+\. Nothing was decided/),
     })
     expect(await stored()).toEqual([])
     expect(ran).toEqual([])

@@ -1,4 +1,4 @@
-// An approval as a client sees it.
+// An approval as clients see it.
 import { type Event, mayDecide, type Principal, type SessionKey } from '@oxbow/core'
 import { z } from 'zod'
 import type { FoundApproval } from './find.ts'
@@ -10,42 +10,42 @@ const given = z.record(z.string(), z.unknown())
 export const approvalView = z.object({
   id: z.string().describe('Opaque.'),
   status: z.enum(['open', 'approved', 'denied', 'expired', 'cancelled']).describe('`cancelled`: its turn was stopped.'),
-  mayDecide: z.boolean().describe('Whether you may.'),
+  mayDecide: z.boolean().describe('Whether you may decide on it.'),
   sessionId: z.string(),
-  userId: z.string().describe('Whose session it is.'),
+  userId: z.string().describe('The owner of the session.'),
   turnId: z.string(),
   callId: z.string(),
   source: z
     .object({
-      rootSessionId: z.string().describe('The session at the top of the agents.'),
-      sessionId: z.string().describe('The session whose call it is.'),
-      agents: z.array(z.string()).describe('From the top to the one that asks.'),
+      rootSessionId: z.string().describe('The session of the root agent.'),
+      sessionId: z.string().describe('The session of the call.'),
+      agents: z.array(z.string()).describe('From the root agent to the one that asked.'),
     })
     .optional()
-    .describe('When an agent asks that works for another.'),
+    .describe('Present when a sub-agent asked.'),
   askedBy: z.object({ user: z.string(), department: z.string().optional() }),
   tool: z.string(),
-  arguments: given.describe('Exactly what runs if it is approved as it is.'),
+  arguments: given.describe('Exactly the arguments that run if the call is approved unchanged.'),
   digest: z.string().describe('SHA-256 of tool and arguments.'),
   reason: z.string(),
-  rule: z.string().describe('What asked.'),
-  suggestions: z.array(z.string()).describe('Rules that can be accepted with it, the narrowest first.'),
+  rule: z.string().describe('The rule that requires the approval.'),
+  suggestions: z.array(z.string()).describe('Rules that can be accepted with the approval, narrowest first.'),
   scopes: z
     .array(z.enum(['session', 'user', 'project']))
     .optional()
-    .describe('For what they can be accepted. Absent: for all.'),
-  approver: z.string().optional().describe('The permission that is needed to decide. Without it the user decides.'),
+    .describe('The scopes in which they can be accepted. Missing: all scopes.'),
+  approver: z.string().optional().describe('The permission required to decide. Missing: the user decides.'),
   requestedAt: z.number().describe('Milliseconds since 1970.'),
   expiresAt: z.number(),
   ageMs: z.number(),
   resolution: z
     .object({
-      by: z.string().optional().describe('Nobody when it expired.'),
+      by: z.string().optional().describe('The user who decided; missing when the approval expired.'),
       at: z.number(),
       reason: z.string().optional(),
       changes: z
         .array(z.object({ argument: z.string(), from: z.unknown().optional(), to: z.unknown().optional() }))
-        .describe('What whoever approved has changed.'),
+        .describe('The arguments that the approver changed.'),
       remember: acceptedRule.optional(),
     })
     .optional(),
@@ -53,7 +53,7 @@ export const approvalView = z.object({
     .object({ status: z.string(), text: z.string(), at: z.number() })
     .optional()
     .describe(
-      'What became of the call. An approved call may still be refused, if its user has lost the right meanwhile.',
+      'The outcome of the call. An approved call may still be denied, if its user has lost the right meanwhile.',
     ),
 })
 

@@ -7,7 +7,7 @@ const replies = (request: { messages: readonly { role: string }[] }) =>
   request.messages.at(-1)?.role === 'tool' ? { text: 'Done.' } : asks
 
 describe('B4: GET /admin/api/audit', () => {
-  test('tells of each call who asked, which rule decided, who approved and how it ended, without secrets', async () => {
+  test('records who made each call, which rule decided, who approved and how it ended, without secrets', async () => {
     const rig = await people(start, { agent: { tools: [ticketTool([], { approver: 'tickets:approve' })] }, replies })
     const { ann, mia, root } = rig.as
     const id = await ask(ann, 's1')
@@ -31,7 +31,7 @@ describe('B4: GET /admin/api/audit', () => {
     })
   })
 
-  test('is for administrators only; without identity for whoever is at the machine', async () => {
+  test('is for administrators only; without identity for all local callers', async () => {
     const rig = await people(start, { agent: { tools: [ticketTool([])] }, replies })
     expect((await rig.get('/admin/api/audit')).status).toBe(401)
     expect((await rig.as.mia.get('/admin/api/audit')).status).toBe(403)

@@ -1,4 +1,4 @@
-// GET /admin/api/audit: every tool call, who asked, which rule decided, who approved, how it ended.
+// GET /admin/api/audit: every tool call with its principal, rule, approver and outcome.
 import type { AuditQuery, AuditRecord, Engine } from '@oxbow/core'
 import { z } from 'zod'
 import { acceptedRule } from '../approvals/remember.ts'
@@ -17,24 +17,26 @@ const record = z.object({
   at: z.number().describe('Milliseconds since 1970.'),
   event: z.enum(['call.decided', 'approval.resolved', 'external.resolved', 'call.finished']),
   tenant: z.string(),
-  userId: z.string().describe('Whose session it was.'),
+  userId: z.string().describe('The owner of the session.'),
   sessionId: z.string(),
-  seq: z.number().describe('The event of the session that it describes.'),
+  seq: z.number().describe('The sequence number of the event in the session.'),
   turnId: z.string(),
   callId: z.string(),
   tool: z.string(),
-  principal: z.looseObject({ user: z.string() }).describe('Who asked, as they were when their turn began.'),
+  principal: z.looseObject({ user: z.string() }).describe('The principal of the turn, as of its start.'),
   arguments: z
     .record(z.string(), z.unknown())
-    .describe('Without what the tool marks as secret. `unreadable`: what the model wrote was no JSON object.'),
+    .describe(
+      'Without fields that the tool marks as secret. `unreadable`: the model’s arguments were not a JSON object.',
+    ),
   decision: z.string().optional(),
-  rule: z.string().optional().describe('What decided.'),
+  rule: z.string().optional().describe('The rule that decided.'),
   reason: z.string().optional(),
-  approver: z.string().optional().describe('Who decided on the approval.'),
-  broughtBy: z.string().optional().describe('Who brought the result of an external call.'),
-  remember: acceptedRule.optional().describe('The rule that was accepted together with the approval.'),
+  approver: z.string().optional().describe('The user who decided on the approval.'),
+  broughtBy: z.string().optional().describe('The user who sent the result of an external call.'),
+  remember: acceptedRule.optional().describe('The rule accepted with the approval.'),
   operationId: z.string().optional(),
-  status: status.optional().describe('How the call ended.'),
+  status: status.optional().describe('The outcome of the call.'),
 })
 
 export function auditRoute(engine: Engine): Route {
@@ -43,25 +45,25 @@ export function auditRoute(engine: Engine): Route {
     path: '/admin/api/audit',
     id: 'readAudit',
     access: 'admin',
-    summary: 'The audit log of all tool calls, oldest first; as JSON page by page, or whole as lines of JSON.',
+    summary: 'The audit log of all tool calls, oldest first: paged as JSON, or complete as JSON lines.',
     query: only({
       tenant: optionalId.describe('Default: your own.'),
       user: optionalId,
       session: optionalId,
       tool: z.string().min(1).max(128).optional(),
-      status: status.optional().describe('Only ends of calls, with this outcome.'),
+      status: status.optional().describe('Only ended calls with this outcome.'),
       from: time.describe('Inclusive: milliseconds since 1970, or ISO 8601.'),
       to: time.describe('Exclusive.'),
       after: pageBefore,
       limit: wholeNumber(1, 1_000).default(100),
-      format: z.enum(['json', 'jsonl']).default('json').describe('`jsonl`: everything, one record a line.'),
+      format: z.enum(['json', 'jsonl']).default('json').describe('`jsonl`: all records, one per line.'),
     }),
     answers: {
       200: {
-        description: 'One page, or with `format=jsonl` everything.',
+        description: 'One page, or all records with `format=jsonl`.',
         schema: z.object({
           records: z.array(record),
-          next: z.number().optional().describe('`after` of the next page, when there may be one.'),
+          next: z.number().optional().describe('`after` of the next page, if there may be one.'),
         }),
       },
     },
@@ -82,7 +84,7 @@ export function auditRoute(engine: Engine): Route {
 
 const PAGE = 500
 
-/** Page by page, as fast as the reader takes it. */
+/** Reads page by page, as fast as the reader consumes them. */
 function lines(engine: Engine, filter: AuditQuery): ReadableStream<Uint8Array> {
   let { after } = filter
   return new ReadableStream(

@@ -15,7 +15,7 @@ describe('Y1 POST /api/chat', () => {
     expect(await json(answer)).toEqual({ sessionId: expect.any(String), reply: 'Hello there.' })
   })
 
-  test('Y1 both ids: that pair', async () => {
+  test('Y1 with both ids: that user’s session', async () => {
     const { post, engine } = await start({ replies: always })
     await post('/api/chat', { userId: 'alice', sessionId: 's-1', message: 'Hi' })
     expect((await engine.sessions({})).map((it) => it.key)).toEqual([
@@ -23,7 +23,7 @@ describe('Y1 POST /api/chat', () => {
     ])
   })
 
-  test('Y1 only a session: it is of the user default', async () => {
+  test('Y1 with a session only: a session of the user default', async () => {
     const { post, engine } = await start({ replies: always })
     await post('/api/chat', { sessionId: 's-1', message: 'Hi' })
     expect((await engine.sessions({})).map((it) => it.key)).toEqual([
@@ -31,7 +31,7 @@ describe('Y1 POST /api/chat', () => {
     ])
   })
 
-  test('Y1 only a user: a new session each time', async () => {
+  test('Y1 with a user only: a new session each time', async () => {
     const { post, engine } = await start({ replies: always })
     const one = await json(post('/api/chat', { userId: 'alice', message: 'Hi' }))
     const two = await json(post('/api/chat', { userId: 'alice', message: 'Hi' }))
@@ -40,7 +40,7 @@ describe('Y1 POST /api/chat', () => {
   })
 
   test.each([[{}], [{ userId: '', sessionId: '' }], [{ userId: '  ', sessionId: null }]])(
-    'Y1 neither (%j): a new session of default',
+    'Y1 with neither (%j): a new session of the user default',
     async (ids) => {
       const { post, engine } = await start({ replies: always })
       const { sessionId } = await json(post('/api/chat', { ...ids, message: 'Hi' }))
@@ -50,7 +50,7 @@ describe('Y1 POST /api/chat', () => {
     },
   )
 
-  test('Y1 a session remembers, and another user with the same session id does not', async () => {
+  test('Y1 a session keeps its history, and another user’s session with the same id does not share it', async () => {
     const { post, model } = await start({ replies: always })
     await post('/api/chat', { userId: 'alice', sessionId: 's', message: 'I am Alice' })
     await post('/api/chat', { userId: 'alice', sessionId: 's', message: 'Who am I?' })
@@ -59,7 +59,7 @@ describe('Y1 POST /api/chat', () => {
     expect(users).toEqual([1, 2, 1])
   })
 
-  test.each(['', '   ', undefined, 5, null, ['a']])('Y1 the message %j is refused', async (message) => {
+  test.each(['', '   ', undefined, 5, null, ['a']])('Y1 the message %j is rejected', async (message) => {
     const { post } = await start()
     const answer = await post('/api/chat', { message })
     expect(answer.status).toBe(400)
@@ -69,7 +69,7 @@ describe('Y1 POST /api/chat', () => {
     })
   })
 
-  test('Y1 a message that is too long is refused', async () => {
+  test('Y1 a message that is too long is rejected', async () => {
     const { post } = await start({ overrides: { 'server.limits.messageLength': 10 } })
     expect((await post('/api/chat', { message: 'x'.repeat(11) })).status).toBe(400)
   })
@@ -77,7 +77,7 @@ describe('Y1 POST /api/chat', () => {
 
 describe('Y2 ids', () => {
   test.each(['a/b', '..', '.', 'a b', 'ü', 'x'.repeat(65), 'a\nb', '../x'])(
-    'Y2 %j is refused, as user, session and turn',
+    'Y2 %j is rejected as user, session and turn id',
     async (bad) => {
       const { post } = await start()
       for (const field of ['userId', 'sessionId', 'turnId']) {
@@ -93,7 +93,7 @@ describe('Y2 ids', () => {
     expect((await post('/api/chat', { message: 'Hi', userId: good, sessionId: good })).status).toBe(200)
   })
 
-  test('Y2 ids that look alike when they are joined are different sessions', async () => {
+  test('Y2 ids whose concatenations are equal are different sessions', async () => {
     const { post, model } = await start({ replies: always })
     await post('/api/chat', { userId: 'a.b', sessionId: 'c', message: 'Hi' })
     await post('/api/chat', { userId: 'a', sessionId: 'b.c', message: 'Hi' })
@@ -105,7 +105,7 @@ describe('a retry is the same turn', () => {
   test.each([
     ['a turn id', { turnId: 'turn-1' }, {}],
     ['an Idempotency-Key', {}, { 'idempotency-key': 'any text, also with spaces' }],
-  ])('with %s, also when it names no session', async (_how, body, headers) => {
+  ])('with %s, also without a session id', async (_how, body, headers) => {
     const { post, model } = await start({ replies: [{ text: 'Once.' }] })
     const one = await json(post('/api/chat', { message: 'Hi', ...body }, { headers }))
     const two = await json(post('/api/chat', { message: 'Hi', ...body }, { headers }))
@@ -115,7 +115,7 @@ describe('a retry is the same turn', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  test('also while the first attempt still runs', async () => {
+  test('even while the first attempt still runs', async () => {
     const held = gate()
     const { post, model } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const body = { sessionId: 's', message: 'Hi', turnId: 't' }
@@ -129,7 +129,7 @@ describe('a retry is the same turn', () => {
 })
 
 describe('Y9 one session, two requests', () => {
-  test('Y9 are answered one after the other, and the second sees the first', async () => {
+  test('Y9 are answered in order, and the second sees the first', async () => {
     const held = gate()
     const { post, model } = await start({
       replies: [{ text: 'first answer', hold: { atChunk: 1, gate: held } }, { text: 'second answer' }],
@@ -146,7 +146,7 @@ describe('Y9 one session, two requests', () => {
     expect(model.requests[1]?.messages.map((it) => it.role)).toEqual(['system', 'user', 'assistant', 'user'])
   })
 
-  test('Y9 different sessions run side by side', async () => {
+  test('Y9 different sessions run concurrently', async () => {
     const held = gate()
     const { post } = await start({
       replies: [{ text: 'slow one', hold: { atChunk: 1, gate: held } }, { text: 'quick' }],
@@ -166,7 +166,7 @@ describe('failures', () => {
     [503, 503, 'overloaded'],
     [500, 502, 'provider_error'],
   ])(
-    'a provider that answers %i is a %i with the code %s, a reference, and none of its words',
+    'a provider error %i becomes a %i with the code %s and a reference, without the provider’s text',
     async (status, expected, code) => {
       const { post, logged } = await start({
         replies: { always: { status, body: { error: { message: 'secret words of the provider' } } } },
@@ -194,7 +194,7 @@ describe('failures', () => {
     expect((await json(answer)).error).toMatchObject({ code: 'idle_timeout', reference: expect.any(String) })
   })
 
-  test('a turn that somebody stops is a 409', async () => {
+  test('a stopped turn is a 409', async () => {
     const held = gate()
     const { post } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const answer = post('/api/chat', { sessionId: 's', message: 'Hi', turnId: 't' })
@@ -203,7 +203,7 @@ describe('failures', () => {
     expect((await answer).status).toBe(409)
   })
 
-  test('an empty answer of a model that refuses is said to be one', async () => {
+  test('an empty answer is reported with the refusal of the model', async () => {
     const { post } = await start({ replies: { always: { finishReason: 'content_filter' } } })
     const answer = await post('/api/chat', { message: 'Hi' })
     expect(answer.status).toBe(422)
@@ -243,7 +243,7 @@ describe('failures', () => {
   })
 })
 
-test('Y6 a client that leaves stops the turn', async () => {
+test('Y6 a client that disconnects stops the turn', async () => {
   const held = gate()
   const { post, model } = await start({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -261,7 +261,7 @@ test('Y6 a client that leaves stops the turn', async () => {
   expect((await json(again)).error.message).toMatch(/its last reader disconnected .*new id/)
 })
 
-test('a damaged store is told as what it is, not as a passing trouble', async () => {
+test('a damaged store is reported as permanent, not as a temporary failure', async () => {
   const backend = memory()
   const read = () => Promise.reject(new OxbowError('journal_corrupt', 'the file is damaged'))
   const { post } = await start({ backend: { ...backend, journal: { ...backend.journal, read } } })
@@ -273,7 +273,7 @@ test('a damaged store is told as what it is, not as a passing trouble', async ()
   })
 })
 
-test('Y6 a client that asks for a turn that began elsewhere, and leaves, does not stop it', async () => {
+test('Y6 a client that requests a turn started elsewhere, and disconnects, does not stop it', async () => {
   const held = gate()
   const { post, get, engine } = await start({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -283,7 +283,7 @@ test('Y6 a client that asks for a turn that began elsewhere, and leaves, does no
   await held.reached
   const leaving = new AbortController()
   const left = post('/api/chat', { sessionId: 's', turnId: 't', message: 'Go.' }, { signal: leaving.signal })
-  // Each answer is a turn of the service's event loop: it has seen the client come, and then go.
+  // Each answer takes a turn of the event loop, so the service has seen the client connect and disconnect.
   const turns = async (): Promise<void> => {
     for (let n = 0; n < 20; n++) await (await get('/healthz')).text()
   }

@@ -1,4 +1,4 @@
-// POST /api/chat: one message in, one answer out.
+// POST /api/chat: sends one message and returns the answer.
 import { randomUUID } from 'node:crypto'
 import { type Engine, type Event, findTurn, openApprovals } from '@oxbow/core'
 import { z } from 'zod'
@@ -30,14 +30,14 @@ export function chatRoute(
     id: 'chat',
     summary: 'Sends a message and waits for the answer.',
     headers: z.object({
-      'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key is the same turn.'),
+      'Idempotency-Key': z.string().optional().describe('Makes a retry safe: the same key returns the same turn.'),
     }),
     body: only({
       ...whose,
-      userId: optionalId.describe('With identity on your own; else by default `default`.'),
+      userId: optionalId.describe('With identity enabled always your own. Without: default `default`.'),
       sessionId: optionalId.describe('Default: a new session.'),
       message: messageText(limits.maxMessageLength),
-      turnId: optionalId.describe('Makes a retry safe: the same id is the same turn.'),
+      turnId: optionalId.describe('Makes a retry safe: the same id returns the same turn.'),
     }),
     answers: {
       200: {
@@ -48,12 +48,12 @@ export function chatRoute(
           reason: z
             .string()
             .optional()
-            .describe('Why the reply is not complete: `length`, `filtered`, `refusal`, `max_steps`, `stopped`.'),
+            .describe('Why the reply is incomplete: `length`, `filtered`, `refusal`, `max_steps`, `stopped`.'),
           unknownOutcomes,
         }),
       },
       202: {
-        description: 'The turn waits: for approvals, for results of external calls, or to be released.',
+        description: 'The turn is waiting for approvals, for results of external calls, or for its release.',
         schema: z.object({
           sessionId: z.string(),
           reply: z.string(),
@@ -61,10 +61,10 @@ export function chatRoute(
           pending: z.array(
             z.object({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
           ),
-          approvals: z.array(approvalView).optional().describe('What waits for somebody to decide.'),
+          approvals: z.array(approvalView).optional().describe('The open approvals.'),
         }),
       },
-      409: { description: 'The turn was stopped, or an earlier one waits for something.', schema: errorAnswer },
+      409: { description: 'The turn was stopped, or an earlier turn is waiting.', schema: errorAnswer },
       422: { description: 'The model refused, or the conversation is too long.', schema: errorAnswer },
       502: { description: 'The model failed.', schema: errorAnswer },
       504: { description: 'The answer took too long.', schema: errorAnswer },
@@ -87,11 +87,11 @@ export function chatRoute(
         )
       const release = slots.take(principal, session.key, turnId)
       const { outgoing } = c.env
-      // Who asks again for a turn that began elsewhere is not the one whose leaving ends it.
-      const leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
+      // A client that repeats the request of a turn started elsewhere does not stop that turn by disconnecting.
+      const leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'reconnected')
       if (outgoing.destroyed) leave(false)
       outgoing.once('close', () => leave(false))
-      // A turn that waits for an external call needs nobody who watches.
+      // A turn that waits for an external call needs no watcher.
       const mayStillRead = rights.before({ owner, principal })
       const running = session.run(body.message, { turnId, principal, surface: 'http' })
       const result = await running.finally(() => {
@@ -132,7 +132,7 @@ const WAITS_FOR: Readonly<Record<PauseReason, string>> = {
   recovery_limit: 'its release, because it was interrupted too often',
 }
 
-/** How a waiting turn can be resumed. */
+/** The ways to resume a waiting turn. */
 export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   external: 'Send the result (POST /api/sessions/{sessionId}/calls/{callId})',
   approval: 'Decide on it (POST /api/approvals/{approvalId})',

@@ -29,7 +29,7 @@ const problemsOf = async (loading: Promise<unknown>): Promise<string[]> => {
 }
 
 describe('models by configuration (Y15, B13)', () => {
-  test('have names, aliases and all that is said of them', async () => {
+  test('have names, aliases and every field that the file sets', async () => {
     const toml = `
 model = "fast"
 [models.aliases]
@@ -74,7 +74,7 @@ baseUrl = "http://gpu:8000/v1"`
     })
   })
 
-  test('can come from a variable', async () => {
+  test('can come from an environment variable', async () => {
     const OXBOW_MODELS = JSON.stringify({ main: { provider: 'deepseek' } })
     expect((await loadConfig({ environment: { OXBOW_MODELS } })).models.models).toEqual({
       main: { provider: 'deepseek' },
@@ -86,27 +86,27 @@ baseUrl = "http://gpu:8000/v1"`
     [
       'a key',
       `${main}apiKey = "sk-1234"`,
-      /^models\.main\.apiKey: a key does not stand in the file; .*models\.main\.keyVariable/,
+      /^models\.main\.apiKey: keys are not allowed in the file; .*models\.main\.keyVariable/,
     ],
     [
-      'a key where its variable belongs',
+      'a key in place of its variable',
       `${main}keyVariable = "sk-1234"`,
       /^models\.main\.keyVariable: got a value that is not shown; .*never the key itself/,
     ],
     [
       'a key in a header',
       `${main}headers = { Authorization = "Bearer sk-1234" }`,
-      /^models\.main\.headers\.Authorization: a key does not stand in the file/,
+      /^models\.main\.headers\.Authorization: keys are not allowed in the file/,
     ],
     [
       'a mistyped setting',
       `${main}fallback = []`,
-      /^models\.main\.fallback: there is no such setting; did you mean fallbacks\?/,
+      /^models\.main\.fallback: unknown setting; did you mean fallbacks\?/,
     ],
     [
-      'a mistyped setting further in',
+      'a mistyped setting in a nested table',
       `${main}timeouts = { idel = "1s" }`,
-      /^models\.main\.timeouts\.idel: there is no such setting; did you mean idle\?/,
+      /^models\.main\.timeouts\.idel: unknown setting; did you mean idle\?/,
     ],
     ['no provider', '[models.main]\nmodel = "x"', /^models\.main\.provider: missing; allowed: a provider/],
     [
@@ -115,32 +115,32 @@ baseUrl = "http://gpu:8000/v1"`
       /^models\.main: Unknown provider "opnai"; did you mean openai\?/,
     ],
     [
-      'a time that is none',
+      'an invalid duration',
       `${main}timeouts = { idle = "soon" }`,
       /^models\.main\.timeouts\.idle: got "soon"; allowed: a duration/,
     ],
     [
-      'a spare that is not there',
+      'a fallback that does not exist',
       `${main}fallbacks = ["mian"]`,
       /^models\.main\.fallbacks: unknown model "mian"; did you mean "main"\?/,
     ],
     [
-      'a weight of nothing',
+      'a fallback with weight 0',
       `${main}fallbacks = [{ model = "main", weight = 0 }]`,
       /^models\.main\.fallbacks\.0.*: got .*; allowed: a list of names/,
     ],
-    ['a spare of itself', `${main}fallbacks = ["main"]`, /a model cannot be its own fallback/],
+    ['a fallback to itself', `${main}fallbacks = ["main"]`, /a model cannot be its own fallback/],
     [
-      'an alias to nothing',
+      'an alias of an unknown model',
       `${main}[models.aliases]\nfast = "mian"`,
       /^models\.aliases\.fast: unknown model "mian"; did you mean "main"\?/,
     ],
     [
-      'a value where a table belongs',
+      'a value in place of a table',
       '[models]\nmain = "openai:gpt-5"',
       /^models\.main: got "openai:gpt-5"; allowed: a table/,
     ],
-  ])('%s is refused with its key', async (_, toml, message) => {
+  ])('%s is rejected, and the error names its key', async (_, toml, message) => {
     const problems = await problemsOf(load(toml))
     expect(problems).toEqual([expect.stringMatching(message)])
     expect(problems.join()).not.toContain('sk-1234')
@@ -148,7 +148,7 @@ baseUrl = "http://gpu:8000/v1"`
 })
 
 describe('sources', () => {
-  test('without any, the defaults hold and the profile is local', async () => {
+  test('without any source, the defaults apply and the profile is local', async () => {
     expect(await loadConfig({ environment: {} })).toMatchObject({
       profile: 'local',
       models: {},
@@ -173,7 +173,7 @@ describe('sources', () => {
     })
   })
 
-  test('B7 how long a turn may stay in one state is a setting', async () => {
+  test('B7 the time limit of each state of a turn is a setting', async () => {
     const toml = '[agent.stateTimeouts]\nrunning = "5m"\nwaitingTool = "1m"\nwaitingUser = "2h"'
     const { agent } = await load(toml, { OXBOW_AGENT_STATE_TIMEOUTS_CREATED: '90s' })
     expect(agent.stateTimeoutsMs).toEqual({
@@ -184,7 +184,7 @@ describe('sources', () => {
     })
   })
 
-  test('the command line wins over the environment, that over the file, that over the defaults', async () => {
+  test('the command line overrides the environment, then come the file and the defaults', async () => {
     const toml = '[server]\nport = 1001\nheartbeat = "20s"\nhost = "localhost"'
     const config = await load(
       toml,
@@ -202,26 +202,26 @@ describe('sources', () => {
     })
   })
 
-  test('a variable that is set to nothing counts as not set', async () => {
+  test('an empty variable counts as unset', async () => {
     expect(await load('model = "openai"', { OXBOW_MODEL: '', OXBOW_SERVER_PORT: '' })).toMatchObject({
       models: { default: 'openai' },
       server: { port: 8080 },
     })
   })
 
-  test('variables in the file are replaced, and $${ stays', async () => {
+  test('variables in the file are substituted, and $${ is kept as ${', async () => {
     const config = await load('[agent]\ninstructions = "I am ${NAME}, not $${NAME}"', { NAME: 'Ox' })
     expect(config.agent.instructions).toBe('I am Ox, not ${NAME}')
   })
 
-  test('overrides may be dotted, and undefined ones count as not given', async () => {
+  test('overrides may be dotted, and undefined ones are ignored', async () => {
     const { server } = await load('', {}, { 'server.port': 5, server: { host: undefined, limits: { jsonDepth: 9 } } })
     expect(server).toMatchObject({ port: 5, host: '127.0.0.1', maxJsonDepth: 9 })
   })
 })
 
 describe('problems', () => {
-  test('are told all at once, with the key, what was given and what is allowed', async () => {
+  test('are all reported at once, each with its key, the value given and what is allowed', async () => {
     const problems = await problemsOf(
       load(
         '[server]\nport = "many"\nonDisconnect = "wait"\n[agent]\ntotalTimeout = 30\nmaxSteps = 0',
@@ -239,17 +239,17 @@ describe('problems', () => {
     expect(all).toMatch(/^server\.heartbeat: got "1d" from the command line/m)
   })
 
-  test('unknown keys and variables come with the nearest name', async () => {
+  test('unknown keys and variables are reported with the nearest name', async () => {
     const problems = await problemsOf(
       load('[server]\nprot = 1\n[sever]\nport = 1', { OXBOW_SERVER_PROT: '1', OXBOW_SOMEBODY_ELSE: 'x' }),
     )
     expect(problems.join('\n')).toMatch(/^server\.prot: .*did you mean server\.port\?$/m)
-    expect(problems.join('\n')).toMatch(/^sever: there is no such setting.*did you mean server\?$/m)
+    expect(problems.join('\n')).toMatch(/^sever: unknown setting.*did you mean server\?$/m)
     expect(problems.join('\n')).toMatch(/^OXBOW_SERVER_PROT: .*did you mean OXBOW_SERVER_PORT\?$/m)
     expect(problems).toHaveLength(3)
   })
 
-  test('a section in place of a value, and a value in place of a section, are told', async () => {
+  test('a section in place of a value, and a value in place of a section, are reported', async () => {
     const problems = await problemsOf(load('server = 5\n[model]\nname = "x"'))
     expect(problems.join('\n')).toMatch(/^server: is a section/m)
     expect(problems.join('\n')).toMatch(/^model: got /m)
@@ -258,12 +258,12 @@ describe('problems', () => {
   test('a variable that the file refers to must exist', async () => {
     expect(await problemsOf(load('[agent]\ninstructions = "${NOWHERE}"'))).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^agent\.instructions: .*\$\{NOWHERE\}.*the environment has no NOWHERE/),
+        expect.stringMatching(/^agent\.instructions: .*\$\{NOWHERE\}.*the environment variable NOWHERE is not set/),
       ]),
     )
   })
 
-  test('values that came from a variable are not shown', async () => {
+  test('values from a variable are not shown', async () => {
     const problems = await problemsOf(
       load('[server]\nhost = "localhost"\nonDisconnect = "${PASS}"', { PASS: 'hunter22' }),
     )
@@ -271,9 +271,9 @@ describe('problems', () => {
     expect(problems[0]).toMatch(/^server\.onDisconnect: got a value that is not shown/)
   })
 
-  test('broken TOML and a missing file are told', async () => {
+  test('broken TOML and a missing file are reported', async () => {
     expect(await problemsOf(load('[server\nport'))).toEqual([
-      expect.stringMatching(/oxbow\.toml: not valid TOML at line 1, column \d+: /),
+      expect.stringMatching(/oxbow\.toml: invalid TOML at line 1, column \d+: /),
     ])
     expect(await problemsOf(loadConfig({ environment: { OXBOW_CONFIG: join(folder, 'none.toml') } }))).toEqual([
       expect.stringMatching(/none\.toml: cannot be read/),
@@ -285,7 +285,7 @@ describe('problems', () => {
 })
 
 describe('Y16 production', () => {
-  test('Y16 does not start without model, store and identity, and says so at once', async () => {
+  test('Y16 does not start without model, store and identity, and reports all three at once', async () => {
     const problems = await problemsOf(loadConfig({ environment: { OXBOW_PROFILE: 'prod' } }))
     expect(problems.map((it) => it.split(':')[0])).toEqual(['store.path', 'model', 'identity.mode'])
     expect(problems[2]).toMatch(/"api-keys", "jwt" or "introspection"/)
@@ -332,7 +332,7 @@ describe('identity', () => {
     [{ mode: 'jwt' }, /^identity\.jwt: give exactly one of jwksUrl, publicKey and secret; none given/],
     [{ mode: 'jwt', jwt: { jwksUrl, secret: 'x'.repeat(40), issuer: 'i', audience: 'a' } }, /2 given/],
     [{ mode: 'jwt', jwt: { jwksUrl, issuer: 'i' } }, /^identity\.jwt\.audience: is required/],
-    [{ mode: 'jwt', jwt: { secret: 'short' } }, /^identity\.jwt\.secret: it is shorter than 32 bytes/],
+    [{ mode: 'jwt', jwt: { secret: 'short' } }, /^identity\.jwt\.secret: shorter than 32 bytes/],
     [{ mode: 'introspection' }, /^identity\.introspection\.url: is required/],
     [{ mode: 'introspection', introspection: { url: 'https://h.example' } }, /^identity\.introspection\.fields\.user/],
     [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'ftp://h' } }, /begins with http/],
@@ -340,11 +340,11 @@ describe('identity', () => {
     [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', success: 'code' } }, /path=value/],
     [{ mode: 'introspection', introspection: { preset: 'ruoyi', url: 'http://h', headers: ['Host'] } }, /header names/],
     [{ mode: 'oauth' }, /^identity\.mode: got "oauth"/],
-  ])('%j is told', async (identity, message) => {
+  ])('%j is reported', async (identity, message) => {
     expect((await problemsOf(of(identity))).join('\n')).toMatch(message)
   })
 
-  test('a secret is not shown, wherever it came from', async () => {
+  test('a secret is not shown, whatever its source', async () => {
     const problems = await problemsOf(
       of({ mode: 'jwt', jwt: { secret: 5 } }, { OXBOW_IDENTITY_REFRESH_AUTHORIZATION: ' ' }),
     )
@@ -352,14 +352,14 @@ describe('identity', () => {
     expect(problems.join('\n')).toMatch(/^identity\.refresh\.authorization: got a value that is not shown/m)
   })
 
-  test('origins are exact: wildcards and paths are none', async () => {
+  test('origins are exact: wildcards and paths are rejected', async () => {
     for (const origin of ['*', 'https://*.example.com', 'https://app.example.com/path', 'app.example.com'])
       expect(
         (await problemsOf(loadConfig({ environment: {}, overrides: { 'server.cors.origins': [origin] } })))[0],
       ).toMatch(/^server\.cors\.origins: got /)
   })
 
-  test('variables in the file are replaced inside of lists and tables', async () => {
+  test('variables in the file are substituted inside lists and tables', async () => {
     const { identity } = await load('[identity]\nmode = "api-keys"\n[[identity.keys]]\nid = "${ID}"', {
       ID: '0123456789ab',
     })
@@ -394,24 +394,24 @@ test.each([
   expect(parseDuration(text)).toBe(ms)
 })
 
-describe('mistakes that are easily made', () => {
-  test('a misspelled variable is told with the one that was meant; those of others are left alone', async () => {
+describe('common mistakes', () => {
+  test('a misspelled variable is reported with the nearest name; variables of other programs are ignored', async () => {
     const environment = { OXBOW_SEVER_PORT: '9000', OXBOW_MODLE: 'offline', OXBOW_HOME: '/opt/oxbow' }
     expect(await problemsOf(loadConfig({ environment }))).toEqual([
-      'OXBOW_SEVER_PORT: there is no such variable; did you mean OXBOW_SERVER_PORT?',
-      'OXBOW_MODLE: there is no such variable; did you mean OXBOW_MODEL?',
+      'OXBOW_SEVER_PORT: unknown variable; did you mean OXBOW_SERVER_PORT?',
+      'OXBOW_MODLE: unknown variable; did you mean OXBOW_MODEL?',
     ])
   })
 
-  test('an empty OXBOW_CONFIG counts as not given', async () => {
+  test('an empty OXBOW_CONFIG counts as unset', async () => {
     expect((await loadConfig({ environment: { OXBOW_CONFIG: '' } })).profile).toBe('local')
   })
 
-  test('a missing placeholder is told once', async () => {
-    expect(await problemsOf(load('model = "${NOPE}"'))).toEqual([expect.stringContaining('no NOPE')])
+  test('an unset variable in a placeholder is reported once', async () => {
+    expect(await problemsOf(load('model = "${NOPE}"'))).toEqual([expect.stringContaining('variable NOPE is not set')])
   })
 
-  test('a key in the file is refused with where keys belong', async () => {
+  test('an API key in the file is rejected, and the error says where keys belong', async () => {
     expect(await problemsOf(load('openaiApiKey = "sk-1"'))).toEqual([expect.stringContaining('OPENAI_API_KEY')])
   })
 
@@ -420,8 +420,8 @@ describe('mistakes that are easily made', () => {
   })
 })
 
-describe('a variable with another in it', () => {
-  test('is replaced in a setting, and in the tables of OXBOW_MCP', async () => {
+describe('a variable that refers to another', () => {
+  test('is substituted in a setting, and in the tables of OXBOW_MCP', async () => {
     const mcp = { docs: { url: 'https://docs.example/mcp', headers: { 'X-Team': 'team-${TEAM}' } } }
     const { agent, mcp: servers } = await load('', {
       TEAM: 'blue',
@@ -432,7 +432,7 @@ describe('a variable with another in it', () => {
     expect(servers.docs).toMatchObject({ headers: { 'X-Team': 'team-blue' } })
   })
 
-  test('that is missing fails the start, and the message names both', async () => {
+  test('that is unset fails the start, and the message names both', async () => {
     const [problem] = await problemsOf(load('', { OXBOW_AGENT_INSTRUCTIONS: 'You work for ${TEAM}.' }))
     expect(problem).toMatch(/agent\.instructions: the variable OXBOW_AGENT_INSTRUCTIONS refers to \$\{TEAM\}/)
   })

@@ -1,5 +1,5 @@
-// The configuration as the rest of the program sees it, and how it is put together:
-// defaults ← oxbow.toml ← environment ← command line.
+// The configuration that the rest of the program uses, and how it is merged: defaults ← oxbow.toml ← environment ←
+// command line.
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { type AgentLimits, OxbowError } from '@oxbow/core'
@@ -59,9 +59,9 @@ export interface RateLimits {
 
 export interface Config {
   readonly profile: Profile
-  /** For `createModels`; without anything in it the environment decides. */
+  /** For `createModels`. When it is empty, the environment decides. */
   readonly models: ModelsConfig
-  /** For `mcp` of the harness, by their names. */
+  /** For `mcp` of the harness, by server name. */
   readonly mcp: McpConfig
   readonly server: ServerConfig
   readonly store: {
@@ -70,10 +70,10 @@ export interface Config {
     readonly url: string | undefined
   }
   readonly agent: {
-    /** Undefined: those that the agent comes with. */
+    /** Undefined: the agent's own instructions. */
     readonly instructions: string | undefined
     readonly mode: Settings['agent']['mode']
-    /** Beside the rules that the agent comes with. */
+    /** In addition to the agent's own rules. */
     readonly allow: readonly string[]
     readonly ask: readonly string[]
     readonly deny: readonly string[]
@@ -85,7 +85,7 @@ export interface Config {
     readonly compaction: {
       readonly trigger: number
       readonly keep: number
-      /** A part of the model's window. */
+      /** A fraction of the model's context window. */
       readonly threshold: number
       readonly model: string | undefined
     }
@@ -95,17 +95,17 @@ export interface Config {
     readonly maxOutputTokens: number | undefined
   }
   readonly knowledge: {
-    /** Undefined: what the agent comes with. */
+    /** Undefined: the agent's own documents. */
     readonly paths: readonly string[] | undefined
-    /** Undefined: beside the store. */
+    /** Undefined: next to the store. */
     readonly index: string | undefined
     readonly embedder: {
-      /** Undefined: the alias `embed`, where there is one. */
+      /** Undefined: the alias `embed`, if defined. */
       readonly model: string | undefined
       readonly protocol: 'openai' | 'ark-multimodal' | 'offline-english'
       readonly dimensions: number | undefined
     }
-    /** Undefined: the alias `rerank`, where there is one. */
+    /** Undefined: the alias `rerank`, if defined. */
     readonly reranker: string | undefined
   }
   readonly telemetry: Settings['telemetry']
@@ -116,16 +116,16 @@ export interface Config {
 }
 
 export interface ConfigSources {
-  /** Default: this process's. */
+  /** Default: the environment of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
-  /** By key, nested or dotted; wins over everything else. */
+  /** By key, nested or dotted; overrides every other source. */
   readonly overrides?: Readonly<Record<string, unknown>>
 }
 
 /**
- * Reads and checks the configuration. The file is `OXBOW_CONFIG`, or `./oxbow.toml` if it is there.
+ * Reads and checks the configuration. The file is `OXBOW_CONFIG`, or `./oxbow.toml` if that exists.
  *
- * @throws OxbowError `config_invalid`: the message has one line for each thing that is wrong
+ * @throws OxbowError `config_invalid`: the message has one line for each problem
  * @example const config = await loadConfig({ overrides: { server: { port: 9000 } } })
  */
 export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
@@ -154,7 +154,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
 
   const parsed = settings.safeParse(nested(given))
   if (!parsed.success) {
-    // An issue may be about one item of a list.
+    // An issue may concern one item of a list.
     const faulty = parsed.error.issues.map((it) => `${it.path.join('.')}.`)
     for (const it of SETTINGS)
       if (faulty.some((path) => path.startsWith(`${it.key}.`))) problems.push(problemOf(it, given.get(it.key), profile))
@@ -179,7 +179,7 @@ async function readToml(
   environment: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): Promise<{ path: string; data: Record<string, unknown> } | undefined> {
-  // Set to nothing means not set, as for every variable.
+  // An empty variable counts as unset, as everywhere.
   const named = environment.OXBOW_CONFIG === '' ? undefined : environment.OXBOW_CONFIG
   const path = named ?? 'oxbow.toml'
   let text: string
@@ -197,14 +197,14 @@ async function readToml(
   } catch (error) {
     const { message, line, column } = error as Error & { line: number; column: number }
     const what = message.split('\n')[0]!.replace(/^Invalid TOML document: /, '')
-    problems.push(`${path}: not valid TOML at line ${line}, column ${column}: ${what}`)
+    problems.push(`${path}: invalid TOML at line ${line}, column ${column}: ${what}`)
     return undefined
   }
 }
 
 function nested(given: ReadonlyMap<string, GivenSettings>): Record<string, unknown> {
   const root: Record<string, unknown> = {}
-  // Sections exist also when nothing in them is given.
+  // Sections exist even when none of their settings is given.
   for (const { key } of SETTINGS) {
     const parts = key.split('.')
     const last = parts.pop()!
@@ -222,11 +222,11 @@ function problemOf({ key, variable, allowed }: Setting, given: GivenSettings | u
   if (given === undefined) return `${key}: missing in profile ${profile}; allowed: ${allowed} (or set ${variable})`
   const got = given.shown
     ? JSON.stringify(given.value).slice(0, 100)
-    : 'a value that is not shown, because it came from a variable'
+    : 'a value that is not shown, because it comes from a variable'
   return `${key}: got ${got} from ${given.source}; allowed: ${allowed}`
 }
 
-/** What a production service must not run without. */
+/** What a production service must not run without: a model, a store and identity. */
 async function missingInProd(
   given: ReadonlyMap<string, GivenSettings>,
   models: ModelsConfig | undefined,
@@ -237,7 +237,7 @@ async function missingInProd(
   if (model !== undefined) problems.push(`model: ${model}`)
   if (given.get('identity.mode')?.value === 'none')
     problems.push(
-      'identity.mode: profile prod needs to know who asks; allowed: "api-keys", "jwt" or "introspection" (see docs/deploy/identity.md), ' +
+      'identity.mode: profile prod requires authenticated callers; allowed: "api-keys", "jwt" or "introspection" (see docs/deploy/identity.md), ' +
         'or profile local on a loopback address',
     )
   return problems
@@ -250,7 +250,7 @@ async function modelProblem(
   const { createModels } = await import('@oxbow/models')
   try {
     if (!createModels(models, environment).get('default').id.startsWith('offline')) return undefined
-    return 'profile prod needs a language model and its key; the offline model is for trying out'
+    return 'profile prod requires a language model and its key; the offline model is only for evaluation'
   } catch (error) {
     return (error as Error).message
   }
@@ -259,7 +259,7 @@ async function modelProblem(
 const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
   new OxbowError(
     'config_invalid',
-    `The configuration (profile ${profile}) is not valid:\n${problems.map((it) => `  - ${it}`).join('\n')}`,
+    `The configuration (profile ${profile}) is invalid:\n${problems.map((it) => `  - ${it}`).join('\n')}`,
     {
       details: { problems },
     },

@@ -1,4 +1,5 @@
-// Identity as the rest of the service sees it: one shape for each mode, complete and free of contradictions.
+// The identity configuration that the rest of the service uses: one shape for each mode, complete and free of
+// contradictions.
 
 import { type FieldPaths, presets, type ScopeOfRole } from './introspection-presets.ts'
 import { ALGORITHMS } from './settings/identity-settings.ts'
@@ -12,7 +13,7 @@ export interface RefreshConfig {
 
 export interface ApiKeysConfig {
   readonly mode: 'api-keys'
-  /** As they stand in the file; checked when identity is made. */
+  /** As given in the configuration; checked when identity is created. */
   readonly keys: readonly unknown[]
   readonly keysFile: string | undefined
 }
@@ -44,9 +45,9 @@ export interface IntrospectionConfig {
   readonly cacheMs: number
   readonly cacheSize: number
   readonly fields: FieldPaths
-  /** A permission id of the host that stands for all of them, in however many segments. */
+  /** A permission id of the host that grants every permission. */
   readonly everything: string | undefined
-  /** Reads the host's roles at `fields.dataScope`. Undefined: scopes stand there in our own form. */
+  /** Converts the host's roles at `fields.dataScope`. Undefined: the field has data scopes in Oxbow's own form. */
   readonly scopeOfRole: ScopeOfRole | undefined
   readonly refresh: RefreshConfig
 }
@@ -55,7 +56,7 @@ export type IdentityConfig = { readonly mode: 'none' } | ApiKeysConfig | JwtConf
 
 type Given = Settings['identity']
 
-/** Undefined when something is missing or contradictory; then `problems` tells what. */
+/** Undefined when something is missing or contradictory; the reasons are added to `problems`. */
 export function identityConfig(given: Given, problems: string[]): IdentityConfig | undefined {
   switch (given.mode) {
     case 'none':
@@ -71,7 +72,9 @@ export function identityConfig(given: Given, problems: string[]): IdentityConfig
 
 function apiKeys({ keys = [], keysFile }: Given, problems: string[]): ApiKeysConfig | undefined {
   if (keys.length > 0 || keysFile !== undefined) return { mode: 'api-keys', keys, keysFile }
-  problems.push('identity.keys: mode "api-keys" has no keys; give identity.keysFile, or [[identity.keys]] in the file')
+  problems.push(
+    'identity.keys: mode "api-keys" has no keys; set identity.keysFile, or add [[identity.keys]] to the file',
+  )
   return undefined
 }
 
@@ -84,12 +87,12 @@ function jwt({ jwt: it, refresh }: Given, problems: string[]): JwtConfig | undef
         `${given.length === 0 ? 'none' : given.length} given`,
     )
   if (it.secret !== undefined && Buffer.byteLength(it.secret) < 32)
-    problems.push('identity.jwt.secret: it is shorter than 32 bytes, and could be guessed')
-  // An issuer signs for many services: without an audience their tokens would be good here.
+    problems.push('identity.jwt.secret: shorter than 32 bytes, so it could be guessed; use a longer one')
+  // An issuer signs for many services: without an audience their tokens would be accepted here.
   if (it.jwksUrl !== undefined)
     for (const name of ['issuer', 'audience'] as const)
       if (it[name] === undefined) problems.push(`identity.jwt.${name}: is required with identity.jwt.jwksUrl`)
-  // A public key must never be taken for the secret of an HS algorithm.
+  // A public key must never be used as the secret of an HS algorithm.
   const fitting: readonly string[] = it.secret === undefined ? ALGORITHMS.asymmetric : ALGORITHMS.symmetric
   const unfit = it.algorithms?.filter((name) => !fitting.includes(name)) ?? []
   if (unfit.length > 0)
@@ -130,7 +133,7 @@ function introspection({ introspection: it, refresh }: Given, problems: string[]
       'identity.introspection.fields.user: is required without a preset; allowed: a path such as "user.name"',
     )
   if (headers.length === 0 && cookies.length === 0)
-    problems.push('identity.introspection.headers: without a header or a cookie that is passed on nobody can sign in')
+    problems.push('identity.introspection.headers: without a header or a cookie to forward, nobody can sign in')
   if (it.url === undefined || user === undefined || (headers.length === 0 && cookies.length === 0)) return undefined
   return {
     mode: 'introspection',
@@ -152,7 +155,7 @@ function introspection({ introspection: it, refresh }: Given, problems: string[]
       dataScope: it.fields.dataScope ?? preset?.fields.dataScope,
     },
     everything: preset?.everything,
-    // Another field than the preset's is in our own form.
+    // A field other than the preset's has data scopes in Oxbow's own form.
     scopeOfRole: it.fields.dataScope === undefined ? preset?.scopeOfRole : undefined,
     refresh: refreshOf(refresh),
   }

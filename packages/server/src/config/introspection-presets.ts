@@ -1,4 +1,4 @@
-// What the introspection of well-known host systems looks like.
+// Presets for the introspection of well-known host systems.
 import type { DataScope } from '@oxbow/core'
 
 /** Dotted paths to the parts of a principal. */
@@ -11,7 +11,7 @@ export interface FieldPaths {
   readonly dataScope?: string | undefined
 }
 
-/** The scopes that one entry of a host's list of roles gives. */
+/** The data scopes that one entry of a host's list of roles grants. */
 export type ScopeOfRole = (role: unknown) => DataScope[]
 
 export interface IntrospectionPreset {
@@ -23,7 +23,7 @@ export interface IntrospectionPreset {
   readonly scopeOfRole: ScopeOfRole
 }
 
-/** A custom scope ("2") names its departments only in the host's own tables: tools look them up by the role. */
+/** The departments of a custom scope ("2") are only in the host's own tables: tools look them up by the role. */
 const RUOYI_SCOPES: Readonly<Record<string, readonly DataScope['type'][]>> = {
   1: ['all'],
   2: ['custom'],
@@ -34,14 +34,14 @@ const RUOYI_SCOPES: Readonly<Record<string, readonly DataScope['type'][]>> = {
 }
 
 /**
- * {"roleId": 2, "dataScope": "4", "status": "0", "permissions": […] or null}. A role's scope is for what the role
- * permits.
+ * {"roleId": 2, "dataScope": "4", "status": "0", "permissions": […] or null}. The scope of a role applies to what the
+ * role permits.
  */
 function ruoyiScope(role: unknown): DataScope[] {
   if (typeof role !== 'object' || role === null) return []
   const { roleId, dataScope, status, permissions } = role as Record<string, unknown>
   const types = RUOYI_SCOPES[String(dataScope)]
-  // A role that is switched off gives nothing.
+  // A disabled role grants nothing.
   if (types === undefined || String(status ?? '0') !== '0') return []
   const only = Array.isArray(permissions) ? { permissions: permissions.map(String) } : {}
   return types.map(
@@ -50,8 +50,8 @@ function ruoyiScope(role: unknown): DataScope[] {
 }
 
 /**
- * `GET /getInfo`: {"code": 200, "user": {"userName", "deptId", …}, "roles": […], "permissions": […]}, always status
- * 200.
+ * `GET /getInfo`: {"code": 200, "user": {"userName", "deptId", …}, "roles": […], "permissions": […]}. The status is
+ * always 200.
  */
 const ruoyi: IntrospectionPreset = {
   headers: ['authorization'],
@@ -68,7 +68,9 @@ const ruoyi: IntrospectionPreset = {
   scopeOfRole: ruoyiScope,
 }
 
-/** `GET /system/user/getInfo`: the same below `data`, with tenants; the host also checks the header `clientid`. */
+/**
+ * `GET /system/user/getInfo`: the same fields below `data`, plus a tenant. The host also checks the header `clientid`.
+ */
 const ruoyiVuePlus: IntrospectionPreset = {
   ...ruoyi,
   headers: ['authorization', 'clientid'],

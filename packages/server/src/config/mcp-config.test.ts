@@ -21,7 +21,7 @@ const problemsOf = async (loading: Promise<unknown>): Promise<string[]> => {
 }
 
 describe('Y12: MCP servers by configuration', () => {
-  test('have an address or a program, and all that is said of them', async () => {
+  test('have an address or a program, and every field that the file sets', async () => {
     const toml = `
 [mcp.issues]
 url = "https://issues.internal/mcp"
@@ -77,55 +77,55 @@ allow = ["*"]`
 
   const url = '[mcp.a]\nurl = "https://a/mcp"\n'
 
-  test.each(['http', 'streamable-http'])('streamable HTTP is called %s', async (transport) => {
+  test.each(['http', 'streamable-http'])('streamable HTTP may be called %s', async (transport) => {
     const { mcp } = await load(`${url}transport = "${transport}"`)
     expect(mcp.a).toMatchObject({ transport: 'http' })
   })
 
   test.each([
-    ['neither address nor program', '[mcp.a]\ntools = ["x"]', /^mcp\.a: needs either url, .* or command/],
+    ['neither an address nor a program', '[mcp.a]\ntools = ["x"]', /^mcp\.a: needs either url .* or command/],
     ['both', `${url}command = "npx"`, /^mcp\.a: needs either url/],
-    ['arguments of an address', `${url}args = ["x"]`, /^mcp\.a\.args: goes with command only/],
-    ['headers of a program', '[mcp.a]\ncommand = "x"\nheaders = { a = "b" }', /^mcp\.a\.headers: goes with url only/],
+    ['arguments for an address', `${url}args = ["x"]`, /^mcp\.a\.args: only allowed with command/],
+    [
+      'headers for a program',
+      '[mcp.a]\ncommand = "x"\nheaders = { a = "b" }',
+      /^mcp\.a\.headers: only allowed with url/,
+    ],
     [
       'a key in a header',
       `${url}headers = { Authorization = "Bearer sk-1234" }`,
-      /^mcp\.a\.headers\.Authorization: a key does not stand in the file/,
+      /^mcp\.a\.headers\.Authorization: keys are not allowed in the file/,
     ],
     [
-      'a variable that is not set',
+      'an unset variable',
       '[mcp.a]\ncommand = "x"\nenv = ["NOT_SET"]',
-      /^mcp\.a\.env: the environment has no NOT_SET/,
+      /^mcp\.a\.env: the environment variable NOT_SET is not set/,
     ],
     [
-      'a secret that is not set',
+      'an unset secret',
       `${url}auth = { clientId = "a", secretVariable = "NOT_SET", issuer = "https://login.internal" }`,
-      /^mcp\.a\.auth\.secretVariable: the environment has no NOT_SET/,
+      /^mcp\.a\.auth\.secretVariable: the environment variable NOT_SET is not set/,
     ],
     [
       'a mistyped setting',
       `${url}trustReadonly = true`,
-      /^mcp\.a\.trustReadonly: there is no such setting; did you mean trustReadOnly\?/,
+      /^mcp\.a\.trustReadonly: unknown setting; did you mean trustReadOnly\?/,
     ],
     [
-      'another scheme',
+      'an unsupported scheme',
       '[mcp.a]\nurl = "file:///etc/passwd"',
       /^mcp\.a\.url: got a value that is not shown; allowed: an address/,
     ],
     ['a name with a dot', '[mcp."a.b"]\nurl = "https://a/mcp"', /^mcp: "a\.b" is not a valid name/],
-    [
-      'a value where a table belongs',
-      '[mcp]\na = "https://a/mcp"',
-      /^mcp\.a: got "https:\/\/a\/mcp"; allowed: a table/,
-    ],
-  ])('%s is refused with its key', async (_, toml, message) => {
+    ['a value in place of a table', '[mcp]\na = "https://a/mcp"', /^mcp\.a: got "https:\/\/a\/mcp"; allowed: a table/],
+  ])('%s is rejected, and the error names its key', async (_, toml, message) => {
     const problems = await problemsOf(load(toml))
     expect(problems).toEqual([expect.stringMatching(message)])
     expect(problems.join()).not.toContain('sk-1234')
   })
 
-  test('a program is refused in profile prod', async () => {
+  test('a program is rejected in profile prod', async () => {
     const problems = await problemsOf(load('[mcp.a]\ncommand = "npx"', { OXBOW_PROFILE: 'prod' }))
-    expect(problems).toContainEqual(expect.stringMatching(/^mcp\.a\.command: profile prod starts no programs/))
+    expect(problems).toContainEqual(expect.stringMatching(/^mcp\.a\.command: not allowed in profile prod/))
   })
 })

@@ -43,9 +43,9 @@ const OF_URL = ['transport', 'headers', 'auth'] as const
 const OF_COMMAND = ['args', 'env'] as const
 const read = tableReader(mcpServerSettings, { hidden: /^(?:url|headers|args|auth)\b/ })
 
-/** From the setting `mcp`. What is wrong in it is added to `problems`. */
+/** Reads the setting `mcp`. Mistakes are added to `problems`. */
 export function mcpConfig(given: unknown, profile: Profile, environment: Environment, problems: string[]): McpConfig {
-  // The schema has already reported what is not a table.
+  // The schema has already reported a value that is not a table.
   if (typeof given !== 'object' || given === null) return {}
   const servers: Record<string, McpServerConfig> = {}
   for (const [name, table] of Object.entries(given)) {
@@ -62,16 +62,17 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
     const common = { ...rest, ...(timeout !== undefined && { timeoutMs: timeout }) } as AnyMcpServer
     const fromVariable = (key: string, variable: string): string => {
       const value = environment[variable]
-      if (value === undefined || value === '') problems.push(`${at}.${key}: the environment has no ${variable}`)
+      if (value === undefined || value === '')
+        problems.push(`${at}.${key}: the environment variable ${variable} is not set`)
       return value ?? ''
     }
     if ((url === undefined) === (command === undefined)) {
-      problems.push(`${at}: needs either url, for a server over HTTP, or command, for a program on this machine`)
+      problems.push(`${at}: needs either url (a server over HTTP) or command (a program on this machine)`)
       continue
     }
     for (const key of url === undefined ? OF_URL : OF_COMMAND)
       if (settings[key] !== undefined)
-        problems.push(`${at}.${key}: goes with ${url === undefined ? 'url' : 'command'} only`)
+        problems.push(`${at}.${key}: only allowed with ${url === undefined ? 'url' : 'command'}`)
     if (url !== undefined)
       servers[name] = {
         ...common,
@@ -90,7 +91,7 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
       }
     else if (command !== undefined) {
       if (profile === 'prod')
-        problems.push(`${at}.command: profile prod starts no programs; run the server elsewhere and give its url`)
+        problems.push(`${at}.command: not allowed in profile prod; run the server elsewhere and set url`)
       servers[name] = {
         ...common,
         command,

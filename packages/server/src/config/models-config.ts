@@ -1,4 +1,4 @@
-// Models as the rest of the service sees them; each mistake is told with its key in the file.
+// The models configuration that the rest of the service uses. Each mistake is reported with its key in the file.
 import type { ModelDefinition, ModelsConfig } from '@oxbow/models'
 import { modelSettings } from './settings/models-settings.ts'
 import { tableReader } from './tables.ts'
@@ -9,18 +9,18 @@ const read = tableReader(modelSettings, {
   hidden: /^(?:keyVariable|headers|baseUrl)\b/,
   secret: (key, at) =>
     SECRET_KEY.test(key)
-      ? `a key does not stand in the file; name the environment variable that holds it: ${at}.keyVariable`
+      ? `keys are not allowed in the file; name the environment variable that holds the key: ${at}.keyVariable`
       : undefined,
 })
 
-/** From the settings `models` and `model`. Undefined when something in them is wrong; then `problems` tells what. */
+/** Reads the settings `models` and `model`. Undefined when they contain mistakes, which are added to `problems`. */
 export async function modelsConfig(
   given: unknown,
   standard: unknown,
   problems: string[],
 ): Promise<ModelsConfig | undefined> {
   const fallback = typeof standard === 'string' ? { default: standard } : {}
-  // What is no table the schema has told already.
+  // The schema has already reported a value that is not a table.
   if (typeof given !== 'object' || given === null) return fallback
   const before = problems.length
   const { aliases: givenAliases = {}, ...tables } = given as Readonly<Record<string, unknown>>
@@ -40,7 +40,9 @@ export async function modelsConfig(
 function definitionOf(name: string, table: unknown, problems: string[]): ModelDefinition | undefined {
   const at = `models.${name}`
   if (!NAME.test(name))
-    problems.push(`models: ${JSON.stringify(name)} is no name; allowed: 1 to 64 of the characters A-Z a-z 0-9 _ . -`)
+    problems.push(
+      `models: ${JSON.stringify(name)} is not a valid name; allowed: 1 to 64 of the characters A-Z a-z 0-9 _ . -`,
+    )
   const parsed = read(at, table, problems)
   if (parsed === undefined) return undefined
   const { timeouts, fallbacks, ...rest } = parsed

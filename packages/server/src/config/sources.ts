@@ -1,5 +1,4 @@
-// The places that settings come from, each flattened to `key → value`. What is no setting is a problem with a
-// suggestion.
+// The sources of settings, each flattened to `key → value`. An unknown key is a problem, reported with a suggestion.
 
 import { nearest } from '@oxbow/core/internal'
 import type { SettingKind } from './settings/kinds.ts'
@@ -29,7 +28,7 @@ const SECTIONS = new Set(
 
 const SECRET_NAME = /key|token|secret/i
 
-/** Nested or dotted keys; an undefined value counts as not given. */
+/** Nested or dotted keys; undefined values are ignored. */
 export function fromObject(
   data: Readonly<Record<string, unknown>>,
   source: string,
@@ -44,14 +43,14 @@ export function fromObject(
       else if (!SECTIONS.has(key))
         problems.push(
           SECRET_NAME.test(name)
-            ? `${key}: there is no such setting (in ${source}); keys of providers come from the environment, such as OPENAI_API_KEY`
-            : `${key}: there is no such setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`,
+            ? `${key}: unknown setting (in ${source}); set provider keys in the environment, such as OPENAI_API_KEY`
+            : `${key}: unknown setting (in ${source})${suggest(key, [...KEYS, ...SECTIONS])}`,
         )
       else if (typeof value === 'object' && value !== null && !Array.isArray(value))
         walk(value as Record<string, unknown>, `${key}.`)
       else
         problems.push(
-          `${key}: is a section, not a value (in ${source}); it has ${[...KEYS].filter((it) => it.startsWith(`${key}.`)).join(', ')}`,
+          `${key}: is a section, not a value (in ${source}); its settings are ${[...KEYS].filter((it) => it.startsWith(`${key}.`)).join(', ')}`,
         )
     }
   }
@@ -59,7 +58,7 @@ export function fromObject(
   return found
 }
 
-/** A TOML document, with `${VARIABLE}` in its strings replaced. */
+/** A TOML document, with each `${VARIABLE}` in its strings substituted. */
 export function fromToml(
   data: Readonly<Record<string, unknown>>,
   path: string,
@@ -71,14 +70,14 @@ export function fromToml(
   return substituted(found, environment, problems)
 }
 
-/** Replaces `${VARIABLE}` in all texts; `$${` stays as `${`. */
+/** Substitutes `${VARIABLE}` in all strings; `$${` stays as `${`. */
 function substituted(
   found: Map<string, GivenSettings>,
   environment: Environment,
   problems: string[],
 ): Map<string, GivenSettings> {
   for (const [key, given] of found) {
-    // A secret in a variable of its own is taken as it is.
+    // A secret in its own variable is used as it is.
     if (SECRETS.has(key) && given.source.startsWith('the variable')) continue
     let isSubstituted = false
     let isMissing = false
@@ -93,47 +92,48 @@ function substituted(
         isMissing ||= replacement === undefined
         if (replacement === undefined)
           problems.push(
-            `${key}: ${given.source} refers to \${${name}}, and the environment has no ${name === '' ? 'variable without a name' : name}`,
+            `${key}: ${given.source} refers to \${${name}}, ${name === '' ? 'which has no name' : `but the environment variable ${name} is not set`}`,
           )
         return replacement ?? ''
       })
     }
     const value = replaced(given.value)
-    // One mistake is told once: what is left of the text is not judged too.
+    // Each mistake is reported once: the incomplete string is not validated as well.
     if (isMissing) found.delete(key)
     else found.set(key, { value, source: given.source, shown: given.shown && !isSubstituted })
   }
   return found
 }
 
-// Dates are objects, too.
+// Dates are objects too.
 const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !(value instanceof Date)
 
 const SECTION_VARIABLE = /^OXBOW_(SERVER|STORE|AGENT|LOG|IDENTITY|TASKS|AGENT_PROTOCOL)_/
 
 /**
- * `OXBOW_…` variables. One in a section of ours that is no setting is a problem; others may belong to somebody else.
+ * Reads `OXBOW_…` variables. An unknown variable in one of our sections is a problem; others may belong to other
+ * programs.
  */
 export function fromEnvironment(environment: Environment, problems: string[]): Map<string, GivenSettings> {
   const found = new Map<string, GivenSettings>()
   for (const { key, variable, kind } of SETTINGS) {
     const text = environment[variable]
-    // Compose files and shells set variables to nothing where they mean not to set them.
+    // Compose files and shells set a variable to the empty string where they mean to leave it unset.
     if (text === undefined || text === '') continue
     found.set(key, { value: parsedAs(text, kind), source: `the variable ${variable}`, shown: kind !== 'secret' })
   }
   const variables = [...SETTINGS.map((it) => it.variable), 'OXBOW_CONFIG', 'OXBOW_PROFILE']
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('OXBOW_') || variables.includes(name)) continue
-    // Two letters away from one of ours it is a mistake, not somebody else's.
+    // A variable two letters away from one of ours is a mistake, not another program's variable.
     if (SECTION_VARIABLE.test(name) || nearest(name, variables, 2) !== undefined)
-      problems.push(`${name}: there is no such variable${suggest(name, variables)}`)
+      problems.push(`${name}: unknown variable${suggest(name, variables)}`)
   }
   return substituted(found, environment, problems)
 }
 
-/** What a variable's text stands for; a text that does not fit its kind stays one, and is told as such. */
+/** Converts a variable's text to its kind; a text that does not fit is returned unchanged and fails validation. */
 function parsedAs(text: string, kind: SettingKind): unknown {
   switch (kind) {
     case 'number':

@@ -1,4 +1,4 @@
-// Tables that the file names itself, such as [models.NAME]: each mistake is told with its key in the file.
+// Tables whose names the file chooses, such as [models.NAME]. Each mistake is reported with its key in the file.
 
 import { nearest } from '@oxbow/core/internal'
 import type { z } from 'zod'
@@ -7,13 +7,13 @@ import { leaves } from './settings/schema.ts'
 const SECRET_HEADER = /^(?:proxy-)?authorization$|^cookie$|key|token|secret/i
 
 export interface TableRules {
-  /** Settings whose values may hold a secret, and are not repeated. */
+  /** Settings whose values may be secrets, and are not repeated in messages. */
   readonly hidden: RegExp
-  /** What to say of a key that is no setting, when it looks like a secret. */
+  /** The message for an unknown key that looks like a secret. */
   readonly secret?: (key: string, at: string) => string | undefined
 }
 
-/** Reads one table; undefined when something in it is wrong, and then `problems` tells what. */
+/** Reads one table; undefined when it contains mistakes, which are added to `problems`. */
 export function tableReader<S extends z.ZodObject>(schema: S, rules: TableRules) {
   const allowed = new Map(leaves(schema, '').map((it) => [it.key, it.allowed]))
   const sections = [...new Set([...allowed.keys()].map((it) => it.split('.')[0]!))]
@@ -30,7 +30,7 @@ export function tableReader<S extends z.ZodObject>(schema: S, rules: TableRules)
         const advice = rules.secret?.(key, at)
         if (advice !== undefined) return `${whole}: ${advice}`
         const close = nearest(key, known)
-        return `${whole}: there is no such setting${close === undefined ? `; there are ${known.join(', ')}` : `; did you mean ${close}?`}`
+        return `${whole}: unknown setting${close === undefined ? `; allowed: ${known.join(', ')}` : `; did you mean ${close}?`}`
       })
     }
     const key = [path.join('.'), path[0] ?? ''].find((it) => allowed.has(it) || sections.includes(it)) ?? ''
@@ -50,17 +50,14 @@ export function tableReader<S extends z.ZodObject>(schema: S, rules: TableRules)
   }
 }
 
-/**
- * Keys that were written into the file: there is a variable for each. `tables` as they stand there, nothing replaced
- * yet.
- */
+/** Secrets that are written into the file instead of a variable. `tables` are as in the file, before substitution. */
 export function literalKeys(section: string, tables: unknown): string[] {
   if (typeof tables !== 'object' || tables === null) return []
   return Object.entries(tables).flatMap(([name, table]) =>
     Object.entries((table as { headers?: object } | null)?.headers ?? {}).flatMap(([header, value]) =>
       SECRET_HEADER.test(header) && typeof value === 'string' && !value.includes('${')
         ? [
-            `${section}.${name}.headers.${header}: a key does not stand in the file; write it as "\${VARIABLE}" and set the variable`,
+            `${section}.${name}.headers.${header}: keys are not allowed in the file; write it as "\${VARIABLE}" and set the variable`,
           ]
         : [],
     ),

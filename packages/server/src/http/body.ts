@@ -1,4 +1,4 @@
-// The body of a request: bounded, UTF-8, JSON.
+// Request bodies: bounded, UTF-8, JSON.
 import type { Context } from 'hono'
 import { HttpError } from './errors.ts'
 import { parseJson } from './json.ts'
@@ -8,7 +8,7 @@ export interface BodyLimits {
   readonly maxJsonDepth: number
 }
 
-/** @throws HttpError 415, 413, 400, or 499 when the client has left */
+/** @throws HttpError 415, 413, 400, or 499 when the client has disconnected */
 export async function readJson(c: Context, limits: BodyLimits): Promise<unknown> {
   const type = c.req.header('content-type') ?? ''
   if (type.split(';')[0]!.trim().toLowerCase() !== 'application/json')
@@ -41,7 +41,7 @@ async function readBytes(c: Context, maxBytes: number): Promise<Uint8Array> {
   if (Number(declared ?? 0) > maxBytes) throw tooLarge()
   try {
     if (declared !== undefined) return new Uint8Array(await c.req.arrayBuffer())
-    // Sent in chunks of unknown number: counted while they come.
+    // A chunked body has no declared length, so it is counted as it arrives.
     const parts: Uint8Array[] = []
     let bytes = 0
     for await (const part of c.req.raw.body ?? []) {
@@ -52,7 +52,7 @@ async function readBytes(c: Context, maxBytes: number): Promise<Uint8Array> {
     return Buffer.concat(parts)
   } catch (error) {
     if (error instanceof HttpError) throw error
-    // Nobody reads this answer: the client has left, or was too slow. 499 is what proxies call that.
+    // Nobody reads this answer: the client disconnected or was too slow. Proxies use 499 for this.
     throw new HttpError(499, 'client_left', 'The connection ended before the body did.', { connection: 'close' })
   }
 }
@@ -65,7 +65,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The length of the longest prefix that is valid so far. */
+/** The length of the longest valid prefix. */
 function firstBroken(bytes: Uint8Array): number {
   let valid = 0
   let broken = bytes.length

@@ -1,4 +1,4 @@
-// Pages of other origins: none, unless they are configured.
+// Pages of other origins are rejected unless their origin is configured.
 import type { MiddlewareHandler } from 'hono'
 import type { CorsConfig } from '../config/config.ts'
 import type { AppEnv } from './route.ts'

@@ -1,11 +1,11 @@
-// Errors as they leave: {error: {code, message, reference?}}.
+// Error answers: {error: {code, message, reference?}}.
 import { type ShownFailure, sentence, WITHDRAWN } from '../failures.ts'
 
 export interface ErrorBody {
   readonly error: { readonly code: string; readonly message: string; readonly reference?: string }
 }
 
-/** Thrown by handlers; becomes the answer. `message` is for the caller. */
+/** Thrown by handlers, and sent as the answer. `message` is for the caller. */
 export class HttpError extends Error {
   readonly status: number
   readonly code: string
@@ -24,7 +24,7 @@ export const errorBody = (code: string, message: string, reference?: string): Er
   error: { code, message, ...(reference !== undefined && { reference }) },
 })
 
-/** The last thing on a stream of a task whose reader has lost the right to it. */
+/** The last frame of a task's stream whose reader lost access. */
 export const withdrawnBody = (): ErrorBody => errorBody('access_withdrawn', WITHDRAWN)
 
 export const failureResponse = (failure: ShownFailure): Response =>

@@ -1,4 +1,4 @@
-// What every route has in common.
+// Behaviour that all routes share.
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { until } from '@oxbow/testing'
@@ -8,7 +8,7 @@ import { json, rigs, runInput } from '../test.fixture.ts'
 const start = rigs()
 const always = { always: { text: 'Hello there.' } }
 
-/** Sends bytes as they are and returns everything that comes back. */
+/** Sends raw bytes and returns the whole answer. */
 async function raw(url: string, ...parts: (string | Buffer)[]): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -46,7 +46,7 @@ describe('bodies', () => {
   test.each([
     [{ 'content-encoding': 'gzip' }, /not be compressed; got the content encoding gzip/],
     [{ 'content-type': 'application/json; charset=latin1' }, /must be UTF-8; got the charset latin1/],
-  ])('%j is a 415 that says what is taken', async (headers, message) => {
+  ])('%j is a 415 that names the accepted form', async (headers, message) => {
     const { post } = await start()
     const answer = await post('/api/chat', { message: 'Hi' }, { headers })
     expect(answer.status).toBe(415)
@@ -56,7 +56,7 @@ describe('bodies', () => {
   test.each([
     ['of a declared length', 'content-length: 100', '{"message":'],
     ['in chunks', 'transfer-encoding: chunked', 'b\r\n{"message":\r\n'],
-  ])('a client that leaves in the midst of a body %s is no fault of the service', async (_, length, part) => {
+  ])('a client that disconnects during a body %s does not count as a service error', async (_, length, part) => {
     const { url, logged } = await start()
     for (const path of ['/api/chat', '/api/chat/stream']) {
       logged.length = 0
@@ -64,7 +64,7 @@ describe('bodies', () => {
       socket.write(
         `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nexpect: 100-continue\r\n${length}\r\n\r\n${part}`,
       )
-      // It says "100 Continue" once it has the head.
+      // The service sends "100 Continue" once it has the headers.
       await once(socket, 'data')
       socket.resetAndDestroy()
       const line = await until(() => logged.find((it) => it.msg === 'request'))
@@ -83,7 +83,7 @@ describe('bodies', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('a body beyond the limit is a 413, whether it tells its length or not', async () => {
+  test('a body beyond the limit is a 413, with or without a declared length', async () => {
     const { post, url } = await start({ overrides: { 'server.limits.bodyBytes': 1_024 } })
     const answer = await post('/api/chat', { message: 'x'.repeat(1_024) })
     expect(answer.status).toBe(413)
@@ -136,14 +136,14 @@ describe('bodies', () => {
     ['{"a" 1}', 'unexpected "1" at position 5'],
     ['nul', 'unexpected "n" at position 0'],
     ['[}', 'unexpected "}" at position 1'],
-  ])('%j is a 400 that tells the place', async (body, place) => {
+  ])('%j is a 400 that names the position', async (body, place) => {
     const { post } = await start()
     const answer = await post('/api/chat', body)
     expect(answer.status).toBe(400)
     expect((await json(answer)).error).toMatchObject({ code: 'invalid_json', message: expect.stringContaining(place) })
   })
 
-  test('bytes that are no UTF-8 are a 400 that tells the place', async () => {
+  test('invalid UTF-8 is a 400 that names the position', async () => {
     const { post } = await start()
     const body = Buffer.concat([Buffer.from('{"message":"ü'), Buffer.from([0xff]), Buffer.from('"}')])
     const answer = await post('/api/chat', {}, { body })
@@ -166,8 +166,8 @@ describe('bodies', () => {
   })
 })
 
-describe('names that nothing here has', () => {
-  test('in a query are a 400 on every route, which tells the known ones', async () => {
+describe('unknown names', () => {
+  test('in a query are a 400 on every route, and the error lists the allowed names', async () => {
     const { get, post, service } = await start()
     for (const { method, path, query } of service.routes) {
       const target = `${path.replace(/\{\w+\}/g, 'x')}?usr=ann`
@@ -183,7 +183,7 @@ describe('names that nothing here has', () => {
     )
   })
 
-  test('in a body are a 400 on every route but those whose protocol lets clients say more', async () => {
+  test('in a body are a 400 on every route, except where the protocol allows extra fields', async () => {
     const { get } = await start()
     const { paths } = await json(get('/openapi.json'))
     const bodies = Object.entries<{ post?: { requestBody?: { content: object } } }>(paths).flatMap(
@@ -209,7 +209,7 @@ describe('names that nothing here has', () => {
     ],
     ['/agent/task', { message: 'Hi', max_steps: 3 }, 'did you mean "maxSteps"?'],
     ['/api/chat', { message: 'Hi', session: 's1' }, 'Unknown field "session"'],
-  ])('%s does not take %j', async (path, body, message) => {
+  ])('%s rejects %j', async (path, body, message) => {
     const { post, model } = await start()
     const answer = await post(path, body)
     expect(answer.status).toBe(400)
@@ -224,13 +224,13 @@ describe('names that nothing here has', () => {
     ['/admin/api/audit?limit=x', 'limit must be a whole number from 1 to 1000.'],
     ['/admin/api/audit?after=-1', 'after must be a whole number, 0 or more.'],
     ['/tasks/x/wait?timeout_seconds=x', 'timeout_seconds must be a number of seconds, 0 or more.'],
-  ])('%s is refused in words', async (path, message) => {
+  ])('%s is rejected with a clear message', async (path, message) => {
     const { get } = await start()
     expect((await json(get(path))).error.message).toBe(message)
   })
 })
 
-/** Objects with named fields that take others, too. */
+/** Objects with named fields that also accept unknown ones. */
 function openObjects(schema: unknown): object[] {
   if (typeof schema !== 'object' || schema === null) return []
   const open = 'properties' in schema && (schema as { additionalProperties?: unknown }).additionalProperties !== false
@@ -251,7 +251,7 @@ describe('routes', () => {
     ['/api/sessions', 'POST', 'GET, HEAD'],
     ['/api/sessions/s/messages', 'PUT', 'GET, HEAD'],
     ['/api/sessions/s/interrupt', 'OPTIONS', 'POST'],
-  ])('%s with %s is a 405 that tells what is allowed', async (path, method, allow) => {
+  ])('%s with %s is a 405 that lists the allowed methods', async (path, method, allow) => {
     const { get } = await start()
     const answer = await get(path, { method })
     expect(answer.status).toBe(405)
@@ -267,7 +267,7 @@ describe('routes', () => {
     },
   )
 
-  test('no answer may be framed, sniffed or read by another origin', async () => {
+  test('answers cannot be framed, sniffed or read by another origin', async () => {
     const { get, post } = await start({ replies: always })
     for (const answer of [
       await get('/healthz'),
@@ -283,7 +283,7 @@ describe('routes', () => {
     }
   })
 
-  test('a request keeps the id that it brings, and is logged under it', async () => {
+  test('a request keeps its own id, and is logged under it', async () => {
     const { get, logged } = await start()
     const answer = await get('/api/nothing', { headers: { 'x-request-id': 'my-id' } })
     expect(answer.headers.get('x-request-id')).toBe('my-id')
@@ -293,8 +293,8 @@ describe('routes', () => {
   })
 })
 
-describe('names of this service', () => {
-  test.each(['localhost', '127.0.0.1', '[::1]', 'LOCALHOST:99'])('%s is one', async (host) => {
+describe('host names of this service', () => {
+  test.each(['localhost', '127.0.0.1', '[::1]', 'LOCALHOST:99'])('%s is accepted', async (host) => {
     const { url } = await start()
     expect(await raw(url, `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).toMatch(
       /^HTTP\/1.1 200 /,
@@ -302,7 +302,7 @@ describe('names of this service', () => {
   })
 
   test.each(['evil.example', '127.0.0.1.evil.example', 'localhost.evil.example:80', '0.0.0.0'])(
-    '%s is none (DNS rebinding)',
+    '%s is rejected (DNS rebinding)',
     async (host) => {
       const { url } = await start()
       expect(await raw(url, `GET /healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).toMatch(
@@ -322,23 +322,23 @@ describe('names of this service', () => {
   })
 
   test.each(['0.0.0.0', '::', '192.168.1.10', 'example.com', '127.0.0.1.evil.example'])(
-    'it does not listen on %s without identity',
+    'without identity the service does not listen on %s',
     async (host) => {
       await expect(start({ overrides: { 'server.host': host } })).rejects.toThrow(/identity/)
     },
   )
 
-  test.each(['127.0.0.1', 'localhost', '127.8.8.8'])('it listens on %s', async (host) => {
+  test.each(['127.0.0.1', 'localhost', '127.8.8.8'])('the service listens on %s', async (host) => {
     const { url, service } = await start({ overrides: { 'server.host': host } })
     expect((await fetch(`${url}/healthz`, { headers: { host: 'localhost' } })).status).toBe(200)
     expect(service.routes.length).toBeGreaterThan(5)
   })
 
-  test('a port that is taken is an error that says what to do', async () => {
+  test('a port in use is an error that suggests a fix', async () => {
     const { url } = await start()
     const { port } = new URL(url)
     await expect(start({ overrides: { 'server.port': Number(port) } })).rejects.toThrow(
-      `Cannot listen on 127.0.0.1:${port}: another program has it. Stop that, or choose another port`,
+      `Cannot listen on 127.0.0.1:${port}: the port is in use by another program. Stop that program, or choose another port`,
     )
     expect({ port: Number(port) } satisfies Partial<AddressInfo>).toBeDefined()
   })

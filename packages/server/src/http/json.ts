@@ -1,4 +1,4 @@
-// JSON from outside: strict, with a limit on nesting, and with the place of a fault.
+// Strict JSON parsing with a depth limit and the position of a syntax error.
 import { HttpError } from './errors.ts'
 
 /** @throws HttpError 400 `invalid_json` or `json_too_deep` */
@@ -19,7 +19,7 @@ export function parseJson(text: string, maxDepth: number): unknown {
   }
 }
 
-/** Where the nesting of brackets outside of strings first exceeds the limit. */
+/** The position where the nesting of brackets, outside of strings, first exceeds the limit. */
 function firstDeeperThan(text: string, maxDepth: number): number | undefined {
   let depth = 0
   let inString = false
@@ -45,10 +45,10 @@ const after = (pattern: RegExp, text: string, at: number): number | undefined =>
   return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
-/** Where a text that is no JSON stops being JSON. Only used to tell the place: JSON.parse has decided already. */
+/** The position where a text stops being valid JSON. Used only for messages: JSON.parse has already rejected it. */
 function firstFault(text: string): number {
   const open: string[] = []
-  // What may come next.
+  // The tokens that may come next.
   let next: 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end' = 'value'
   let at = 0
   for (;;) {
@@ -87,13 +87,13 @@ function firstFault(text: string): number {
   }
 }
 
-/** The end of a string, or the place where it is broken. */
+/** The end of a string, or the position where it is invalid. */
 function scanString(text: string, start: number): { end: number; whole: boolean } {
   let at = start + 1
   for (;;) {
     const code = text.charCodeAt(at)
     if (code === 34) return { end: at + 1, whole: true }
-    // Also past the end, where the code is NaN.
+    // Also true past the end, where the code is NaN.
     if (!(code >= 32)) return { end: at, whole: false }
     const next = code === 92 ? after(ESCAPE, text, at) : at + 1
     if (next === undefined) return { end: at, whole: false }

@@ -1,4 +1,4 @@
-// One line and one observation per request; each request has an id that also the caller sees.
+// One log line and one observation per request. Each request has an id that is also in the answer.
 import { randomUUID } from 'node:crypto'
 import { isId } from '@oxbow/core/internal'
 import type { MiddlewareHandler } from 'hono'
@@ -24,14 +24,14 @@ export const requestLog =
   }
 
 function levelOf(path: string, status: number, code: string | undefined): 'debug' | 'info' | 'warn' | 'error' {
-  // That a service says that it stops is no fault of it.
+  // A refusal because the service is stopping is not an error.
   if (code === 'shutting_down') return 'info'
   const asked = path === '/healthz' || path === '/readyz' || path === '/metrics'
   if (asked) return status >= 500 ? 'warn' : 'debug'
   return status >= 500 ? 'error' : 'info'
 }
 
-/** Who it was, as far as that was proven. Never what they proved it with. */
+/** The authenticated caller. Never the credentials. */
 function whoOf(c: AppContext): Record<string, string> {
   const caller = c.get('caller')
   const keyId = c.get('keyId')

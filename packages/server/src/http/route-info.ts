@@ -1,5 +1,4 @@
-// What a route is, without the framework's types: these declarations are published, and those of hono do not compile
-// with
+// A route without the framework's types. These declarations are published, and hono's do not compile with
 // `skipLibCheck: false`.
 import type { z } from 'zod'
 
@@ -12,25 +11,25 @@ export interface RouteAnswer {
 
 export interface RouteInfo {
   readonly method: 'get' | 'post' | 'delete'
-  /** With OpenAPI's placeholders: `/api/sessions/{sessionId}`. */
+  /** In OpenAPI syntax: `/api/sessions/{sessionId}`. */
   readonly path: string
   readonly id: string
   readonly summary: string
   /**
-   * Who may come, with identity on. Default `user`: whoever has proven who they are. `admin`: holders of `oxbow:admin`.
-   * `optional`: everybody, but strangers see less.
+   * The required access when identity is enabled. Default `user`: any authenticated caller. `admin`: holders of
+   * `oxbow:admin`. `optional`: everyone, with less detail for anonymous callers.
    */
   readonly access?: 'open' | 'optional' | 'user' | 'admin'
   readonly params?: z.ZodObject
   readonly query?: z.ZodObject
   readonly headers?: z.ZodObject
   readonly body?: z.ZodType
-  /** A request without a body counts as `{}`. */
+  /** A missing body counts as `{}`. */
   readonly bodyOptional?: boolean
   readonly answers: Readonly<Record<number, RouteAnswer>>
 }
 
-/** The service without a socket. */
+/** The service without its socket. */
 export interface HttpApp {
   readonly routes: readonly { readonly method: string; readonly path: string }[]
   fetch(request: Request, bindings?: object): Response | Promise<Response>
@@ -39,7 +38,7 @@ export interface HttpApp {
 
 export interface ObservedRequest {
   readonly method: string
-  /** The route's pattern, or `unmatched`. */
+  /** The path pattern of the route, or `unmatched`. */
   readonly route: string
   readonly status: number
   readonly seconds: number

@@ -1,5 +1,4 @@
-// A route is data: what it takes, what it answers, and a function between. Validation, 405 and the OpenAPI document all
-// come from the same table.
+// A route is data: its input, its answers and a handler. Validation, 405 and the OpenAPI document are derived from it.
 import type { HttpBindings } from '@hono/node-server'
 import type { Principal } from '@oxbow/core'
 import type { Context, Hono } from 'hono'
@@ -14,13 +13,13 @@ export interface AppEnv {
   readonly Variables: {
     requestId: string
     route: string
-    /** Set by the guard: the proven principal, or `anybody` where nobody has to prove anything. */
+    /** Set by the guard: the authenticated principal, or `anybody` where authentication is not required. */
     caller: (Principal & { readonly tenant: string }) | 'anybody' | undefined
-    /** The public part of the API key that was used. */
+    /** The public part of the API key. */
     keyId: string | undefined
-    /** Why credentials were refused. */
+    /** The code with which credentials were refused. */
     refusal: string | undefined
-    /** The code of the error that was answered. */
+    /** The code of the error in the answer. */
     errorCode: string | undefined
     corsHeaders: Readonly<Record<string, string>> | undefined
   }
@@ -31,17 +30,17 @@ export interface Route extends RouteInfo {
   readonly handle: (request: never, c: AppContext) => Response | Promise<Response>
 }
 
-/** What every request passes. Throws what it is refused with. */
+/** The checks before every request. They throw the refusal. */
 export interface Guard {
-  /** Before anything of the request is looked at. */
+  /** Runs before anything of the request is read. */
   enter(c: AppContext, route: Pick<Route, 'access'>): Promise<void>
-  /** Whom a query or a body names, whatever the route makes of it. */
+  /** Checks the user and tenant in a query or body, on every route. */
   checkNames(c: AppContext, given: unknown): void
 }
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined
 
-/** Types the handler by the schemas beside it. */
+/** Infers the handler's types from the schemas beside it. */
 export function route<
   P extends z.ZodObject | undefined = undefined,
   Q extends z.ZodObject | undefined = undefined,
@@ -62,11 +61,11 @@ export function route<
 
 export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: BodyLimits, guard: Guard): void {
   for (const it of routes) {
-    // Also where a route has widened its query: what it does not know is refused by name.
+    // Applied even where a route extends its query: unknown fields are rejected by name.
     const querySchema = only(it.query?.shape ?? {})
     app.on(it.method.toUpperCase(), it.path.replace(/\{(\w+)\}/g, ':$1'), async (c) => {
       c.set('route', it.path)
-      // First of all: strangers learn nothing from how their request is judged.
+      // First, so that anonymous callers learn nothing from validation errors.
       await guard.enter(c, it)
       guard.checkNames(c, c.req.query())
       const params = it.params && parse(it.params, c.req.param(), 'path')
@@ -80,7 +79,12 @@ export function register(app: Hono<AppEnv>, routes: readonly Route[], limits: Bo
   const patterns = routes.map((it) => ({ method: it.method.toUpperCase(), pattern: pathPattern(it.path) }))
   app.notFound((c) => {
     const allowed = patterns.filter(({ pattern }) => pattern.test(c.req.path)).map((it) => it.method)
-    if (allowed.length === 0) throw new HttpError(404, 'not_found', `There is nothing at ${clip(c.req.path)}.`)
+    if (allowed.length === 0)
+      throw new HttpError(
+        404,
+        'not_found',
+        `There is no route at ${clip(c.req.path)}. See /openapi.json for all routes.`,
+      )
     const allow = [...new Set(allowed.includes('GET') ? ['GET', 'HEAD', ...allowed] : allowed)].join(', ')
     throw new HttpError(405, 'method_not_allowed', `${clip(c.req.path)} only accepts ${allow}.`, { allow })
   })
@@ -95,7 +99,7 @@ async function bodyOf(c: AppContext, { bodyOptional }: Route, limits: BodyLimits
   return readJson(c, limits)
 }
 
-/** @throws HttpError 400 `invalid_request`, naming each field that is wrong */
+/** @throws HttpError 400 `invalid_request`, naming each invalid field */
 function parse(schema: z.ZodType, value: unknown, where: string): unknown {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data

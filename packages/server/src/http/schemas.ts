@@ -1,4 +1,4 @@
-// Shapes that several routes share.
+// Schemas that several routes share.
 
 import { nearest } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ export const id = z
   .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,64}$/, ID_RULE)
   .describe('1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots.')
 
-/** A blank id counts as not given. */
+/** A blank id counts as missing. */
 export const optionalId = z.union([z.string().regex(/^\s*$/), id], { error: ID_RULE }).nullish()
 
 export const given = (value: string | null | undefined): string | undefined =>
@@ -42,32 +42,32 @@ export function only<S extends z.core.$ZodShape>(shape: S): z.ZodObject<S, z.cor
   })
 }
 
-/** Of a query, where every value is a text. */
+/** A whole number in a query, where every value is a string. */
 export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {
   const rule = `must be a whole number${max === Number.MAX_SAFE_INTEGER ? `, ${min} or more` : ` from ${min} to ${max}`}`
   return z.coerce.number(rule).int(rule).min(min, rule).max(max, rule)
 }
 
-/** `next` of a list that is given page by page. */
-export const pageBefore = wholeNumber(0).optional().describe('`next` of the page before.')
+/** `next` of a paged list. */
+export const pageBefore = wholeNumber(0).optional().describe('`next` of the previous page.')
 
 export const sequenceNumber = wholeNumber(0).describe("A sequence number of the session's journal.")
 
 export const errorAnswer = z.object({
   error: z.object({
     code: z.string(),
-    message: z.string().describe('Safe to show.'),
+    message: z.string().describe('Safe to show to end users.'),
     reference: z.string().optional().describe('Finds the full error in the log.'),
   }),
 })
 
-/** Where a turn has called tools of which nobody knows whether they took effect. */
+/** Present when a turn has tool calls with an unknown outcome. */
 export const unknownOutcomes = z
   .array(z.object({ callId: z.string(), tool: z.string() }))
   .optional()
   .describe('Calls that may or may not have taken effect. Check before you repeat them.')
 
 export const sessionPath = z.object({ sessionId: id })
-/** With identity on both are known from the credentials, and may be left out. */
+/** With identity enabled, both come from the credentials and may be omitted. */
 export const whose = { userId: optionalId, tenant: optionalId }
 export const userQuery = only(whose)

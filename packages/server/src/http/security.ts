@@ -1,4 +1,4 @@
-// Headers of every answer, and the name under which this service may be asked.
+// Security headers of every answer, and checks of the Host and Origin headers.
 import type { MiddlewareHandler } from 'hono'
 import { hostAllowed, hostListed } from '../loopback.ts'
 import { HttpError } from './errors.ts'
@@ -11,10 +11,10 @@ const headers = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 } as const
 
-/** For answers that no request has led to. */
+/** For answers without a request. */
 export const plainHeaders = { ...headers, 'cache-control': 'no-store' } as const
 
-/** For answers that are written past hono. */
+/** For answers that bypass hono. */
 export const streamHeaders = (c: AppContext): Record<string, string> => ({
   ...headers,
   ...c.get('corsHeaders'),
@@ -29,7 +29,7 @@ export const securityHeaders: MiddlewareHandler<AppEnv> = async (c, next) => {
   c.res.headers.set('x-request-id', c.get('requestId'))
 }
 
-/** Without identity: names of this machine only, and pages of this service or of configured origins. */
+/** Without identity: only host names of this machine, and only pages of this service or of configured origins. */
 export const checkLocalHost =
   (host: string, origins: readonly string[]): MiddlewareHandler<AppEnv> =>
   async (c, next) => {
@@ -40,9 +40,9 @@ export const checkLocalHost =
         'host_not_allowed',
         `Unknown host ${JSON.stringify((name ?? '').slice(0, 100))}. Use localhost, 127.0.0.1 or [::1].`,
       )
-    // A page elsewhere can send a POST without a body, though it cannot read the answer.
+    // A page of another origin can send a POST without a body, although it cannot read the answer.
     const origin = c.req.header('origin')
-    // Nor is a page of another port of this machine ours: whoever serves it is somebody else.
+    // A page on another port of this machine may belong to another program.
     if (origin !== undefined && !origins.includes(origin) && hostOf(origin) !== name?.toLowerCase()) throw foreignPage()
     await next()
   }
@@ -51,16 +51,19 @@ export interface HostRules {
   /** Empty: any. */
   readonly allowedHosts: readonly string[]
   readonly origins: readonly string[]
-  /** Browsers send the credentials by themselves, also for pages of others. */
+  /** Browsers send the credentials automatically, even for pages of other origins. */
   readonly ambient: boolean
 }
 
-/** With identity on: the configured names, and no foreign page where the browser would lend it somebody's session. */
+/**
+ * With identity: only configured host names. Pages of other origins are rejected when browsers send credentials
+ * automatically.
+ */
 export const checkConfiguredHost =
   ({ allowedHosts, origins, ambient }: HostRules): MiddlewareHandler<AppEnv> =>
   async (c, next) => {
     const name = c.req.header('host')
-    // Probes come by address.
+    // Probes use the address.
     const probe = c.req.path === '/healthz' || c.req.path === '/readyz'
     if (allowedHosts.length > 0 && !probe && !hostListed(name, allowedHosts))
       throw new HttpError(

@@ -1,4 +1,4 @@
-// What does not become a request, sent as bytes.
+// Bytes that never become a request.
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { gate, until } from '@oxbow/testing'
@@ -31,15 +31,15 @@ async function sent(url: string, ...parts: string[]): Promise<{ status: number; 
 
 const POST = 'POST /api/chat HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n'
 
-describe('refused on the wire, in the form of every refusal:', () => {
+describe('refused before routing, in the usual error form:', () => {
   test.each([
-    ['what is no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
-    ['a method that does not exist', 'BREW /api/chat HTTP/1.1\r\nhost: localhost\r\n\r\n', 400, 'invalid_request'],
+    ['a request that is not HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
+    ['an unknown method', 'BREW /api/chat HTTP/1.1\r\nhost: localhost\r\n\r\n', 400, 'invalid_request'],
     ['a header without an end', 'GET / HTTP/1.1\r\nhost: localhost\r\na\0b: 1\r\n\r\n', 400, 'invalid_request'],
-    ['two lengths', `${POST}content-length: 2\r\ncontent-length: 3\r\n\r\n{}`, 400, 'invalid_request'],
-    ['no host', 'GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'invalid_request'],
+    ['two content lengths', `${POST}content-length: 2\r\ncontent-length: 3\r\n\r\n{}`, 400, 'invalid_request'],
+    ['a missing host', 'GET /healthz HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'invalid_request'],
     ['a head that is too large', `GET / HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'head_too_large'],
-    ['another expectation', `${POST}expect: tea\r\ncontent-length: 2\r\n\r\n{}`, 417, 'expectation_failed'],
+    ['an unsupported expectation', `${POST}expect: tea\r\ncontent-length: 2\r\n\r\n{}`, 417, 'expectation_failed'],
   ])('%s', async (_, request, status, code) => {
     const { url } = await start()
     const answer = await sent(url, request)
@@ -48,14 +48,14 @@ describe('refused on the wire, in the form of every refusal:', () => {
     expect(answer.text).toMatch(/^x-content-type-options: nosniff\r$/im)
   })
 
-  test('a head that is too large, also for a client that goes on sending', async () => {
+  test('a head that is too large, also when the client keeps sending', async () => {
     const { url } = await start()
     const body = 'y'.repeat(500_000)
     const head = `${POST}x: ${'x'.repeat(20_000)}\r\ncontent-length: ${body.length}\r\n\r\n`
     expect(await sent(url, head, body)).toMatchObject({ status: 431 })
   })
 
-  test('a body that does not come in time, when its time is over', async () => {
+  test('a body that misses its time limit', async () => {
     const { url, logged } = await start({ overrides: { 'server.limits.requestTime': '1s' } })
     expect(await sent(url, `${POST}content-length: 100\r\n\r\n{"mess`)).toMatchObject({
       status: 408,
@@ -77,8 +77,8 @@ const UPGRADE =
   'GET /agent/ws/t HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n' +
   'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n'
 
-describe('a request for a WebSocket', () => {
-  test('that is refused leaves no connection behind, whatever its client sends after it', async () => {
+describe('a WebSocket request', () => {
+  test('that is refused leaves no connection open, whatever the client sends next', async () => {
     const { url, service } = await start()
     const { socket, closed, text } = open(url)
     socket.write(`${UPGRADE}\r\n`)
@@ -89,7 +89,7 @@ describe('a request for a WebSocket', () => {
     await service.close()
   })
 
-  test('that is broken off while its sender is being asked about harms nobody', async () => {
+  test('that is aborted during authentication has no effect', async () => {
     const held = gate()
     const host = await hostSystem()
     onTestFinished(() => host.close())

@@ -1,5 +1,5 @@
-// What never becomes a request: a head that cannot be read, one that is too large or too slow, an expectation that
-// nobody can meet. Node would refuse it with an empty body; here it is refused like everything else.
+// Requests that Node rejects before routing: unreadable, too large or too slow heads, and unsupported expectations.
+// Node would answer them with an empty body; here they get the usual error form.
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -41,7 +41,7 @@ const byCode: Readonly<Record<string, Refused>> = {
   },
 }
 
-/** How long somebody may take to read that they were refused. */
+/** How long a client may take to read its refusal. */
 const LINGER_MS = 1_000
 
 export function refuseOnTheWire(server: Server): void {
@@ -49,13 +49,13 @@ export function refuseOnTheWire(server: Server): void {
   const answers = new WeakMap<Socket, ServerResponse>()
   server.on('request', ({ socket }, response) => void answers.set(socket, response))
   server.on('checkExpectation', (_request, response) => {
-    const body = JSON.stringify(errorBody('expectation_failed', 'Only the expectation 100-continue can be met.'))
+    const body = JSON.stringify(errorBody('expectation_failed', 'Only the expectation 100-continue is supported.'))
     response.writeHead(417, headersOf(body)).end(body)
   })
   server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
     const socket = stream as Socket
     const answer = answers.get(socket)
-    // In the midst of an answer there is nothing to say that would be understood.
+    // After an answer has begun, an error could not be understood.
     if (!socket.writable || (answer?.headersSent === true && !answer.writableFinished)) {
       socket.destroy()
       return
@@ -66,15 +66,15 @@ export function refuseOnTheWire(server: Server): void {
   })
 }
 
-/** Answers and closes. */
+/** Sends the answer and closes the connection. */
 export function refuse(socket: Duplex, refused: Refused): void {
   socket.write(textOf(refused))
   endSoon(socket)
 }
 
 /**
- * Ends a connection, for whoever reads to its end and for whoever does not: what they still send is taken and dropped,
- * because it would keep the connection open, and an answer is lost where a connection is torn down at once.
+ * Ends a connection whether or not the client reads to its end. Incoming data is read and dropped, because it would
+ * keep the connection open, and closing at once would lose the answer.
  */
 export function endSoon(socket: Duplex): void {
   socket.end()

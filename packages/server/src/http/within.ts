@@ -1,6 +1,6 @@
 import type { AppContext } from './route.ts'
 
-/** Gives `work` a signal that fires when the time is over or the caller has left. */
+/** Passes `work` a signal that fires after `ms` or when the caller disconnects. */
 export async function within(c: AppContext, ms: number, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const over = new AbortController()
   const timer = setTimeout(() => over.abort(), ms)

@@ -1,4 +1,4 @@
-// Every route, with every kind of credentials, in every mode.
+// Requests every route with every kind of credentials in every mode.
 import { externalTool } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -13,7 +13,7 @@ const start = rigs()
 
 interface Setting {
   readonly overrides: Record<string, unknown>
-  /** By person: the value of `Authorization`. */
+  /** The value of `Authorization` for each person. */
   readonly ann: string
   readonly bob: string
   readonly root: string
@@ -87,7 +87,7 @@ async function sessionsOfAHost(): Promise<Setting> {
 
 const SECRET_TEXT = 'The combination is 4711'
 
-/** Those of the fields that the schema has. */
+/** Only the fields that the schema has. */
 const known = (fields: Record<string, string>, schema: z.ZodType | undefined): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => schema instanceof z.ZodObject && name in schema.shape))
 
@@ -156,7 +156,7 @@ describe.each([
     return { rig, setting, callId }
   }
 
-  test('strangers get a 401 from every route that is not open, and learn nothing', async () => {
+  test('anonymous callers get a 401 from every protected route, and learn nothing', async () => {
     const { rig, setting, callId } = await rigWithSession()
     const requests = rig.model.requests.length
     for (const it of rig.service.routes) {
@@ -185,7 +185,7 @@ describe.each([
     expect(await rig.engine.sessions({ tenant: 'default', user: 'default' })).toEqual([])
   })
 
-  test('somebody else’s ids are answered like ids that never were', async () => {
+  test('ids of other users get the same answer as unknown ids', async () => {
     const { rig, setting, callId } = await rigWithSession()
     for (const it of rig.service.routes.filter((route) => route.path.includes('{sessionId}'))) {
       const foreign = await ask(rig, requestOf(it, callId), setting.bob)
@@ -198,7 +198,7 @@ describe.each([
     expect(JSON.parse((await ask(rig, ['/api/sessions', {}], setting.bob)).text)).toEqual({ sessions: [] })
   })
 
-  test('a chat in a session with somebody else’s id is a session of one’s own', async () => {
+  test('a chat under the session id of another user opens the caller’s own session', async () => {
     const { rig, setting } = await rigWithSession()
     for (const id of ['chat', 'chatStream']) {
       const it = rig.service.routes.find((route) => route.id === id)!
@@ -233,19 +233,19 @@ describe.each([
 
   test('the right credentials reach every route', async () => {
     const { rig, setting, callId } = await rigWithSession()
-    // What ends the turn that the others look at comes last.
+    // The request that ends the turn comes last, because the others read that turn.
     for (const it of rig.service.routes.toSorted((one, other) => order(one) - order(other))) {
       const { status } = await ask(rig, requestOf(it, callId), setting.ann)
       if (it.access === 'admin') expect([it.id, status]).toEqual([it.id, 403])
       else if (it.method === 'get' && !it.path.replace('{sessionId}', '').includes('{'))
         expect([it.id, status]).toEqual([it.id, 200])
-      // What the rest is about does not exist, or does not take this body: that is for others to test.
+      // Other tests cover resources that do not exist and bodies that are rejected.
       else expect([it.id, [401, 403, 429].includes(status) || status > 499]).toEqual([it.id, false])
     }
     await until(async () => (await rig.engine.session({ user: 'ann', session: 'annas' }).state()).turn === undefined)
   })
 
-  test('holders of oxbow:admin see other users, who is recorded is themselves, and tenants stay apart', async () => {
+  test('holders of oxbow:admin see other users of their tenant only, and the audit log records the administrator', async () => {
     const { rig, setting, callId } = await rigWithSession()
     const messages = await ask(rig, ['/api/sessions/annas/messages?userId=ann', {}], setting.root)
     expect(messages.text).toContain('4711')
@@ -264,7 +264,7 @@ describe.each([
     })
   })
 
-  test('logs say who it was and never with what they proved it', async () => {
+  test('logs identify the caller and never contain credentials', async () => {
     const { rig, setting } = await rigWithSession()
     for (const who of [setting.ann, setting.wrong, setting.expired]) await ask(rig, ['/api/sessions', {}], who)
     const lines = rig.logged.map((it) => JSON.stringify(it)).join('\n')
@@ -276,16 +276,16 @@ describe.each([
     expect(requests[1]).not.toHaveProperty('user')
   })
 
-  test('/readyz tells details to those who are known only', async () => {
+  test('/readyz shows details to authenticated callers only', async () => {
     const { rig, setting } = await rigWithSession()
     expect(await json(rig.get('/readyz'))).toEqual({ status: 'ready' })
-    // A probe without credentials was refused nothing.
+    // A probe without credentials was not refused.
     expect(rig.logged.findLast((it) => it.path === '/readyz')).not.toHaveProperty('refusal')
     const known = await json(rig.get('/readyz', { headers: { authorization: setting.bob } }))
     expect(known.capabilities.store.ok).toBe(true)
   })
 
-  test('the OpenAPI document says how to bring credentials, and where none are needed', async () => {
+  test('the OpenAPI document says how to send credentials, and where none are needed', async () => {
     const { rig } = await rigWithSession()
     const document = await json(rig.get('/openapi.json'))
     expect(document.components.securitySchemes.bearer).toMatchObject({ type: 'http', scheme: 'bearer' })

@@ -1,8 +1,8 @@
-// Who asks: one interface over the ways to prove it. Everything else in the service sees only the principal.
+// One interface over the ways to authenticate a caller. Everything else in the service sees only the principal.
 import type { Principal } from '@oxbow/core'
 import type { IdentityConfig } from '../config/identity-config.ts'
 
-/** As Node has them: name, value, name, value; nothing joined, nothing dropped. */
+/** As in Node: name, value, name, value; nothing is joined or dropped. */
 export interface Credentials {
   readonly rawHeaders: readonly string[]
 }
@@ -14,7 +14,7 @@ export interface Accepted {
   readonly keyId?: string
 }
 
-/** `message` is for the caller; nothing in it comes from what they sent. */
+/** `message` is for the caller, and repeats nothing of the request. */
 export interface Refusal {
   readonly accepted: false
   readonly status: 401 | 503
@@ -25,34 +25,34 @@ export interface Refusal {
     | 'credentials_ambiguous'
     | 'identity_unavailable'
   readonly message: string
-  /** With a 503: when to come back. */
+  /** With a 503: when to try again. */
   readonly retryAfterMs?: number
 }
 
 export type Authentication = Accepted | Refusal
 export type KnownPrincipal = Principal & { readonly tenant: string }
 
-/** Something on the side of this service, which the caller is not told. */
+/** Reports a problem of this service that the caller must not see. */
 export type OnProblem = (problem: { readonly message: string; readonly cause?: unknown }) => void
 
 export interface Identity {
   readonly mode: IdentityConfig['mode']
   /**
-   * Never throws for anything that the caller sent. `sparing`: many wrong ones have come from there. What costs others
-   * something is done for a few at a time, and refused where too many wait; what has been right before is not held up.
+   * Never throws because of the credentials. `sparing`: the address has sent many invalid credentials. Requests to
+   * other systems are then throttled, and refused when too many wait; credentials known to be valid are not delayed.
    */
   authenticate(credentials: Credentials, options?: { readonly sparing?: boolean }): Promise<Authentication>
   /**
-   * With what of their rights the principal may still act; never with more than they had. Undefined: not at all any
-   * more. The engine's `currentPrincipal`. `reading`: asked for an open stream, which lasts no longer than the session
-   * or the key that it was opened with.
+   * The principal with the rights that remain, never with more than before. Undefined: the principal may no longer act.
+   * This is the engine's `currentPrincipal`. `reading`: the check is for an open stream, which lasts no longer than the
+   * session or the key that opened it.
    *
-   * @throws OxbowError `identity_unavailable` when nobody can tell: the answer is not "no", and never "yes"
+   * @throws OxbowError `identity_unavailable` when the rights cannot be checked: neither granted nor denied
    */
   refresh(principal: Principal, options?: { readonly reading?: boolean }): Promise<Principal | undefined>
-  /** The browser sends the credentials by itself, so that pages of others must be kept out. */
+  /** The browser sends the credentials automatically, so pages of other origins must be kept out. */
   readonly ambient: boolean
-  /** How to bring credentials: OpenAPI's security schemes. */
+  /** How to send credentials: OpenAPI's security schemes. */
   readonly schemes: Readonly<Record<string, object>>
 }
 

@@ -1,5 +1,4 @@
-// Credentials as they stand in the head of a request. Two of a kind are refused: something in between may have judged
-// the other one.
+// Credentials in the headers of a request. Duplicates are refused: a proxy may have checked the other one.
 import { type Credentials, type Refusal, refused } from './contract.ts'
 
 export function valuesOf({ rawHeaders }: Credentials, name: string): string[] {
@@ -12,14 +11,14 @@ export function valuesOf({ rawHeaders }: Credentials, name: string): string[] {
 const MAX_LENGTH = 16_384
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]+)$/i
 
-/** The one token of a request, from `Authorization: Bearer`, or from `also`. */
+/** The only token of a request, from `Authorization: Bearer` or from the header `also`. */
 export function tokenOf(credentials: Credentials, also?: string): string | Refusal {
   const authorization = valuesOf(credentials, 'authorization')
-  // Another scheme may belong to a proxy in between.
+  // Another scheme may belong to a proxy.
   const bearers = authorization.filter((it) => /^Bearer\b/i.test(it))
   const others = also === undefined ? [] : valuesOf(credentials, also)
   if (authorization.length > 1 || bearers.length + others.length > 1)
-    return refused('credentials_ambiguous', 'The request brings more than one set of credentials. Send one.')
+    return refused('credentials_ambiguous', 'The request has more than one set of credentials. Send one.')
   const token = bearers.length === 1 ? BEARER.exec(bearers[0]!)?.[1] : others[0]
   if (bearers.length + others.length === 0)
     return refused(
@@ -33,8 +32,8 @@ export function tokenOf(credentials: Credentials, also?: string): string | Refus
 export const invalid = (): Refusal => refused('credentials_invalid', 'The credentials are not valid.')
 
 /**
- * The cookies of these names as a `Cookie` header, in the order in which they came; '' when there is none, and
- * `ambiguous` when two have the same name: servers differ in which of them they read.
+ * The named cookies as a `Cookie` header, in the order of the request; '' when there are none. `ambiguous` when two
+ * have the same name: servers differ in which of them they read.
  */
 export function cookiesOf(credentials: Credentials, names: readonly string[]): string {
   const found = valuesOf(credentials, 'cookie')

@@ -1,4 +1,4 @@
-// Which rows somebody may see, read out of what an issuer, a host system or a record of a key says.
+// The rows that a principal may see, parsed from a token, a host system or a record of an API key.
 import type { DataScope } from '@oxbow/core'
 import { dataScope as schema } from '@oxbow/core/schema'
 import { z } from 'zod'
@@ -6,17 +6,17 @@ import type { ScopeOfRole } from '../config/introspection-presets.ts'
 
 const NAMES = ['all', 'own', 'department', 'department_and_below'] as const
 
-/** A name alone, or a scope with its details. */
+/** A bare name, or a scope with its details. */
 const named = z.union([z.enum(NAMES).transform((type): DataScope => ({ type })), schema])
 
-/** Of a record that people write: what is wrong is told. */
+/** For records that people write: mistakes are reported. */
 export const dataScopes = z.array(named)
 
 /**
- * Undefined where nothing is said; then it is own rows. What cannot be read gives no rows: of a person with several
- * scopes the others still hold.
+ * Undefined when no scope is given; own rows then apply. An unreadable scope gives no rows, and the other scopes of the
+ * same principal still apply.
  *
- * @param ofRole reads the roles of a host system, where the value is a list of them
+ * @param ofRole reads the roles of a host system, where the value is a list of roles
  */
 export function dataScopeIn(value: unknown, ofRole?: ScopeOfRole): DataScope[] | undefined {
   if (value === undefined || value === null) return undefined

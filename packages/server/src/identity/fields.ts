@@ -1,4 +1,4 @@
-// Reading a principal out of a JSON document of somebody else's making.
+// Reads a principal from a JSON document of another system.
 
 import { DEFAULT_TENANT } from '@oxbow/core/internal'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
@@ -6,7 +6,7 @@ import { idOf } from '../http/ids.ts'
 import type { KnownPrincipal } from './contract.ts'
 import { dataScopeIn } from './data-scope.ts'
 
-/** Own fields only. A name that has dots itself, as in `https://example.com/roles`, wins over a path. */
+/** Reads own properties only. A name that itself contains dots, as in `https://example.com/roles`, wins over a path. */
 export function lookup(document: unknown, path: string): unknown {
   if (typeof document !== 'object' || document === null) return undefined
   if (Object.hasOwn(document, path)) return (document as Record<string, unknown>)[path]
@@ -19,7 +19,7 @@ export function lookup(document: unknown, path: string): unknown {
   return undefined
 }
 
-/** `path=value`, or `path` alone: there is something. */
+/** `path=value` compares the value; `path` alone only requires one. */
 export function holds(document: unknown, condition: string): boolean {
   const at = condition.indexOf('=')
   const found = lookup(document, at === -1 ? condition : condition.slice(0, at))
@@ -41,7 +41,7 @@ const listOf = (value: unknown): string[] =>
       ? value.map(textOf).filter((it) => it !== undefined)
       : []
 
-/** Undefined when there is no user in it, or no tenant although one is configured. */
+/** Undefined when the document has no user, or no tenant although one is configured. */
 export function principalIn(
   document: unknown,
   {

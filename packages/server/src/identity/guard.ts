@@ -1,4 +1,4 @@
-// What every request passes before its route is asked: who is it, may they come here, and not too often.
+// The checks before every route: authentication, authorization and rate limits.
 import { isIPv6 } from 'node:net'
 import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core/internal'
 import type { RateLimits } from '../config/config.ts'
@@ -22,11 +22,11 @@ export function requestGuard(identity: Identity, limits: RateLimits): Guard {
   async function authenticate(c: AppContext, access: Route['access']): Promise<Accepted> {
     const { rawHeaders, socket } = c.env.incoming
     const address = networkOf(socket?.remoteAddress ?? '')
-    // Who shares an address with somebody who tries keys still comes in.
+    // An authenticated caller still gets in from an address that sent many invalid credentials.
     const sparing = failures.wait(address) > 0
     const result = await identity.authenticate({ rawHeaders }, { sparing })
     if (result.accepted) return result
-    // Where strangers may come, nobody was refused who brought nothing.
+    // Where credentials are optional, a request without them is not refused.
     if (access !== 'optional' || result.code !== 'credentials_missing') c.set('refusal', result.code)
     if (result.status === 401 && result.code !== 'credentials_missing') {
       const wait = failures.take(address)
@@ -51,7 +51,7 @@ export function requestGuard(identity: Identity, limits: RateLimits): Guard {
       throw error
     }
     const { principal, keyId } = result
-    // Missing permissions would read as those of a program without identity.
+    // Missing permissions would count as those of a program without identity.
     c.set('caller', { permissions: [], ...principal })
     if (keyId !== undefined) c.set('keyId', keyId)
     if (access === 'optional') return
@@ -81,12 +81,12 @@ const tooMany = (waitMs: number, what: string): HttpError =>
 function refusal({ status, code, message, retryAfterMs = 1_000 }: Refusal): HttpError {
   if (status === 503)
     return new HttpError(503, code, message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) })
-  // RFC 6750: no error where nothing was brought.
+  // RFC 6750: no error code when the request had no credentials.
   const error = code === 'credentials_missing' ? '' : `, error="invalid_token", error_description="${message}"`
   return new HttpError(401, code, message, { 'www-authenticate': `Bearer realm="oxbow"${error}` })
 }
 
-/** One subscriber has a whole /64 of IPv6. */
+/** One IPv6 subscriber has a whole /64 network. */
 export const networkOf = (address: string): string => {
   if (!isIPv6(address) || address.startsWith('::ffff:')) return address
   const [head = '', tail] = address.split('::')

@@ -1,12 +1,11 @@
-// Asking the host system, or an issuer of keys: bounded in time, size and number, and not again and again while it is
-// down.
+// Requests to the host system or to an issuer of keys: bounded in time, size and number, with a circuit breaker.
 
 export interface HostAnswer {
   readonly status: number
   readonly text: string
 }
 
-/** It did not answer in a way that means anything. */
+/** The host did not give a usable answer. */
 export class HostUnavailable extends Error {
   readonly retryAfterMs: number
 
@@ -23,50 +22,50 @@ export interface Host {
 }
 
 const MAX_BYTES = 1_048_576
-const MAX_AT_ONCE = 100
-/** After so many failures in a row it is left alone for a while, and longer each time. */
+const MAX_CONCURRENT = 100
+/** The circuit breaker opens after this many failures in a row, for longer each time. */
 const FAILURES = 3
-const FIRST_REST_MS = 500
-const LONGEST_REST_MS = 30_000
+const FIRST_PAUSE_MS = 500
+const MAX_PAUSE_MS = 30_000
 
 export function host(timeoutMs: number, now: () => number = () => performance.now()): Host {
   let failures = 0
-  let restUntil = 0
-  let atOnce = 0
+  let openUntil = 0
+  let concurrent = 0
 
-  /** One request finds out whether a rest is over; the others keep waiting for it. */
+  /** After a pause, one request tests the host while the others keep waiting. */
   function enter(): void {
-    const wait = restUntil - now()
-    if (wait > 0) throw new HostUnavailable('it has failed several times in a row and is left alone for now', wait)
-    if (atOnce >= MAX_AT_ONCE) throw new HostUnavailable(`${MAX_AT_ONCE} requests wait for it already`)
-    if (failures >= FAILURES) restUntil = now() + timeoutMs
+    const wait = openUntil - now()
+    if (wait > 0) throw new HostUnavailable('circuit breaker open after repeated failures', wait)
+    if (concurrent >= MAX_CONCURRENT) throw new HostUnavailable(`${MAX_CONCURRENT} requests are already waiting for it`)
+    if (failures >= FAILURES) openUntil = now() + timeoutMs
   }
   function failed(): void {
     failures += 1
     if (failures >= FAILURES)
-      restUntil = now() + Math.min(LONGEST_REST_MS, FIRST_REST_MS * 2 ** Math.min(failures - FAILURES, 10))
+      openUntil = now() + Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(failures - FAILURES, 10))
   }
 
   return {
     async ask(url, request) {
       enter()
-      atOnce += 1
+      concurrent += 1
       try {
         // A redirect is not followed: it would take the credentials elsewhere.
         const signal = AbortSignal.timeout(timeoutMs)
         const answer = await fetch(url, { ...request, redirect: 'manual', signal })
         const text = await bounded(answer)
-        // Other errors of the host may be about this one caller.
+        // Other errors of the host may concern this caller only.
         if ([502, 503, 504].includes(answer.status)) failed()
-        else failures = restUntil = 0
+        else failures = openUntil = 0
         return { status: answer.status, text }
       } catch (error) {
         if (!(error instanceof HostUnavailable)) failed()
         throw error instanceof HostUnavailable
           ? error
-          : new HostUnavailable(`no answer: ${describe(error)}`, Math.max(1_000, restUntil - now()), { cause: error })
+          : new HostUnavailable(`no answer: ${describe(error)}`, Math.max(1_000, openUntil - now()), { cause: error })
       } finally {
-        atOnce -= 1
+        concurrent -= 1
       }
     },
   }

@@ -1,13 +1,13 @@
-// Identity as it is configured.
+// Creates the configured identity.
 import type { Logger } from 'pino'
 import type { IdentityConfig } from '../config/identity-config.ts'
 import { type Identity, type OnProblem, refused } from './contract.ts'
 
 /**
- * Makes what the configuration says. Give `refresh` to the engine as `currentPrincipal`, and the whole to
- * `createService`.
+ * Creates the identity that the configuration describes. Pass `refresh` to the engine as `currentPrincipal`, and the
+ * whole identity to `createService`.
  *
- * @throws OxbowError `config_invalid` when a key or a file is not what it must be
+ * @throws OxbowError `config_invalid` when a key or a file is invalid
  * @example const identity = await createIdentity(config.identity, { onProblem: identityProblems(log) })
  */
 export async function createIdentity(
@@ -15,7 +15,7 @@ export async function createIdentity(
   options: { readonly onProblem?: OnProblem } = {},
 ): Promise<Identity> {
   const { onProblem = () => {} } = options
-  // Loaded only where they are used: what verifies tokens takes longer to load than the rest of a start.
+  // Imported on demand: the token library takes longer to load than the rest of the service.
   switch (config.mode) {
     case 'none':
       return openIdentity()
@@ -28,13 +28,13 @@ export async function createIdentity(
   }
 }
 
-/** For `onProblem`: what a caller is not told is in the log. */
+/** For `onProblem`: logs what the caller must not see. */
 export const identityProblems =
   (log: Logger): OnProblem =>
   ({ message, cause }) =>
     log.warn(cause === undefined ? {} : { err: cause }, message)
 
-/** Everybody is who they say. */
+/** Callers are not authenticated: the request names the user. */
 export function openIdentity(): Identity {
   return {
     mode: 'none',

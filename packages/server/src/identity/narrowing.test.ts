@@ -10,8 +10,8 @@ const scopes = (began: DataScope[] | undefined, now: DataScope[] | undefined) =>
     { user: 'ann', department: '103', ...(now && { dataScope: now }) },
   ).dataScope
 
-describe('rights of then and of now', () => {
-  test('are those permissions and roles that are in both, the narrower of two wildcards', () => {
+describe('rights from the start of a turn, narrowed by the current ones', () => {
+  test('contain the permissions and roles that are in both, and the narrower of two wildcards', () => {
     const began = { user: 'ann', tenant: 'acme', permissions: ['a:*', 'b:one', 'c:*:*'], roles: ['x', 'y'] }
     const now = { user: 'ann', permissions: ['a:one', 'b:*', 'd:one', 'c:*:*'], roles: ['y', 'z'] }
     expect(narrowed(began, now)).toEqual({
@@ -27,7 +27,7 @@ describe('rights of then and of now', () => {
     })
   })
 
-  test('are of the department only as long as it is the same', () => {
+  test('keep the department only if it is unchanged', () => {
     expect(narrowed({ user: 'ann', department: '1' }, { user: 'ann', department: '1' }).department).toBe('1')
     expect(narrowed({ user: 'ann', department: '1' }, { user: 'ann', department: '2' })).not.toHaveProperty(
       'department',
@@ -54,11 +54,11 @@ describe('rights of then and of now', () => {
     ],
     [[{ type: 'all', permissions: ['a:b'] }], [{ type: 'all', permissions: ['c:d'] }], []],
     [[], [{ type: 'all' }], []],
-  ])('rows of %j and %j are %j', (began, now, both) => {
+  ])('rows of %j and %j become %j', (began, now, both) => {
     expect(scopes(began, now)).toEqual(both)
   })
 
-  test('never give more than either, whatever they were', async () => {
+  test('never exceed either of the two', async () => {
     const permission = fc.constantFrom('*', 'a:*', 'a:b', 'a:b:c', 'c:d', '*:*:*')
     const departments = fc.subarray(['103', '104', '105'])
     const only = { permissions: fc.option(fc.array(permission, { maxLength: 2 }), { nil: undefined }) }

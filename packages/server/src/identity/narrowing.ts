@@ -1,12 +1,12 @@
-// Rights of a moment that is long ago, and rights of now: what is in both.
+// The intersection of the rights that a principal had earlier and has now.
 import type { DataScope, Principal } from '@oxbow/core'
 import { grants } from '@oxbow/core/internal'
 
 const OWN: readonly DataScope[] = [{ type: 'own' }]
 
 /**
- * Who began something, with what of it they may still do: never more than they began with, however much they, or
- * another credential of theirs, may do by now. What cannot be compared is left out.
+ * The principal that started something, with the rights that remain. The result never exceeds the rights at the start,
+ * even if the user, or another credential of the same user, has more now. Rights that cannot be compared are dropped.
  *
  * @example narrowed({ user: 'ann', permissions: ['a:*'] }, { user: 'ann', permissions: ['a:read', 'b:read']
  * }).permissions // ['a:read']
@@ -22,11 +22,11 @@ export function narrowed(began: Principal, now: Principal): Principal {
   }
 }
 
-/** Ids that are granted by either list. */
+/** The ids that both lists grant. */
 const inBoth = (some: readonly string[], others: readonly string[]): string[] =>
   distinct([...some.filter((it) => grants(others, it)), ...others.filter((it) => grants(some, it))])
 
-/** Rows, for those tools, that both scopes give; none when neither holds the other. */
+/** The rows, for the tools of both scopes, that both scopes give; none when neither contains the other. */
 function scopeInBoth(one: DataScope, other: DataScope): DataScope[] {
   const narrow = coversRows(one, other) ? other : coversRows(other, one) ? one : undefined
   if (narrow === undefined) return []
@@ -46,7 +46,7 @@ function coversRows(wide: DataScope, narrow: DataScope): boolean {
   )
 }
 
-/** Undefined: only the tool knows them. */
+/** Undefined: only the tool knows the departments. */
 const departmentsOf = (scope: DataScope): readonly string[] | undefined =>
   'departments' in scope ? scope.departments : undefined
 

@@ -1,4 +1,4 @@
-// Who somebody is now, asked of an endpoint that this service may use by itself.
+// The current rights of a user, from an endpoint that this service calls with its own credentials.
 import { OxbowError, type Principal } from '@oxbow/core'
 import { DEFAULT_TENANT, isSamePerson } from '@oxbow/core/internal'
 import type { RefreshConfig } from '../config/identity-config.ts'

@@ -1,4 +1,4 @@
-// A key is taken back while what it has begun still waits, and somebody else has another key of the same person.
+// A key is revoked while its work still waits, and the same user has another key.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,25 +44,25 @@ async function withTwoKeys() {
   return { rig, narrow, broad, as, approve, revoke, paid, session: rig.engine.session({ user: 'ann', session: 's' }) }
 }
 
-test('A call that another key of the same person approves runs with the rights of the key that asked', async () => {
+test('A call that another key of the same user approves runs with the rights of the requesting key', async () => {
   const { approve, paid, session } = await withTwoKeys()
   expect((await approve()).status).toBe(200)
   await session.wait('t')
   expect(paid).toMatchObject([{ permissions: ['pay:small'], roles: [], dataScope: [{ type: 'own' }] }])
 })
 
-test('A call of a key that was revoked does not run, though another key of the same person approves it', async () => {
+test('A call of a revoked key does not run, even if another key of the same user approves it', async () => {
   const { approve, revoke, paid, session } = await withTwoKeys()
   await revoke()
   expect((await approve()).status).toBe(200)
   await expect(session.wait('t')).rejects.toMatchObject({
     code: 'principal_revoked',
-    message: 'ann may not act any more.',
+    message: 'ann is no longer authorised.',
   })
   expect(paid).toEqual([])
 })
 
-test('A stream that a revoked key reads ends; that of another key of the same person goes on', async () => {
+test('A stream of a revoked key ends; the stream of another key of the same user continues', async () => {
   const { rig, narrow, broad, as, revoke } = await withTwoKeys()
   await json(rig.post('/agent/task', { taskId: 'task', message: 'Hi.' }, as(broad)))
   const leaving = new AbortController()
@@ -81,7 +81,7 @@ test('A stream that a revoked key reads ends; that of another key of the same pe
   leaving.abort()
 })
 
-test('Rights that are taken away end a running turn at its next call, and the answer that its caller waits for', async () => {
+test('Revoked rights end a running turn at its next call, and the pending answer of its caller', async () => {
   const mine = createApiKey({ user: 'ann', permissions: ['look:*'] })
   const other = createApiKey({ user: 'bob' })
   const folder = await mkdtemp(join(tmpdir(), 'oxbow-revoked-'))
@@ -113,7 +113,7 @@ test('Rights that are taken away end a running turn at its next call, and the an
   expect([answer.status, (await json(answer)).error.code]).toEqual([403, 'principal_revoked'])
 })
 
-test('An answer that was waited for is not written to a key that was revoked meanwhile', async () => {
+test('A pending answer is not sent to a key that was revoked meanwhile', async () => {
   const mine = createApiKey({ user: 'ann' })
   const other = createApiKey({ user: 'bob' })
   const folder = await mkdtemp(join(tmpdir(), 'oxbow-revoked-'))

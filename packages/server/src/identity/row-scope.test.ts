@@ -1,4 +1,4 @@
-// B3: row-level scope reaches a tool as a filter of its data. From each way to prove identity to the rows of a real
+// B3: the data scope of a principal reaches a tool as a row filter, from each way to authenticate to the rows of a real
 // table.
 import { DatabaseSync } from 'node:sqlite'
 import { type DataScope, type RowFilter, rowFilter, type Tool, tool } from '@oxbow/core'
@@ -13,7 +13,7 @@ const start = rigs()
 
 const columns = { owner: 'owner', department: 'department', others: ['status', 'note'] }
 
-/** Orders of two departments; the notes tell which rows have come out. */
+/** Orders of two departments; the notes identify the returned rows. */
 function orders() {
   const database = new DatabaseSync(':memory:')
   onTestFinished(() => database.close())
@@ -27,7 +27,7 @@ function orders() {
       .all(...params)
       .map((it) => String(it.note))
   }
-  /** As careless as a tool can be: whatever the model wrote goes to the filter. */
+  /** A careless tool: the model's arguments go straight to the filter. */
   const definition = (more: Partial<Tool> = {}) =>
     tool({
       name: 'list_orders',
@@ -47,7 +47,7 @@ const keysOf = async (...made: readonly NewApiKey[]): Promise<unknown[]> => {
   return made.flatMap(({ toml }) => parse(toml).keys as unknown[])
 }
 
-/** A service where ann holds a key with this scope; tells which notes the model was shown. */
+/** A service where ann has a key with this scope; returns the notes that the model saw. */
 async function serviceFor(dataScope: readonly DataScope[] | undefined, replies: Parameters<typeof start>[0] = {}) {
   const key = createApiKey({ user: 'ann', department: '103', ...(dataScope && { dataScope: [...dataScope] }) })
   const { definition } = orders()
@@ -88,7 +88,7 @@ describe('B3: hostile prompts and arguments', () => {
     ['own rows', undefined, ['note-of-ann']],
     ['a department', [{ type: 'department' }], ['note-of-103', 'note-of-ann']],
     ['nothing', [], []],
-  ])('of somebody with %s never bring a row of another scope', async (_, scope, allowed) => {
+  ])('with the scope %s never return a row outside it', async (_, scope, allowed) => {
     const { say, shown, rig } = await serviceFor(scope, {
       replies: [...hostile.map((given) => asks(given)), { text: 'That is all.' }],
       agent: { tools: [orders().definition()], limits: { maxSteps: 50 } },
@@ -106,13 +106,13 @@ describe('B3: hostile prompts and arguments', () => {
     ])
       expect((await say({ ...body, ...named }, headers)).status).toBe(400)
     expect((await say(body, headers)).status).toBe(200)
-    // Every one of them came to the tool; it was not given up for failing again and again.
+    // Every call reached the tool; repeated failures did not disable it.
     expect(rig.model.requests).toHaveLength(hostile.length + 1)
     expect(JSON.stringify(rig.model.requests).includes('is not available')).toBe(false)
     expect(shown()).toEqual(allowed)
   })
 
-  test('and nothing of the scope stands in the prompt', async () => {
+  test('never put the scope into the prompt', async () => {
     const { say, rig } = await serviceFor([{ type: 'custom', departments: ['104', '99887'] }], {
       replies: [asks({}), { text: 'That is all.' }],
     })
@@ -123,8 +123,8 @@ describe('B3: hostile prompts and arguments', () => {
   })
 })
 
-describe('B3: where scopes come from', () => {
-  test('API keys: the record says it, and several keys add nothing to a turn that waits', async () => {
+describe('B3: sources of data scopes', () => {
+  test('API keys: the record has the scope, and further keys add nothing to a waiting turn', async () => {
     const conditions: DataScope = { type: 'conditions', conditions: { status: { $in: ['open', 'x"y'] }, amount: 7 } }
     const scopes: DataScope[] = [{ type: 'custom', departments: ['104'] }, { type: 'own' }, conditions]
     const keys = [
@@ -150,7 +150,7 @@ describe('B3: where scopes come from', () => {
     )
   })
 
-  test('a record of a key whose scope cannot be read is a mistake of the configuration', async () => {
+  test('a key record with an invalid scope is a configuration error', async () => {
     const { toml } = createApiKey({ user: 'ann' })
     const { parse } = await import('smol-toml')
     const keys = parse(`${toml}dataScope = ["everything"]`).keys as unknown[]
@@ -159,7 +159,7 @@ describe('B3: where scopes come from', () => {
     )
   })
 
-  test('tokens: a claim, as names or as tables; what cannot be read gives no rows', async () => {
+  test('tokens: a claim with names or tables; an unreadable scope gives no rows', async () => {
     const made = await issuer()
     onTestFinished(() => made.close())
     const { identity } = await start({
@@ -197,7 +197,7 @@ describe('B3: where scopes come from', () => {
     expect(await scopeOf(['everything', 'own'])).toEqual([{ type: 'own' }])
   })
 
-  test('RuoYi: the roles of the user, each for what it permits; one that is switched off or unknown gives nothing', async () => {
+  test('RuoYi: each role of the user, for what it permits; a disabled or unknown role gives nothing', async () => {
     const roles = [
       { roleId: 2, dataScope: '2', status: '0', permissions: null },
       { roleId: 3, dataScope: '3', status: '0', permissions: ['biz:order:query'] },
@@ -232,7 +232,7 @@ describe('B3: where scopes come from', () => {
     expect(await scopeOf('t4')).toEqual([{ type: 'all' }])
   })
 
-  test('another host: its own field, in our own form', async () => {
+  test('another host: a configured field in Oxbow’s own form', async () => {
     const host = await hostSystem({ t1: { userName: 'ann', ...({ rows: ['department'] } as object) } })
     onTestFinished(() => host.close())
     const { identity } = await start({
@@ -247,7 +247,7 @@ describe('B3: where scopes come from', () => {
   })
 })
 
-test('B3: a scope that the host narrows while an approval waits is the narrower one when the call runs', async () => {
+test('B3: when the host narrows a scope while an approval waits, the call runs with the narrower scope', async () => {
   const role = (dataScope: string) => [{ roleId: 9, dataScope, status: '0' }]
   const host = await hostSystem({ t1: { userName: 'ann', deptId: 103, roleRecords: role('1') } })
   onTestFinished(() => host.close())

@@ -1,4 +1,4 @@
-// What one request of MCP finds here: a tool for each agent, and the caller's sessions as resources.
+// The MCP server of one request: a tool for each agent, and the caller's sessions as resources.
 import { hash, randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import {
@@ -29,18 +29,18 @@ export interface AgentServing {
   readonly slots: TurnSlots
   readonly maxMessageLength: number
   readonly report: (error: unknown) => string
-  /** What clients of the older protocol may still cancel, by `nameOfCall`. */
+  /** Calls that clients of the older protocol may still cancel, by `nameOfCall`. */
   readonly running: Map<string, AbortController>
 }
 
-/** Who asks, and over which connection. */
+/** The caller, and the connection of the request. */
 export interface McpCaller extends Caller {
-  /** The name that a client of the older protocol has from us. */
+  /** The client id that we gave a client of the older protocol. */
   readonly client: string | undefined
   readonly outgoing: ServerResponse
 }
 
-/** A call among those of its client; without a name of the client nobody can speak of it. */
+/** Names a call among those of its client. Without a client id no later request can refer to the call. */
 export const nameOfCall = ({ owner, client }: McpCaller, requestId: string | number): string | undefined =>
   client && JSON.stringify([owner.tenant, owner.user, client, requestId])
 
@@ -50,26 +50,26 @@ const LISTED_SESSIONS = 50
 export function agentServer(deps: AgentServing, caller: McpCaller & { readonly era: 'legacy' | 'modern' }): McpServer {
   const server = new McpServer({ name: 'oxbow', version: '0.1.0' })
   const inputSchema = only({
-    message: messageText(deps.maxMessageLength).describe('What to tell the agent.'),
+    message: messageText(deps.maxMessageLength).describe('The message to the agent.'),
     session_id: id
       .optional()
-      .describe('The conversation to go on with, as an earlier answer named it. Default: a new one.'),
-    turn_id: id.optional().describe('Makes a repetition safe: the same id is the same turn.'),
+      .describe('The session_id of an earlier answer, to continue that conversation. Default: a new conversation.'),
+    turn_id: id.optional().describe('Makes a retry safe: the same id returns the same turn.'),
   })
   for (const [name, tool] of toolNames([...deps.engine.agents.keys()]))
     server.registerTool(
       tool,
       {
         title: name,
-        description: `Asks the agent ${name}, and waits for its answer.`,
+        description: `Sends a message to the agent ${name} and waits for its answer.`,
         inputSchema,
         // An agent may use any of its tools.
         annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
         outputSchema: z.object({
-          session_id: z.string().describe('Give it to go on with this conversation.'),
+          session_id: z.string().describe('Send it to continue this conversation.'),
           turn_id: z.string(),
           status: z.enum(['finished', 'waiting', 'cancelled', 'failed']),
-          reason: z.string().optional().describe('Why the answer is not complete, for example `length`.'),
+          reason: z.string().optional().describe('Why the answer is incomplete, for example `length`.'),
           unknown_outcomes: unknownOutcomes,
         }),
       },
@@ -104,7 +104,9 @@ export function agentServer(deps: AgentServing, caller: McpCaller & { readonly e
 
 const MAX_NAME = 64
 
-/** Names of agents are ids, which may be long and have dots: where two would be one tool, both end with a digest. */
+/**
+ * Agent names are ids, which may be long and contain dots. Names that would collide as tool names get a digest suffix.
+ */
 function toolNames(agents: readonly string[]): [agent: string, tool: string][] {
   const plain = agents.map((it) => `ask_${it.replaceAll(/[^A-Za-z0-9_-]/g, '_')}`)
   const isFit = (name: string): boolean => name.length <= MAX_NAME && plain.indexOf(name) === plain.lastIndexOf(name)
@@ -117,7 +119,7 @@ function toolNames(agents: readonly string[]): [agent: string, tool: string][] {
 }
 
 function sessionOfUri({ href }: URL, encoded: string): string {
-  const fault = new ProtocolError(ProtocolErrorCode.InvalidParams, `${href} is no address of a session.`)
+  const fault = new ProtocolError(ProtocolErrorCode.InvalidParams, `${href} is not the URI of a session.`)
   try {
     const session = decodeURIComponent(encoded)
     if (isId(session)) return session
@@ -142,8 +144,8 @@ async function ask(
 ): Promise<CallToolResult> {
   const { owner, principal, outgoing } = caller
   const known = nameOfCall(caller, mcpReq.id)
-  // The ids of a client's requests are its own: the same one again, with the same words, is the same turn. A client
-  // that starts again counts from the beginning.
+  // Request ids are the client's own: the same id with the same words is the same turn. A restarted client counts from
+  // the beginning again.
   const asked = JSON.stringify([known, agent, message, session_id ?? null])
   const retryKey = turn_id ?? (known && `mcp-${hash('sha256', asked).slice(0, 32)}`)
   const turnId = retryKey ?? randomUUID()
@@ -163,18 +165,18 @@ async function ask(
     if (state.seq > 0 && state.agent !== agent)
       throw new HttpError(409, 'other_agent', `Session ${sessionId} is a conversation with the agent ${state.agent}.`)
     release = slots.take(principal, session.key, turnId)
-    leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'returner')
+    leave = audience.enter(session, turnId, findTurn(state, turnId) === undefined ? 'starter' : 'reconnected')
     const left = (): void => leave?.(false)
     if (outgoing.destroyed) left()
     outgoing.once('close', left)
     if (known !== undefined) running.set(known, stop)
-    // In the newer protocol a client cancels by closing the stream; in the older one that says nothing.
+    // In the newer protocol a client cancels by closing the stream; in the older one closing it means nothing.
     const cancelled = caller.era === 'modern' ? AbortSignal.any([stop.signal, mcpReq.signal]) : stop.signal
     cancelled.addEventListener('abort', () => {
       session.interrupt({ turnId, principal, reason: 'cancelled by the client' }).catch(report)
     })
     const turn = session.stream(message, { turnId, principal, surface: 'mcp' })
-    // Told below; whoever reads the stream must not fail for it.
+    // Handled below; a failure must not also break the reader of the stream.
     turn.result.catch(() => {})
     const show = progressOf(mcpReq)
     for await (const item of turn) await show(item)
@@ -197,7 +199,7 @@ function resultOf(result: TurnResult, answer: Answer): CallToolResult {
   if (status === 'paused')
     return answer(
       'waiting',
-      `${text}\nThe agent waits (${reason}). ${WAY_OUT[reason as keyof typeof WAY_OUT]}; then ask the same again with the same turn_id.`.trim(),
+      `${text}\nThe agent is waiting (${reason}). ${WAY_OUT[reason as keyof typeof WAY_OUT]}, then repeat this call with the same turn_id.`.trim(),
     )
   const empty = failureOfResult(result)
   if (empty !== undefined) return answer('failed', empty.message)
@@ -208,7 +210,7 @@ function resultOf(result: TurnResult, answer: Answer): CallToolResult {
   })
 }
 
-/** Tells a client that has asked for it what happens: each call of a tool, and the text as it is written. */
+/** Sends progress to a client that requested it: each tool call, and the text as it is written. */
 function progressOf({ _meta, notify }: ServerContext['mcpReq']): (item: SessionItem) => Promise<void> {
   const progressToken = _meta?.progressToken
   if (progressToken === undefined) return async () => {}

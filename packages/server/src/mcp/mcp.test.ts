@@ -1,4 +1,4 @@
-// The official client talks to POST /mcp, in both ages of the protocol.
+// The official client talks to POST /mcp, in both versions of the protocol.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { agent, tool } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
@@ -34,13 +34,13 @@ const bash = tool({
 const bashCall = { calls: [{ name: 'bash', arguments: { command: 'ls' } }] }
 
 describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
-  test('is listed, asked, and goes on with its conversation', async () => {
+  test('is listed, answers, and continues its conversation', async () => {
     const it = await start({ replies: [{ text: 'Hello Ann.' }, { text: 'You are Ann.' }] })
     const { client } = await connect(it, mode)
     expect(client.getNegotiatedProtocolVersion()).toBe(version)
     const { tools } = await client.listTools()
     expect(tools.map(({ name, description }) => [name, description])).toEqual([
-      ['ask_assistant', 'Asks the agent assistant, and waits for its answer.'],
+      ['ask_assistant', 'Sends a message to the agent assistant and waits for its answer.'],
     ])
     const first = await client.callTool({ name: 'ask_assistant', arguments: { message: 'I am Ann.' } })
     expect(first.content).toEqual([{ type: 'text', text: 'Hello Ann.' }])
@@ -50,7 +50,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect(it.model.requests[1]!.messages).toHaveLength(4)
   })
 
-  test('shows what it does while it does it', async () => {
+  test('reports progress while it works', async () => {
     const it = await start({
       agent: { tools: [bash], allow: ['bash'] },
       replies: [bashCall, { text: 'It ran.' }],
@@ -82,7 +82,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect((await session.wait('t1')).status).toBe('cancelled')
   })
 
-  test('asked again with the same turn id it answers the same, without the model', async () => {
+  test('returns the same answer for the same turn id, without calling the model', async () => {
     const it = await start({ replies: [{ text: 'Once.' }] })
     const { client } = await connect(it, mode)
     const ask = () => client.callTool({ name: 'ask_assistant', arguments: { message: 'Go.', turn_id: 't1' } })
@@ -91,7 +91,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect(it.model.requests).toHaveLength(1)
   })
 
-  test('asked something else with a turn id that was used it says so, and gives no other answer', async () => {
+  test('rejects a used turn id with a different message', async () => {
     const it = await start({ replies: [{ text: 'Once.' }] })
     const { client } = await connect(it, mode)
     const ask = (message: string) =>
@@ -102,7 +102,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect(JSON.stringify(answer.content)).toContain('used for another input')
   })
 
-  test('that waits for a person says so, and what to do', async () => {
+  test('that waits for an approval reports it, and how to continue', async () => {
     const it = await start({ agent: { tools: [bash] }, replies: [bashCall] })
     const { client } = await connect(it, mode)
     const answer = await client.callTool({ name: 'ask_assistant', arguments: { message: 'Go.' } })
@@ -110,7 +110,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
     expect(JSON.stringify(answer.content)).toContain('Decide on it')
   })
 
-  test('that fails is an error, in words for the user', async () => {
+  test('that fails is an error with a message for end users', async () => {
     const it = await start({ replies: [{ status: 401, body: { error: { message: 'no such key sk-1' } } }] })
     const { client } = await connect(it, mode)
     const answer = await client.callTool({ name: 'ask_assistant', arguments: { message: 'Go.' } })
@@ -133,7 +133,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
       await expect(client.readResource({ uri })).rejects.toMatchObject({ code: -32_602 })
   })
 
-  test('agents whose names would be one name are two tools, and a long name is cut', async () => {
+  test('agents whose tool names collide are two tools, and a long name is shortened', async () => {
     const long = 'a'.repeat(63)
     const it = await start({
       agents: (model) =>
@@ -152,7 +152,7 @@ describe.each(AGES)('X4: an agent is a tool of MCP %s', (version, mode) => {
 })
 
 describe('X4: POST /mcp', () => {
-  test('a request of the older protocol that is sent again is the same turn', async () => {
+  test('a request of the older protocol that is repeated is the same turn', async () => {
     const it = await start({ replies: [{ text: 'Once.' }, { text: 'Twice.' }] })
     const rpc = (id: number, method: string, params: object, headers: Record<string, string> = {}) =>
       it.post(
@@ -167,12 +167,12 @@ describe('X4: POST /mcp', () => {
       (await rpc(2, 'tools/call', { name: 'ask_assistant', arguments: { message } }, headers)).text()
     expect(await ask('Go.')).toBe(await ask('Go.'))
     expect(it.model.requests).toHaveLength(1)
-    // A client that was started again counts from the beginning.
+    // A restarted client counts from the beginning.
     expect(await ask('Go elsewhere.')).toContain('Twice.')
     expect(it.model.requests).toHaveLength(2)
   })
 
-  test('with identity on a stranger is refused, and each caller has sessions of their own', async () => {
+  test('with identity an anonymous caller is rejected, and each caller has their own sessions', async () => {
     const secret = 'a secret of at least thirty-two bytes'
     const { SignJWT } = await import('jose')
     const tokenOf = (user: string) =>
@@ -195,7 +195,7 @@ describe('X4: POST /mcp', () => {
     await expect(bob.client.readResource({ uri: 'oxbow://sessions/s1' })).rejects.toThrow('There is no session')
   })
 
-  test('a page of another site is refused', async () => {
+  test('a page of another origin is rejected', async () => {
     const it = await start()
     const answer = await it.post('/mcp', {}, { headers: { origin: 'https://evil.example' } })
     expect(answer.status).toBe(403)
@@ -207,13 +207,13 @@ describe('X4: POST /mcp', () => {
     expect(answer.status).toBe(405)
   })
 
-  test('can be switched off', async () => {
+  test('can be disabled', async () => {
     const it = await start({ overrides: { 'server.mcp': false } })
     expect((await it.post('/mcp', {})).status).toBe(404)
     expect((await json(await it.get('/openapi.json'))).paths['/mcp']).toBeUndefined()
   })
 
-  test('a conversation with one agent cannot be gone on with by another', async () => {
+  test('a conversation with one agent cannot be continued with another', async () => {
     const it = await start({
       replies: [{ text: 'I am one.' }],
       agents: (model) => ['one', 'two'].map((name) => agent({ name, model, instructions: 'Be brief.' })),
@@ -225,7 +225,7 @@ describe('X4: POST /mcp', () => {
     expect(JSON.stringify(answer.content)).toContain('conversation with the agent one')
   })
 
-  test('a client that leaves stops what it has asked for, as server.onDisconnect says', async () => {
+  test('a client that disconnects stops its turn, as server.onDisconnect requires', async () => {
     const held = gate()
     const it = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],

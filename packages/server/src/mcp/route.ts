@@ -1,5 +1,5 @@
-// POST /mcp: the agents as tools of the Model Context Protocol, over streamable HTTP. Nothing is kept between two
-// requests but what can still be stopped, so that any replica answers any of them.
+// POST /mcp: the agents as tools of the Model Context Protocol over streamable HTTP. Between requests only calls that
+// can be cancelled are kept, so any replica answers any request.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -11,7 +11,7 @@ import type { AgentServing, McpCaller } from './agent-server.ts'
 export type McpServing = Omit<AgentServing, 'running'> & { readonly limits: BodyLimits }
 
 const SESSION = 'mcp-session-id'
-/** What we have given clients of 2025-11-25, and nothing else. */
+/** A client id that we gave to a client of protocol 2025-11-25. */
 const SESSION_ID = /^[0-9a-f-]{36}$/
 
 const message = z.looseObject({
@@ -21,9 +21,9 @@ const message = z.looseObject({
 
 export function mcpRoute({ limits, ...deps }: McpServing): Route {
   const running: AgentServing['running'] = new Map()
-  /** What went wrong until the request was answered: only the answer tells whose fault it was. */
+  /** Errors before the answer is complete: only the answer shows whose mistake they are. */
   const unanswered = new AsyncLocalStorage<{ faults: unknown[] | undefined }>()
-  /** The library takes as long to load as a third of the service: the first request waits for it. */
+  /** The library takes a third of the service's load time, so the first request loads it. */
   const load = async () => {
     const [{ createMcpHandler }, { agentServer, nameOfCall }] = await Promise.all([
       import('@modelcontextprotocol/server'),
@@ -48,11 +48,11 @@ export function mcpRoute({ limits, ...deps }: McpServing): Route {
     id: 'mcp',
     summary: 'Model Context Protocol over streamable HTTP: each agent is a tool.',
     headers: z.object({
-      'Mcp-Session-Id': z.string().optional().describe('As the answer to `initialize` gave it: the name of a client.'),
+      'Mcp-Session-Id': z.string().optional().describe('The client id from the answer to `initialize`.'),
     }),
     answers: {
       200: { description: 'A JSON-RPC message, or a stream of them.', contentType: 'text/event-stream' },
-      202: { description: 'A notification was taken.' },
+      202: { description: 'A notification was accepted.' },
     },
     async handle(_request, c) {
       const body = await readJson(c, limits)
@@ -69,7 +69,7 @@ export function mcpRoute({ limits, ...deps }: McpServing): Route {
       const answer = await unanswered.run(pending, () => handler.fetch(c.req.raw, { parsedBody: body, authInfo }))
       if (answer.status >= 500) for (const fault of pending.faults ?? []) deps.report(fault)
       pending.faults = undefined
-      // A name for the client, so that its next requests can say which of its own they cancel or repeat.
+      // A client id, so that the client's next requests can name which of its calls they cancel or repeat.
       if (method === 'initialize' && answer.ok) answer.headers.set(SESSION, randomUUID())
       return answer
     },

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 /**
- * What a model did that nobody was told: breakers that open and close, and requests that failed before another was
- * made.
+ * Logs and counts model events that no caller sees: circuit breakers that open and close, and failed requests that are
+ * retried.
  *
  * @example const models = createModels(config.models, process.env, modelListeners(log, metrics))
  */
@@ -19,8 +19,8 @@ export const modelListeners = (log: Logger, metrics: Pick<Metrics, 'failedAttemp
   },
   onFailedAttempt: (name, { model, code, message, waitMs }) => {
     metrics.failedAttempt(model, code)
-    // A message may quote the provider, who may quote the conversation.
+    // The message may quote the provider, which may quote the conversation.
     log.warn({ model: name, asked: model, code, waitMs }, 'model request failed')
-    log.debug({ model: name, asked: model, code, message }, 'model request failed: what it said')
+    log.debug({ model: name, asked: model, code, message }, 'model request failed: message')
   },
 })

@@ -14,12 +14,12 @@ const config = (baseUrl: string): ModelsConfig => ({
   aliases: { default: 'main' },
 })
 const models = (url: string, listeners: ModelListeners) => createModels(config(url), {}, listeners)
-/** The first model is refused, the other answers. */
+/** The first model is refused; the other answers. */
 const replies = ({ body }: ScriptedRequest): Reply =>
   body.model === 'main' ? { status: 401, body: { error: { message: 'secret words' } } } : { text: 'hi', usage }
 
-describe('B1 what stands around the models', () => {
-  test('is in /metrics: breakers, requests, failed attempts by code, spares that answered, cost', async () => {
+describe('B1 the state of the models', () => {
+  test('is in /metrics: circuit breakers, requests, failed attempts by code, answers of fallbacks, cost', async () => {
     const rig = await start({ models, replies })
     await rig.post('/api/chat', { sessionId: 's', message: 'Hello.' })
     const text = await (await rig.get('/metrics')).text()
@@ -50,7 +50,7 @@ describe('B1 what stands around the models', () => {
     ])
   })
 
-  test('is in the log: a failed request without what the provider said', async () => {
+  test('is in the log: a failed request without the provider’s text', async () => {
     const rig = await start({ models, replies, overrides: { 'log.level': 'info' } })
     await rig.post('/api/chat', { sessionId: 's', message: 'Hello.' })
     expect(rig.logged).toContainEqual(
@@ -65,7 +65,7 @@ describe('B1 what stands around the models', () => {
     expect(JSON.stringify(rig.logged)).not.toContain('secret words')
   })
 
-  test('a breaker that opens is in the log and in /metrics', async () => {
+  test('an opening circuit breaker is in the log and in /metrics', async () => {
     const rig = await start({
       models: (url, listeners) =>
         createModels({ models: { only: { provider: 'vllm', model: 'x', baseUrl: url } } }, {}, listeners),
@@ -83,7 +83,7 @@ describe('B1 what stands around the models', () => {
   })
 })
 
-describe('X6 what a session has used', () => {
+describe('X6 the usage of a session', () => {
   const url = '/api/sessions/s/usage'
   const of = (calls: number) => ({
     inputTokens: 1_000 * calls,
@@ -94,7 +94,7 @@ describe('X6 what a session has used', () => {
     estimated: false,
   })
 
-  test('is told apart: the context now, the last turn, the session', async () => {
+  test('is separate for the current context, the last turn and the session', async () => {
     const rig = await start({ models, replies })
     await rig.post('/api/chat', { sessionId: 's', message: 'One.' })
     await rig.post('/api/chat', { sessionId: 's', turnId: 'second', message: 'Two.' })
@@ -106,7 +106,7 @@ describe('X6 what a session has used', () => {
     })
   })
 
-  test('has no cost and no window where nobody knows them, and says what is estimated', async () => {
+  test('omits an unknown cost and window, and marks estimates', async () => {
     const rig = await start({ replies: [{ text: 'hi', usage: null }] })
     await rig.post('/api/chat', { sessionId: 's', message: 'One.' })
     expect(await json(rig.get(url))).toMatchObject({

@@ -1,4 +1,4 @@
-// GET /admin/api/models: which models there are, what each needs, and how it has done in this process.
+// GET /admin/api/models: the configured models, their definitions, and their health in this process.
 import type { Engine } from '@oxbow/core'
 import type { ListedModel, Models } from '@oxbow/models'
 import { z } from 'zod'
@@ -12,9 +12,9 @@ const price = z.object({
 })
 
 const health = z.object({
-  breaker: z.enum(['closed', 'open', 'half_open']).describe('`open`: left alone because it had failed too often.'),
-  running: z.number().describe('Requests at its address.'),
-  waiting: z.number().describe('Requests that wait for their turn there.'),
+  breaker: z.enum(['closed', 'open', 'half_open']).describe('The circuit breaker; `open` after repeated failures.'),
+  running: z.number().describe('Running requests at its address.'),
+  waiting: z.number().describe('Queued requests at its address.'),
   answered: z.number(),
   failed: z.number(),
   lastAnswerAt: z.number().optional().describe('Milliseconds since 1970.'),
@@ -24,16 +24,18 @@ const health = z.object({
 export const listedModel = z.object({
   name: z.string(),
   model: z.string().describe('provider:model.'),
-  aliases: z.array(z.string()).describe('`default`: used where nothing else is said.'),
-  address: z.string().optional().describe('Without query. Missing: it answers in this process.'),
+  aliases: z.array(z.string()).describe('`default` is the model of agents that name none.'),
+  address: z.string().optional().describe('Without the query. Missing: the model runs in this process.'),
   key: z
     .object({ variable: z.string(), present: z.boolean() })
     .optional()
-    .describe('The environment variable of its key. Missing: it needs none.'),
-  price: price.optional().describe('Of the configuration, else of the public list; in US dollars per million tokens.'),
-  contextWindow: z.number().optional().describe('In tokens, as far as it is known.'),
+    .describe('The environment variable of its key. Missing: the model needs no key.'),
+  price: price
+    .optional()
+    .describe('From the configuration, otherwise from the public list; US dollars per million tokens.'),
+  contextWindow: z.number().optional().describe('In tokens, if known.'),
   fallbacks: z.array(z.object({ model: z.string(), weight: z.number() })),
-  health: health.optional().describe('In this process, once it is in use.'),
+  health: health.optional().describe('In this process, since its first use.'),
 })
 
 export function modelsRoute(engine: Engine, models: Pick<Models, 'list'> | undefined): Route {
@@ -42,13 +44,13 @@ export function modelsRoute(engine: Engine, models: Pick<Models, 'list'> | undef
     path: '/admin/api/models',
     id: 'listModels',
     access: 'admin',
-    summary: 'The configured models, and how each has done in this process.',
-    answers: { 200: { description: 'All of them.', schema: z.object({ models: z.array(listedModel) }) } },
+    summary: 'The configured models, and their health in this process.',
+    answers: { 200: { description: 'All models.', schema: z.object({ models: z.array(listedModel) }) } },
     handle: (_request, c) => c.json({ models: (models?.list() ?? modelsOf(engine)).map(shown) }),
   })
 }
 
-/** Those of the agents, where a program has made them itself. */
+/** The models of the agents, when a program created them itself. */
 const modelsOf = ({ agents }: Engine): ListedModel[] =>
   [...new Map([...agents.values()].map(({ model }) => [model.id, model])).values()].map((it) => ({
     name: it.id,

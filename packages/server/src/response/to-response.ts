@@ -5,14 +5,13 @@ import { type UiChunk, uiMessages } from './ui-messages.ts'
 
 export interface ResponseOptions {
   /**
-   * `ag-ui` (default): the events of AG-UI, as server-sent events. `ui-messages`: the UI message stream of the AI SDK,
-   * which its
-   * `useChat` reads.
+   * `ag-ui` (default): AG-UI events as server-sent events. `ui-messages`: the UI message stream of the AI SDK, for
+   * `useChat`.
    */
   readonly format?: 'ag-ui' | 'ui-messages'
-  /** The thread of AG-UI. Default: the id of the session. */
+  /** The AG-UI thread id. Default: the session id. */
   readonly threadId?: string
-  /** Only what comes after this event: for a turn that continues after a decision. See `Submitted.after`. */
+  /** Send only events after this number, for a turn that continues after a decision. See `Submitted.after`. */
   readonly after?: number
   /** Logs an error that the reader must not see, and returns a reference to it. */
   readonly report?: (error: unknown) => string
@@ -54,12 +53,12 @@ export function toResponse(stream: TurnStream, options: ResponseOptions = {}): R
   return new Response(body, { headers: { ...HEADERS, ...version } })
 }
 
-/** AG-UI frames, as they stand on the wire. */
+/** AG-UI frames in their wire format. */
 async function* framesOf(
   stream: TurnStream,
   { threadId = stream.session.session, after = 0, report = () => crypto.randomUUID() }: ResponseOptions,
 ): AsyncGenerator<string, void> {
-  // Loaded with the first response: a program that streams nothing need not pay for it.
+  // Imported on demand: a program that streams nothing need not load them.
   const [{ runEncoder }, { failureOfError }] = await Promise.all([
     import('../ag-ui/encoder.ts'),
     import('../failures.ts'),

@@ -1,10 +1,10 @@
-// The UI message stream of the AI SDK, made from AG-UI frames: each of them has its chunk, so the sequence is as legal.
+// The UI message stream of the AI SDK, translated from AG-UI frames one by one, so the order of chunks is valid too.
 import type { AgUiFrame as Frame } from '../ag-ui/frames.ts'
 
-/** A chunk as `useChat` of the AI SDK reads it. */
+/** A chunk that `useChat` of the AI SDK reads. */
 export type UiChunk = { readonly type: string } & Readonly<Record<string, unknown>>
 
-/** Translates the frames of one run, in their order. */
+/** Translates the frames of one run, in order. */
 export function uiMessages(messageId: string): (frame: Frame) => UiChunk[] {
   const calls = new Map<string, { tool: string; args: string }>()
   let inStep = false
@@ -76,13 +76,13 @@ export function uiMessages(messageId: string): (frame: Frame) => UiChunk[] {
   }
 }
 
-/** What the body of a `useChat` request asks for. */
+/** The input in the body of a `useChat` request. */
 export interface UiInput {
   /**
-   * The text of the last user message. Everything else in the body is not trusted: the session has the conversation.
+   * The text of the last user message. Everything else in the body is untrusted: the session stores the conversation.
    */
   readonly text: string | undefined
-  /** Answers to approvals, in the last assistant message. */
+  /** Decisions on approvals, from the last assistant message. */
   readonly decisions: readonly { readonly approvalId: string; readonly approved: boolean }[]
 }
 

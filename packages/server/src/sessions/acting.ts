@@ -1,4 +1,4 @@
-// POST routes of sessions: stop a turn, let a parked one go on, bring the result of an external call.
+// POST routes of sessions: stop a turn, release paused or parked ones, send the result of an external call.
 import { type Engine, releaseParked } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -12,13 +12,13 @@ export function interruptRoute(engine: Engine): Route {
     method: 'post',
     path: '/api/sessions/{sessionId}/interrupt',
     id: 'interruptTurn',
-    summary: 'Stops a turn; without a turn id the one that runs.',
+    summary: 'Stops a turn; without a turn id the running one.',
     params: sessionPath,
     body: only({ ...whose, turnId: optionalId, reason: z.string().max(500).optional() }),
     bodyOptional: true,
     answers: {
-      200: { description: 'The turn that was hit.', schema: z.object({ turnId: z.string() }) },
-      404: { description: 'There was no turn to stop.', schema: errorAnswer },
+      200: { description: 'The stopped turn.', schema: z.object({ turnId: z.string() }) },
+      404: { description: 'The session has no such open turn.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
@@ -45,13 +45,13 @@ export function releaseRoute(engine: Engine): Route {
     method: 'post',
     path: '/api/sessions/{sessionId}/release',
     id: 'releaseTurn',
-    summary: 'Lets a turn go on that was paused by hand, or set aside after it had been broken off too often.',
+    summary: 'Releases a turn that was paused manually, or parked after too many interruptions.',
     params: sessionPath,
     body: only(whose),
     bodyOptional: true,
     answers: {
-      200: { description: 'The turn that goes on.', schema: z.object({ turnId: z.string() }) },
-      409: { description: 'No turn of the session is paused by hand or parked.', schema: errorAnswer },
+      200: { description: 'The released turn.', schema: z.object({ turnId: z.string() }) },
+      409: { description: 'No turn of the session is paused manually or parked.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
@@ -68,7 +68,7 @@ export function releaseParkedRoute(engine: Engine): Route {
     path: '/admin/api/release-parked',
     id: 'releaseParked',
     access: 'admin',
-    summary: 'Lets all turns go on that were set aside after they had been broken off too often.',
+    summary: 'Releases all turns that were parked after too many interruptions.',
     body: only({
       tenant: optionalId.describe('Default: your own.'),
       userId: optionalId.describe('Default: all users.'),
@@ -76,7 +76,7 @@ export function releaseParkedRoute(engine: Engine): Route {
     bodyOptional: true,
     answers: {
       200: {
-        description: 'The sessions whose turns go on.',
+        description: 'The sessions of the released turns.',
         schema: z.object({ sessions: z.array(z.object({ sessionId: z.string(), userId: z.string() })) }),
       },
     },
@@ -106,7 +106,7 @@ const content = z.union(
       ]),
     ),
   ],
-  'must be a text, or a list of {"type": "text", "text"} and {"type": "data", "mediaType", "data" or "url"}',
+  'must be a string, or a list of {"type": "text", "text"} and {"type": "data", "mediaType", "data" or "url"}',
 )
 
 export function callResultRoute(engine: Engine): Route {
@@ -114,7 +114,7 @@ export function callResultRoute(engine: Engine): Route {
     method: 'post',
     path: '/api/sessions/{sessionId}/calls/{callId}',
     id: 'bringCallResult',
-    summary: 'Brings the result of an external call; the turn goes on.',
+    summary: 'Sends the result of an external call and resumes the turn.',
     params: sessionPath.extend({ callId: id }),
     body: only({
       ...whose,
@@ -123,14 +123,14 @@ export function callResultRoute(engine: Engine): Route {
     }),
     answers: {
       202: {
-        description: 'Stored. Events after `after` tell what becomes of it.',
+        description: 'Stored. The session’s events after `after` show the outcome.',
         schema: z.object({ turnId: z.string(), after: z.number() }),
       },
       404: {
-        description: 'No such call is waiting: it never was, or the turn has gone on since its result was brought.',
+        description: 'No such call is waiting: it is unknown, or its turn already resumed.',
         schema: errorAnswer,
       },
-      409: { description: 'Its result has been brought, and its turn waits for others.', schema: errorAnswer },
+      409: { description: 'Its result is already stored, and its turn waits for other results.', schema: errorAnswer },
     },
     async handle({ params: { sessionId, callId }, body }, c) {
       const { owner, principal } = callerOf(c, body)

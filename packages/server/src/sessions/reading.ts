@@ -1,4 +1,4 @@
-// GET routes of sessions: the list, the conversation, the journal.
+// GET routes of sessions: the list, the conversation and the journal.
 import { type Block, type Engine, type Message, openApprovals, type SessionState } from '@oxbow/core'
 import { statusOf } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -36,7 +36,7 @@ export function sessionList(engine: Engine): Route {
               updatedAt: z.number(),
             }),
           ),
-          next: z.number().optional().describe('Where the next page begins, when there may be one.'),
+          next: z.number().optional().describe('`before` of the next page, if there may be one.'),
         }),
       },
     },
@@ -58,7 +58,7 @@ export function sessionMessages(engine: Engine): Route {
     method: 'get',
     path: '/api/sessions/{sessionId}/messages',
     id: 'sessionMessages',
-    summary: 'The conversation as the model sees it, and how its turn stands.',
+    summary: 'The conversation as the model sees it, and the state of its turn.',
     params: sessionPath,
     query: userQuery,
     answers: {
@@ -74,10 +74,10 @@ export function sessionMessages(engine: Engine): Route {
               origin: z
                 .enum(['agent', 'engine'])
                 .optional()
-                .describe('Of the role `user`: another agent or the engine has written it, not the user.'),
+                .describe('For the role `user`: written by another agent or by the engine, not by the user.'),
               blocks: z.array(z.looseObject({ type: z.enum(['text', 'thinking', 'data', 'call', 'result']) })),
               partial: z.boolean().optional(),
-              model: z.string().optional().describe('Which one has written it.'),
+              model: z.string().optional().describe('The model that wrote it.'),
             }),
           ),
           turn: z
@@ -85,15 +85,15 @@ export function sessionMessages(engine: Engine): Route {
               turnId: z.string(),
               step: z.number(),
               pending: z.array(z.object({ callId: z.string(), tool: z.string() })).describe('Open external calls.'),
-              approvals: z.array(approvalView).describe('What waits for somebody to decide.'),
+              approvals: z.array(approvalView).describe('The open approvals.'),
             })
             .optional()
             .describe('The open turn.'),
-          queued: z.array(z.string()).describe('Turns that run after it.'),
-          seq: z.number().describe('The last event that is part of this answer.'),
+          queued: z.array(z.string()).describe('Queued turns.'),
+          seq: z.number().describe('The last event that this answer includes.'),
         }),
       },
-      404: { description: 'There is no such session.', schema: errorAnswer },
+      404: { description: 'The session does not exist.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
       const { owner, principal } = callerOf(c, query)
@@ -121,7 +121,7 @@ export function sessionMessages(engine: Engine): Route {
   })
 }
 
-/** The same object with its messages, as JSON that never holds the process for long. */
+/** The answer with its messages as JSON, in slices so that the event loop is never blocked for long. */
 async function* inSlices(answer: object, messages: readonly Message[]): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
   yield encoder.encode(`${JSON.stringify(answer).slice(0, -1)},"messages":[`)
@@ -148,15 +148,15 @@ export function sessionEvents(engine: Engine): Route {
         description: 'At most 500 events.',
         schema: z.object({
           events: z.array(z.looseObject({ seq: z.number(), at: z.number(), type: z.string() })),
-          next: z.number().optional().describe('`after` of the next page, when there is one.'),
+          next: z.number().optional().describe('`after` of the next page, if there is one.'),
         }),
       },
-      404: { description: 'There is no such session.', schema: errorAnswer },
+      404: { description: 'The session does not exist.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
       const { owner } = callerOf(c, query)
       const session = sessionOf(engine, sessionId, owner)
-      // A page is read, and not the session: its state is nothing that a page needs.
+      // Reads one page only: it does not need the state of the session.
       const head = await engine.backend.journal.head(session.key)
       if (head === 0) throw unknownSession(sessionId)
       const events = await session.events(query.after)
@@ -170,7 +170,7 @@ export const sessionOf = (engine: Engine, session: string, owner: Caller['owner'
   engine.session({ ...owner, session })
 
 /**
- * Somebody else's session has another key: it is looked for, and not found, exactly like one that never was.
+ * Another user's session has a different key, so it is not found, exactly like an unknown one.
  *
  * @throws HttpError 404
  */
@@ -183,7 +183,7 @@ export async function existing(engine: Engine, sessionId: string, owner: Caller[
 const unknownSession = (sessionId: string) =>
   new HttpError(404, 'unknown_session', `There is no session ${JSON.stringify(sessionId)}.`)
 
-/** Proofs and sealed reasoning are between the engine and the provider. */
+/** Proofs and sealed reasoning stay between the engine and the provider. */
 export const shown = (message: Message): Message => ({
   ...message,
   blocks: message.blocks.map((it): Block => (it.type === 'thinking' ? { type: 'thinking', text: it.text } : it)),

@@ -5,7 +5,7 @@ import { json, rigs } from '../test.fixture.ts'
 const start = rigs()
 
 describe('H7: GET /api/sessions/search', () => {
-  test('finds words of the user, of answers and of results, in the sessions of one user, the newest first', async () => {
+  test('finds words in messages, answers and results in the sessions of one user, newest first', async () => {
     const { post, get } = await start({ replies: { always: { text: 'The invoice 4711 is paid.' } } })
     await post('/api/chat', { userId: 'ann', sessionId: 'a', message: 'Look for the Rechnung, please' })
     await post('/api/chat', { userId: 'ann', sessionId: 'b', message: '请核对发票' })
@@ -29,7 +29,7 @@ describe('H7: GET /api/sessions/search', () => {
     expect((await json(get('/api/sessions/search?userId=ann&q=invoice%20missing'))).hits).toEqual([])
   })
 
-  test('pages lead to every session once', async () => {
+  test('pages list every session once', async () => {
     const { post, get } = await start({ replies: { always: { text: 'found it' } } })
     for (let n = 0; n < 7; n++) await post('/api/chat', { sessionId: `s${n}`, message: 'Hi' })
     const seen: string[] = []
@@ -41,7 +41,7 @@ describe('H7: GET /api/sessions/search', () => {
     expect(seen.toSorted()).toEqual(['s0', 's1', 's2', 's3', 's4', 's5', 's6'])
   })
 
-  test('with identity everybody finds their own, administrators those of the user whom they name', async () => {
+  test('with identity users search their own sessions, and administrators those of the named user', async () => {
     const { as } = await people(start, { agent: {}, replies: { always: { text: 'Fine.' } } })
     const { ann, mia, root } = as
     await ann.post('/api/chat', { sessionId: 's', message: 'My zinnias' })

@@ -1,46 +1,46 @@
-// GET /api/sessions/search: words in what was said, whatever the model still sees of it.
+// GET /api/sessions/search: full-text search in conversations, compacted parts included.
 import { type Engine, searchSessions } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
 import { given, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 
-const QUERY_RULE = 'must hold 1 to 200 characters'
+const QUERY_RULE = 'must have 1 to 200 characters'
 
 export function sessionSearchRoute(engine: Engine): Route {
   return route({
     method: 'get',
     path: '/api/sessions/search',
     id: 'searchSessions',
-    summary: 'Finds words in what was said, called and returned in the sessions of a user, the newest first.',
+    summary: 'Searches the messages, calls and results in the sessions of a user, newest first.',
     query: userQuery.extend({
       q: z
         .string(QUERY_RULE)
         .trim()
         .min(1, QUERY_RULE)
         .max(200, QUERY_RULE)
-        .describe('All of these words occur in one message, in any case.'),
+        .describe('Words that must all occur in one message, regardless of case.'),
       sessionId: optionalId,
       limit: wholeNumber(1, 100).default(20),
       before: pageBefore,
     }),
     answers: {
       200: {
-        description: 'Of each session at most three hits; of one that is named, all up to the limit.',
+        description: 'At most three hits per session; with `sessionId` all hits up to the limit.',
         schema: z.object({
           hits: z.array(
             z.object({
               sessionId: z.string(),
               title: z.string(),
               turnId: z.string(),
-              seq: z.number().describe('The event that holds it.'),
+              seq: z.number().describe('The event that contains the hit.'),
               at: z.number().describe('Milliseconds since 1970.'),
               role: z.enum(['user', 'agent', 'assistant', 'call', 'result']),
-              text: z.string().describe('What stands around the first of the words.'),
+              text: z.string().describe('The text around the first of the words.'),
             }),
           ),
-          next: z.number().optional().describe('Where the next page begins, when there may be one.'),
-          complete: z.boolean().describe('False when a session was too long to be searched whole.'),
+          next: z.number().optional().describe('`before` of the next page, if there may be one.'),
+          complete: z.boolean().describe('False when a session was too long to be searched completely.'),
         }),
       },
     },

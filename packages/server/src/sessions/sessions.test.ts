@@ -56,7 +56,7 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
     })
   })
 
-  test('is whole when it is long', async () => {
+  test('is complete for a long session', async () => {
     const { engine, get } = await start()
     const { journal } = engine.backend
     const key = { tenant: 'default', user: 'default', session: 'long' }
@@ -82,7 +82,7 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
     expect(messages).toHaveLength(1_000)
   })
 
-  test('tells which turn is open and which wait', async () => {
+  test('names the open turn and the queued ones', async () => {
     const held = gate()
     const { post, get } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }, { text: 'x' }],
@@ -99,7 +99,7 @@ describe('GET /api/sessions/{sessionId}/messages', () => {
     await Promise.all([one, two])
   })
 
-  test('of a session that does not exist, or is of somebody else, is a 404', async () => {
+  test('of an unknown session, or of another user’s, is a 404', async () => {
     const { post, get } = await start({ replies: always })
     await post('/api/chat', { userId: 'alice', sessionId: 's', message: 'Hi' })
     expect((await get('/api/sessions/s/messages')).status).toBe(404)
@@ -130,7 +130,7 @@ test('GET /api/sessions/{sessionId}/events is the journal, page by page', async 
 })
 
 describe('POST /api/sessions/{sessionId}/interrupt', () => {
-  test('stops the turn that runs, and says which', async () => {
+  test('stops the running turn, and names it', async () => {
     const held = gate()
     const { post, model } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const answer = await post('/api/chat/stream', runInput('Hi'))
@@ -159,20 +159,20 @@ describe('POST /api/sessions/{sessionId}/interrupt', () => {
   })
 })
 
-test('what is wrong with a request is said in words of this service', async () => {
+test('validation errors have clear messages', async () => {
   const { post, get } = await start({ replies: always })
   await post('/api/chat', { sessionId: 's', message: 'Hi' })
   const told = async (answer: Promise<Response>) => (await json(answer)).error.message
   expect(await told(get('/api/sessions?limit=x'))).toBe('limit must be a whole number from 1 to 200.')
   expect(await told(get('/api/sessions/s/events?after=x'))).toBe('after must be a whole number, 0 or more.')
   for (const content of [undefined, 5])
-    expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content must be a text, or a list of/)
+    expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content must be a string, or a list of/)
 })
 
 const turnId = 't'
 
-/** A session whose turn six workers have died with. */
-async function brokenOff({ journal }: Backend, user = 'default'): Promise<void> {
+/** A session whose turn was interrupted by the death of six workers. */
+async function interrupted({ journal }: Backend, user = 'default'): Promise<void> {
   const key = { tenant: 'default', user, session: 's' }
   const claims = [1, 2, 3, 4, 5, 6].map((epoch) => ({ type: 'turn.claimed', turnId, worker: `died-${epoch}`, epoch }))
   const events = [
@@ -192,9 +192,9 @@ async function brokenOff({ journal }: Backend, user = 'default'): Promise<void> 
 }
 
 describe('POST /api/sessions/{sessionId}/release', () => {
-  test('lets a turn go on that was broken off too often; until then each answer says how', async () => {
+  test('resumes a turn that was interrupted too often; until then each answer says how to release it', async () => {
     const backend = memory()
-    await brokenOff(backend)
+    await interrupted(backend)
     const { post, get } = await start({ backend, replies: always })
     await until(async () => (await json(get('/api/sessions/s/messages'))).status === 'parked')
 
@@ -208,7 +208,7 @@ describe('POST /api/sessions/{sessionId}/release', () => {
     })
   })
 
-  test('is a 409 when nothing is parked, and a 404 in a session that does not exist', async () => {
+  test('is a 409 when nothing is parked, and a 404 in an unknown session', async () => {
     const { post } = await start({ replies: always })
     await post('/api/chat', { sessionId: 's', message: 'Hi' })
     const answer = await post('/api/sessions/s/release', {})
@@ -220,7 +220,7 @@ describe('POST /api/sessions/{sessionId}/release', () => {
 
 test('POST /admin/api/release-parked releases the parked turns of all users, or of one', async () => {
   const backend = memory()
-  for (const user of ['ann', 'bob', 'cem']) await brokenOff(backend, user)
+  for (const user of ['ann', 'bob', 'cem']) await interrupted(backend, user)
   const { post, engine } = await start({ backend, replies: always })
   await until(async () => (await engine.sessions({ status: 'parked' })).length === 3)
   const released = async (body?: object) => (await json(post('/admin/api/release-parked', body))).sessions

@@ -1,4 +1,4 @@
-// GET /api/sessions/{sessionId}/stream: watches a turn, from its start or from where the reader had come to.
+// GET /api/sessions/{sessionId}/stream: streams a turn, from its start or from the reader's position.
 import { type Engine, findTurn, type SessionState } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -14,16 +14,16 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
     method: 'get',
     path: '/api/sessions/{sessionId}/stream',
     id: 'sessionStream',
-    summary: 'Streams a turn as AG-UI events; without a turn id the open one, or else the last one.',
+    summary: 'Streams a turn as AG-UI events; without a turn id the open one, otherwise the last one.',
     params: sessionPath,
-    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last received `id:`.') }),
     query: userQuery.extend({
       after: z.string().optional().describe('The same as Last-Event-ID.'),
       turnId: optionalId,
     }),
     answers: {
       200: { description: 'AG-UI events, as server-sent events.', contentType: 'text/event-stream' },
-      404: { description: 'There is no such session or turn.', schema: errorAnswer },
+      404: { description: 'The session or turn does not exist.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
       const after = lastEventId(c, query.after)
@@ -32,7 +32,7 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
       const state = await existing(engine, sessionId, owner)
       const found = findTurn(state, given(query.turnId) ?? lastTurnId(state) ?? '')
       if (found === undefined)
-        throw new HttpError(404, 'unknown_turn', `There is no such turn in session ${JSON.stringify(sessionId)}.`)
+        throw new HttpError(404, 'unknown_turn', `The turn does not exist in session ${JSON.stringify(sessionId)}.`)
       if (c.req.method === 'HEAD') return c.body(null, 200, { 'content-type': 'text/event-stream' })
       const { turnId, startedSeq } = found
       const startedAfter = startedSeq - 1
@@ -41,12 +41,12 @@ export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
         caller,
         session,
         turnId,
-        position: { startedAfter, after: after ?? startedAfter, again: true, queued: false },
+        position: { startedAfter, after: after ?? startedAfter, repeated: true, queued: false },
       }))
     },
   })
 }
 
-/** The open turn, or the last one. */
+/** The open turn, otherwise the last one. */
 const lastTurnId = ({ turn, queue, finished }: SessionState): string | undefined =>
   turn?.turnId ?? queue[0]?.started.turnId ?? finished.at(-1)?.turnId

@@ -1,4 +1,5 @@
-// GET /api/sessions/{sessionId}/usage: how long the conversation is now, and what the turn and the session have used.
+// GET /api/sessions/{sessionId}/usage: the current size of the context, and the usage of the last turn and of the
+// session.
 import { type Engine, type SessionState, turnEvents, turnResult, type Usage } from '@oxbow/core'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
@@ -7,13 +8,13 @@ import { type Caller, callerOf } from '../principal.ts'
 import { existing, sessionOf } from './reading.ts'
 
 const usage = z.object({
-  inputTokens: z.number().describe('Without those from and to the cache.'),
+  inputTokens: z.number().describe('Without tokens read from or written to the cache.'),
   cacheReadTokens: z.number(),
   cacheWriteTokens: z.number(),
   outputTokens: z.number(),
   reasoningTokens: z.number().describe('Part of outputTokens.'),
-  estimated: z.boolean().describe('A provider told no figures for some of it.'),
-  cost: z.number().nullable().describe('US dollars; null when the price of a part is not known.'),
+  estimated: z.boolean().describe('True when a provider reported no usage for some of it.'),
+  cost: z.number().nullable().describe('US dollars; null when a price is unknown.'),
 })
 
 export function sessionUsage(engine: Engine): Route {
@@ -21,23 +22,23 @@ export function sessionUsage(engine: Engine): Route {
     method: 'get',
     path: '/api/sessions/{sessionId}/usage',
     id: 'sessionUsage',
-    summary: 'Tokens and cost: of the context now, of the last turn, of the session.',
+    summary: 'Tokens and cost of the current context, the last turn and the session.',
     params: sessionPath,
     query: userQuery,
     answers: {
       200: {
-        description: 'The figures, each by itself.',
+        description: 'The usage.',
         schema: z.object({
           sessionId: z.string(),
           context: z.object({
-            tokens: z.number().describe('What the last model call read and wrote.'),
-            window: z.number().nullable().describe('What the model can hold; null when that is not known.'),
+            tokens: z.number().describe('Tokens that the last model call read and wrote.'),
+            window: z.number().nullable().describe('The model’s context window; null when it is unknown.'),
           }),
-          turn: usage.extend({ turnId: z.string() }).nullable().describe('The open turn, else the last one.'),
+          turn: usage.extend({ turnId: z.string() }).nullable().describe('The open turn, otherwise the last one.'),
           session: usage,
         }),
       },
-      404: { description: 'There is no such session.', schema: errorAnswer },
+      404: { description: 'The session does not exist.', schema: errorAnswer },
     },
     async handle({ params: { sessionId }, query }, c) {
       const { owner } = callerOf(c, query)

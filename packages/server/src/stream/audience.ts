@@ -1,21 +1,21 @@
-// Who watches which turn. A turn that a client has asked for here is stopped when nobody is left, after a short grace.
-// Who only watches keeps such a turn alive; a turn that was not asked for here is none of ours to stop.
+// The watchers of each turn. A turn that a client started here is stopped after a short grace when its last watcher
+// leaves. Other watchers also keep such a turn alive; a turn that started elsewhere is never stopped.
 import type { Session } from '@oxbow/core'
 import { CLIENT_LEFT } from '../failures.ts'
 
 export interface Audience {
   /**
-   * Somebody watches a turn: who starts it, who comes back to what they may have started, or anybody else. Call the
-   * result once or more when they leave; `over` tells that the turn needs nobody.
+   * Registers a watcher of a turn: its starter, a client that may have started it and reconnected, or anybody else.
+   * Call the result when the watcher leaves; repeated calls are safe. `over`: the turn needs no watcher any more.
    */
-  enter(session: Session, turnId: string, as?: 'starter' | 'returner' | 'watcher'): (over: boolean) => void
-  /** Stops at once what would be stopped after its grace. Who leaves from now on stops nothing: the service does. */
+  enter(session: Session, turnId: string, as?: 'starter' | 'reconnected' | 'watcher'): (over: boolean) => void
+  /** Stops the turns that are within their grace. Watchers that leave later stop nothing: the service shuts down. */
   close(): Promise<void>
 }
 
 interface Watched {
   watchers: number
-  /** One of them has asked for the turn. */
+  /** Whether a watcher started the turn. */
   asked: boolean
   grace: NodeJS.Timeout | undefined
 }
@@ -28,7 +28,7 @@ export function audience(options: {
   readonly onError: (error: unknown) => void
 }): Audience {
   const turns = new Map<string, Watched>()
-  /** Turns that were asked for here: a turn that waited for its client is asked for again. */
+  /** Turns that started here: after a pause the client reconnects to its turn. */
   const started = new Set<string>()
   const stops = new Map<string, () => Promise<void>>()
   let closed = false

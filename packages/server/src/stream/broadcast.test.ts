@@ -18,16 +18,16 @@ const fragment = (n: number, text: string): SessionItem => ({
 const event = (seq: number, type: 'step.started' | 'turn.finished'): SessionItem =>
   ({ seq, at: 0, type, turnId: 't' }) as Event
 
-interface Told {
+interface ReaderResult {
   readonly texts: string[]
   readonly outcome: Promise<ReadOutcome>
 }
 
-/** Reads all of it. With `takes`, the reader takes its first write only when that resolves. */
+/** Reads everything. With `takes`, the reader's first write finishes only when that resolves. */
 function reader(
   broadcast: Broadcast,
   options: { id?: number; takes?: Promise<unknown>; signal?: AbortSignal } = {},
-): Told {
+): ReaderResult {
   const { id = 0, takes, signal = new AbortController().signal } = options
   const texts: string[] = []
   const wire = {
@@ -40,7 +40,7 @@ function reader(
   return { texts, outcome: broadcast.read({ id, wire, signal }) }
 }
 
-/** Items that come when the gate opens, in a form that shows events only, or fragments as well. */
+/** Items that arrive when the gate opens, encoded as events only or with fragments. */
 function beginning(
   items: readonly SessionItem[],
   options: { opens: Promise<unknown>; fragments?: boolean; stays?: boolean },
@@ -74,7 +74,7 @@ function beginning(
   return { made, encoded }
 }
 
-test('each item is encoded once, and every reader has all of it in order', async () => {
+test('each item is encoded once, and every reader gets all of them in order', async () => {
   const burst = Promise.withResolvers<void>()
   const items = [...Array.from({ length: 2_000 }, (_, n) => fragment(n, 'word ')), event(2, 'turn.finished')]
   const { made, encoded } = beginning(items, { opens: burst.promise })
@@ -84,13 +84,13 @@ test('each item is encoded once, and every reader has all of it in order', async
   for (const { texts, outcome } of readers) {
     expect(await outcome).toEqual({ type: 'ended', whole: true })
     expect(texts.join('')).toBe(`step.started;${'word '.repeat(2_000)}turn.finished;`)
-    // What arrives together is written together.
+    // Items that arrive together are written together.
     expect(texts.length).toBeLessThan(20)
   }
   expect(encoded).toHaveLength(2_002)
 })
 
-test('what a form leaves out is written to nobody', async () => {
+test('items that a form omits are written to no reader', async () => {
   const burst = Promise.withResolvers<void>()
   const items = [...Array.from({ length: 2_000 }, (_, n) => fragment(n, 'word ')), event(2, 'turn.finished')]
   const { made } = beginning(items, { opens: burst.promise, fragments: false })
@@ -105,7 +105,7 @@ describe('a reader that does not read', () => {
   const long = 'x'.repeat(100_000)
   const items = [...Array.from({ length: 100 }, (_, n) => fragment(n, long)), event(2, 'turn.finished')]
 
-  test('holds nobody up, is given no more, and learns how far it had come', async () => {
+  test('delays nobody, is dropped, and learns its last position', async () => {
     const [burst, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const { made } = beginning(items, { opens: burst.promise })
     const broadcast = broadcasts(pump()).open('x', () => made)
@@ -119,7 +119,7 @@ describe('a reader that does not read', () => {
     expect(await slow.outcome).toEqual({ type: 'lost', id: 1, seq: 1, progress: new Map() })
   })
 
-  test('is waited for when there are no others', async () => {
+  test('slows the turn down when it is the only one', async () => {
     const [burst, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const { made, encoded } = beginning(items, { opens: burst.promise })
     const slow = reader(
@@ -134,7 +134,7 @@ describe('a reader that does not read', () => {
   })
 })
 
-test('a reader that leaves has a standing to go on from', async () => {
+test('a reader that leaves gets a position to resume from', async () => {
   const left = new AbortController()
   const { made } = beginning([fragment(0, 'one '), fragment(1, 'two ')], { opens: Promise.resolve(), stays: true })
   const { texts, outcome } = reader(
@@ -147,7 +147,7 @@ test('a reader that leaves has a standing to go on from', async () => {
   expect(await outcome).toEqual({ type: 'left', id: 1.5, seq: 1, progress: new Map([[0, block]]) })
 })
 
-test('a reader begins behind what it has', async () => {
+test('a reader begins after what it already has', async () => {
   const burst = Promise.withResolvers<void>()
   const { made } = beginning([fragment(0, 'one '), event(2, 'turn.finished')], { opens: burst.promise })
   const { texts, outcome } = reader(
@@ -159,7 +159,7 @@ test('a reader begins behind what it has', async () => {
   expect(texts.join('')).toBe('one turn.finished;')
 })
 
-test('other work gets its turn while many readers are written to', async () => {
+test('writing to many readers does not starve other work', async () => {
   const work = pump()
   let written = 0
   const busy = (): boolean => {

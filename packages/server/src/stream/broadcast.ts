@@ -1,60 +1,60 @@
-// One reading of a turn for all who want it in the same form: each frame is encoded once, and written to every reader.
+// Reads a turn once for all readers of the same form: each frame is encoded once and written to every reader.
 //
-// A broadcast keeps the last frames. A reader that does not read falls out of what is kept, and continues alone from
-// the journal; it may join again after any stored event that is still kept.
+// A broadcast keeps the latest frames. A reader that falls behind them continues alone from the journal, and may join
+// again after any stored event that is still kept.
 import { isEvent, type SessionItem } from '@oxbow/core'
 import { noProgress, type Progress, parts, progressAfter } from './progress.ts'
 import type { Pump } from './pump.ts'
 
-/** A frame as it is written. */
+/** An encoded frame. */
 export interface Piece {
-  /** Grows along the turn. */
+  /** Increases along the turn. */
   readonly id: number
   readonly text: string
-  /** Also for readers that have had everything up to this id: the end, or something that has no number of its own. */
+  /** Sent even to readers that have everything up to this id: the end, or a piece without a number of its own. */
   readonly always: boolean
 }
 
-/** From the items of a turn to what its readers get. */
+/** Encodes the items of a turn for its readers. */
 export interface Encoding {
   take(item: SessionItem): readonly Piece[] | Promise<readonly Piece[]>
   readonly ended: boolean
-  /** The session cannot be followed any more: what its readers get as their last. */
+  /** Called when the session cannot be followed any more: the last pieces for its readers. */
   fail(error: unknown): readonly Piece[]
 }
 
 export interface Wire {
-  /** Resolves at once while the reader keeps up, else when it has read on or left. */
+  /** Undefined while the reader keeps up; otherwise resolves when the reader has caught up or left. */
   write(text: string): Promise<void> | undefined
   /** Fires when the reader has left. */
   readonly signal: AbortSignal
 }
 
-/** Where a reader stands. */
-export interface Standing {
-  /** The last piece that it has. */
+/** The position of a reader. */
+export interface ReaderPosition {
+  /** The last piece that the reader has. */
   readonly id: number
   /** The last stored event before or at that piece. */
   readonly seq: number
-  /** What it has of the answer after that event. */
+  /** What the reader has of the answer after that event. */
   readonly progress: Progress
 }
 
 export type ReadOutcome =
-  /** The turn has come to its end, and the reader has all of it. `whole`: also where following the session failed. */
-  { readonly type: 'ended'; readonly whole: boolean } | ({ readonly type: 'left' | 'lost' } & Standing)
+  /** The turn has ended, and the reader has all of it. `whole` is true also when following the session failed. */
+  { readonly type: 'ended'; readonly whole: boolean } | ({ readonly type: 'left' | 'lost' } & ReaderPosition)
 
 export interface Broadcast {
   /** Whether everything after this event is kept. */
   holds(seq: number): boolean
   /**
-   * Writes what comes after `id` until the end, until `signal` fires, or until the reader has fallen too far behind.
+   * Writes everything after `id` until the end, until `signal` fires, or until the reader has fallen too far behind.
    */
   read(from: { readonly id: number; readonly wire: Wire; readonly signal: AbortSignal }): Promise<ReadOutcome>
 }
 
 export interface Broadcasts {
-  /** The one with this name, which is begun if there is none: `begin` is called in that case only. */
+  /** The broadcast of this name. `begin` is called only if there is none yet. */
   open(name: string, begin: () => Beginning): Broadcast
   find(name: string): Broadcast | undefined
 }
@@ -66,16 +66,16 @@ export interface Beginning {
   follow(signal: AbortSignal): AsyncIterable<SessionItem>
 }
 
-/** UTF-16 units that are kept for readers who come now. */
+/** UTF-16 units that are kept for new readers. */
 const KEPT = 1_048_576
 /**
- * The same for readers that are behind. More than a kernel takes for a connection: a reader is given up because it does
- * not read, not because its turn has not come.
+ * UTF-16 units that are kept for slow readers. It exceeds the kernel's buffer of a connection, so a reader is only
+ * dropped if it does not read, not because the server has not written to it yet.
  */
 const KEPT_BEHIND = 4 * KEPT
-/** How far it runs ahead of readers that would read on. */
+/** How far the broadcast may run ahead of readers that keep up. */
 const AHEAD = 262_144
-/** What one reader is given at a time. */
+/** UTF-16 units that one reader gets in one write. */
 const AT_ONCE = 65_536
 
 export function broadcasts(pump: Pump): Broadcasts {
@@ -95,22 +95,22 @@ export function broadcasts(pump: Pump): Broadcasts {
 }
 
 interface Entry {
-  /** Undefined for what is said when the session cannot be followed any more. */
+  /** Undefined for the last entry after a failure of the session. */
   readonly item: SessionItem | undefined
   readonly seq: number
   readonly pieces: readonly Piece[]
-  /** Units of all entries up to this one. */
+  /** The units of all entries up to this one. */
   readonly end: number
 }
 
 interface Slice {
   readonly from: number
   readonly to: number
-  /** Where the entries ended when it was made. */
+  /** Where the entries ended when the slice was made. */
   readonly head: number
   readonly pieces: readonly Piece[]
   readonly text: string
-  /** Of its last piece. */
+  /** The id of the last piece. */
   readonly id: number
 }
 
@@ -120,39 +120,39 @@ const itemsOf = (entries: readonly Entry[]): SessionItem[] =>
   entries.flatMap((it) => (it.item === undefined ? [] : [it.item]))
 
 interface Reader {
-  /** Index of the next entry, counted from the first entry of all. */
+  /** The index of the next entry, counted from the first entry of the turn. */
   next: number
   id: number
-  /** Pieces up to `id` may still come. */
+  /** Whether pieces up to `id` may still come. */
   filters: boolean
-  /** Until what was written has been taken. */
+  /** Pending until the last write has been consumed. */
   blocked: Promise<void> | undefined
   flush(): boolean
-  lose(standing: Standing): void
+  lose(position: ReaderPosition): void
 }
 
 function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, onEnd: () => void): Broadcast {
   const stop = new AbortController()
   const readers = new Set<Reader>()
   let entries: Entry[] = []
-  /** Entries that are no longer kept, their units, and what they had told of the current answer. */
+  /** Dropped entries: their number, their units, and their progress in the current answer. */
   let dropped = 0
   let droppedUnits = 0
   let droppedProgress = noProgress
-  /** Everything after this event is kept; between two events when it ends in .5. */
+  /** Everything after this event is kept. A value that ends in .5 is between two events. */
   let keptFrom = startedAfter
   let seq = startedAfter
   let over: { readonly whole: boolean } | undefined
   let moved: (() => void) | undefined
-  /** After so many units it looks for entries that nobody needs. */
+  /** The number of units at which unneeded entries are dropped. */
   let trimsAt = 2 * KEPT
-  /** Up to how many units it may run without a look at its readers. */
+  /** The number of units that may be added before the readers' positions are checked. */
   let mayReach = AHEAD
   let shared: Slice | undefined
 
   const head = (): number => dropped + entries.length
   const unitsBefore = (index: number): number => (index <= dropped ? droppedUnits : entries[index - dropped - 1]!.end)
-  /** Where the last of those stands that would read on; where none would, the first of the others. */
+  /** The position of the slowest reader that is not blocked; if all are blocked, of the fastest. */
   function pace(): number {
     let first = 0
     let last = Number.POSITIVE_INFINITY
@@ -163,13 +163,13 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     return last === Number.POSITIVE_INFINITY ? first : last
   }
 
-  function standingOf({ next, id }: Reader): Standing {
+  function positionOfReader({ next, id }: Reader): ReaderPosition {
     const had = entries.slice(0, next - dropped)
     const last = had.at(-1)
     return { id, seq: last?.seq ?? Math.floor(keptFrom), progress: progressAfter(droppedProgress, itemsOf(had)) }
   }
 
-  /** Gives up what only readers far behind have not had. */
+  /** Drops entries that only readers far behind still need. */
   function trim(): void {
     const last = entries.at(-1)
     if (last === undefined || last.end <= trimsAt) return
@@ -179,7 +179,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     trimsAt = last.end + KEPT
     if (last.end - droppedUnits <= 2 * kept) return
     const count = entries.findIndex((it) => last.end - it.end <= kept)
-    for (const it of readers) if (it.next < dropped + count) it.lose(standingOf(it))
+    for (const it of readers) if (it.next < dropped + count) it.lose(positionOfReader(it))
     const gone = entries.slice(0, count)
     droppedProgress = progressAfter(droppedProgress, itemsOf(gone))
     const { item, seq: lastSeq, end } = gone.at(-1)!
@@ -197,7 +197,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
   function add(item: SessionItem, pieces: readonly Piece[]): void {
     const isStored = isEvent(item)
     if (isStored) seq = item.seq
-    // What is left out in this form costs its readers nothing. Events are marks where readers can join.
+    // Items without pieces cost nothing. Events are kept as marks where readers can join.
     if (pieces.length === 0 && !isStored) return
     push(item, pieces)
     trim()
@@ -210,7 +210,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     for (const it of readers) pump.wake(it.flush)
   }
 
-  /** Waits for the readers. Fragments that come meanwhile are dropped where they come from. */
+  /** Waits for the readers. Fragments that arrive meanwhile are dropped at their source. */
   async function backPressure(): Promise<void> {
     while (readers.size > 0) {
       mayReach = unitsBefore(pace()) + AHEAD
@@ -238,7 +238,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     }
   }
 
-  /** What a reader gets next. Readers at the same place get the same text. */
+  /** The next text of a reader. Readers at the same position share it. */
   function sliceFrom(from: number): Slice {
     if (shared?.from === from && shared.head === head()) return shared
     const limit = unitsBefore(from) + AT_ONCE
@@ -250,7 +250,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     return shared
   }
 
-  /** Without what the reader has already. */
+  /** The text without the pieces that the reader already has. */
   function textFor(reader: Reader, { pieces, text }: Slice): string {
     if (!reader.filters) return text
     reader.filters = pieces.every((it) => it.id <= reader.id)
@@ -270,7 +270,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     stop.abort()
   }
 
-  /** Where a reader begins that has everything up to `id`. The end is for everybody. */
+  /** Where a reader with everything up to `id` begins. Every reader gets the end. */
   function placeOf(id: number): number {
     let low = 0
     let high = entries.length
@@ -287,7 +287,7 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
     holds: (after) => after >= keptFrom,
     read({ id, wire, signal }) {
       const { promise, resolve } = Promise.withResolvers<ReadOutcome>()
-      let lostAt: Standing | undefined
+      let lostAt: ReaderPosition | undefined
       let here = true
       const done = (outcome: ReadOutcome): void => {
         if (!here) return
@@ -297,17 +297,17 @@ function broadcast(pump: Pump, { encoding, startedAfter, follow }: Beginning, on
         resolve(outcome)
         leave(reader)
       }
-      const goes = (): void => done({ type: 'left', ...(lostAt ?? standingOf(reader)) })
+      const goes = (): void => done({ type: 'left', ...(lostAt ?? positionOfReader(reader)) })
       const reader: Reader = {
         next: placeOf(id),
         id,
         filters: true,
         blocked: undefined,
-        lose(standing) {
-          lostAt = standing
+        lose(position) {
+          lostAt = position
           leave(reader)
-          // Whoever is lost because they do not read must not be given more.
-          const lost = (): void => done({ type: 'lost', ...standing })
+          // A reader that was dropped because it does not read must not get more data.
+          const lost = (): void => done({ type: 'lost', ...position })
           if (reader.blocked === undefined) lost()
           else void reader.blocked.then(lost)
         },

@@ -1,4 +1,4 @@
-// How much of the answer that is being written a reader has received, block by block.
+// How much of the current answer a reader has received, block by block.
 import { type Block, type Event, isEvent, type SessionItem } from '@oxbow/core'
 
 export interface BlockProgress {
@@ -6,16 +6,16 @@ export interface BlockProgress {
   /** Empty unless `kind` is `call`. */
   readonly callId: string
   readonly tool: string
-  /** UTF-16 units of its text, or of the arguments of a call. */
+  /** UTF-16 units of the text, or of a call's arguments. */
   readonly length: number
 }
 
-/** By number of the block, in the order in which the blocks began. */
+/** By block number, in the order in which the blocks began. */
 export type Progress = ReadonlyMap<number, BlockProgress>
 
 export const noProgress: Progress = new Map()
 
-/** A new answer begins, or the current one is complete: what had been received of it no longer matters. */
+/** A new answer begins, or the current one is complete: its progress no longer matters. */
 export const endsAnswer = (item: SessionItem): boolean =>
   item.type === 'step.started' || item.type === 'turn.claimed' || item.type === 'model.finished'
 
@@ -40,14 +40,14 @@ function note(blocks: Map<number, BlockProgress>, item: SessionItem): void {
   if (item.offset <= known.length && end > known.length) blocks.set(item.block, { ...known, length: end })
 }
 
-/** UTF-16 units that one frame holds at most of a text. */
+/** The maximum size of a text in one frame, in UTF-16 units. */
 const PART = 65_536
 
 /**
- * Divides long texts, so that a slow reader is given a part at a time: fragments into several, and an answer that comes
- * whole into fragments before it. Give it all items of one turn in order.
+ * Splits long texts so that a slow reader gets one part at a time: a long fragment becomes several, and a complete
+ * answer is preceded by fragments. Expects all items of one turn in order.
  *
- * @param progress what the reader has already of the current answer
+ * @param progress what the reader already has of the current answer
  */
 export function parts(progress: Progress = noProgress): (item: SessionItem) => Iterable<SessionItem> {
   const blocks = new Map(progress)
@@ -64,7 +64,7 @@ type Fragment = Extract<SessionItem, { offset: number }>
 function* cut(text: string): Generator<{ readonly offset: number; readonly text: string }, void> {
   for (let at = 0; at < text.length; ) {
     const end = at + PART
-    // A pair of surrogates stays together.
+    // Keeps surrogate pairs together.
     const isPair = /[\uD800-\uDBFF]/.test(text.charAt(end - 1))
     const part = text.slice(at, isPair ? end - 1 : end)
     yield { offset: at, text: part }
@@ -86,7 +86,7 @@ function* answerInParts(event: Event<'model.finished'>, had: Progress): Generato
   const { turnId, step, message } = event
   for (const [block, { type, ...rest }] of message.blocks.entries()) {
     if (type !== 'text' && type !== 'thinking') continue
-    // Where an answer was cut, the places of its blocks have moved: then the event says it all.
+    // In an incomplete answer the block numbers have moved, so the event alone carries the text.
     if (had.size > 0 && had.get(block)?.kind !== type) continue
     const { text } = rest as Extract<Block, { type: 'text' }>
     for (const part of cut(text)) yield { type: `${type}.delta`, turnId, step, block, ...part }

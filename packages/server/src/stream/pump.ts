@@ -1,17 +1,17 @@
-// Writes for many readers in slices, so that a burst for a thousand readers does not keep other requests waiting.
+// Writes to many readers in slices, so that a burst for a thousand readers does not delay other requests.
 
 export interface Pump {
-  /** Runs `work` soon, and again for as long as it returns true. Work that is already queued is not queued twice. */
+  /** Runs `work` soon, and again while it returns true. Work that is already queued is not queued twice. */
   wake(work: () => boolean): void
 }
 
-/** How long writing may keep the event loop before other work gets its turn. */
+/** How long writing may block the event loop before other work runs. */
 const SLICE_MS = 8
-/** How many readers are written to in one slice. What the end of a stream costs comes after the slice. */
+/** Readers per slice. The cost of ending a stream comes after the slice. */
 const SLICE_READERS = 32
 
 export function pump(): Pump {
-  // A set keeps the order of insertion: work that is added again comes last.
+  // A set keeps insertion order: work that is added again runs last.
   const queue = new Set<() => boolean>()
   let scheduled = false
 
@@ -33,7 +33,7 @@ export function pump(): Pump {
       queue.add(work)
       if (scheduled) return
       scheduled = true
-      // After the promises that are due now: fragments that arrive together are written together.
+      // Runs after pending promises, so fragments that arrive together are written together.
       process.nextTick(run)
     },
   }

@@ -1,11 +1,11 @@
-// Reads an event stream frame by frame, as a client that may leave at any time.
+// Reads an event stream frame by frame, as a client that may disconnect at any time.
 import type { Frame } from '../test.fixture.ts'
 
 export interface StreamReader {
   readonly frames: Frame[]
-  /** The last `id:` that came. */
+  /** The last `id:` received. */
   readonly lastId: string | undefined
-  /** Reads until a frame satisfies the condition, or the end. Returns it. */
+  /** Reads until a frame satisfies the condition, and returns that frame; undefined at the end. */
   until(condition: (frame: Frame) => boolean): Promise<Frame | undefined>
   rest(): Promise<Frame[]>
   leave(): Promise<void>

@@ -1,4 +1,4 @@
-// A stream can be left and taken up again.
+// Clients can disconnect from a stream and resume it.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const start = rigs()
 const isText = (it: { type: string }): boolean => it.type === 'TEXT_MESSAGE_CONTENT'
 const stopAtOnce = { 'server.disconnectGrace': '0ms' }
 
-/** What a client holds after these frames: a start for an id that it knows begins it again. */
+/** The conversation that a client holds after these frames: a start for a known id replaces its text. */
 function put(frames: readonly Frame[]): Map<unknown, string> {
   const held = new Map<unknown, string>()
   for (const it of frames) {
@@ -26,7 +26,7 @@ function put(frames: readonly Frame[]): Map<unknown, string> {
   return held
 }
 
-describe('a client that leaves', () => {
+describe('a client that disconnects', () => {
   test('Y6 stops the run', async () => {
     const held = gate()
     const { post, get, model } = await start({
@@ -41,7 +41,7 @@ describe('a client that leaves', () => {
       const it = await json(get('/api/sessions/thread/messages'))
       return it.status === 'idle' && it
     })
-    // What had been shown is kept.
+    // The text shown so far is kept.
     expect(view.messages[1]).toMatchObject({
       role: 'assistant',
       partial: true,
@@ -68,7 +68,7 @@ describe('a client that leaves', () => {
     ).toBe(true)
   })
 
-  test('Y6 finds the run when it comes back within the grace', async () => {
+  test('Y6 finds the run again when it reconnects within the grace', async () => {
     const held = gate()
     const { post, get, engine } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -89,7 +89,7 @@ describe('a client that leaves', () => {
     expect((await engine.session({ user: 'default', session: 'thread' }).result('run-1'))?.status).toBe('finished')
   })
 
-  test('Y6 does not stop a run that somebody else watches', async () => {
+  test('Y6 does not stop a run that another client watches', async () => {
     const held = gate()
     const { post, get } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -106,7 +106,7 @@ describe('a client that leaves', () => {
   })
 })
 
-describe('somebody who only watches', () => {
+describe('a watcher', () => {
   const noStreams = (rig: { get(path: string): Promise<Response> }) =>
     until(async () => /oxbow_streams_open 0/.test(await (await rig.get('/metrics')).text()))
   const slow = (held: ReturnType<typeof gate>) => [{ text: 'one two', hold: { atChunk: 1, gate: held } }]
@@ -117,7 +117,7 @@ describe('somebody who only watches', () => {
     await noStreams(rig)
   }
 
-  test('leaves a turn that was not asked for over HTTP to itself', async () => {
+  test('never stops a turn that was not started over HTTP', async () => {
     const held = gate()
     const it = await start({ replies: slow(held), overrides: stopAtOnce })
     const session = it.engine.session({ user: 'default', session: 'thread' })
@@ -129,7 +129,7 @@ describe('somebody who only watches', () => {
     expect(await running).toMatchObject({ status: 'finished', text: 'one two' })
   })
 
-  test('leaves a turn to itself that another service works on, also when its request is repeated here', async () => {
+  test('never stops a turn of another service, even when the request is repeated here', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'oxbow-watch-'))
     const store = () => sqlite({ path: join(folder, 'oxbow.db') })
     const held = gate()
@@ -148,7 +148,7 @@ describe('somebody who only watches', () => {
     await rm(folder, { recursive: true })
   })
 
-  test('leaves a turn to itself whose client is still there', async () => {
+  test('never stops a turn whose client is still connected', async () => {
     const held = gate()
     const it = await start({ replies: slow(held), overrides: stopAtOnce })
     const reader = readStream(await it.post('/api/chat/stream', runInput('Hi')))
@@ -161,7 +161,7 @@ describe('somebody who only watches', () => {
     expect(endOf(await reader.rest()).type).toBe('RUN_FINISHED')
   })
 
-  test('keeps a turn alive whose client has left, for as long as they are there', async () => {
+  test('keeps a turn alive after its client has disconnected', async () => {
     const held = gate()
     const it = await start({ replies: slow(held), overrides: stopAtOnce })
     const reader = readStream(await it.post('/api/chat/stream', runInput('Hi')))
@@ -176,8 +176,8 @@ describe('somebody who only watches', () => {
   })
 })
 
-describe('a stream that is taken up', () => {
-  test('in the midst of an answer, says that text comes again, and gives it whole', async () => {
+describe('a resumed stream', () => {
+  test('within an answer, announces that text repeats, and sends it in full', async () => {
     const held = gate()
     const { post } = await start({ replies: [{ text: 'one two three', hold: { atChunk: 2, gate: held } }] })
     const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
@@ -193,7 +193,7 @@ describe('a stream that is taken up', () => {
     expect(endOf(await reader.rest()).type).toBe('RUN_FINISHED')
   })
 
-  test('between two steps, goes on there and repeats nothing', async () => {
+  test('between two steps, continues there and repeats nothing', async () => {
     const held = gate()
     const { tool } = await import('@oxbow/core')
     const look = tool({
@@ -219,11 +219,11 @@ describe('a stream that is taken up', () => {
     expect(custom(frames, 'stream_resumed')).toEqual([{ after: Number(reader.lastId), repeats: false }])
     expect(types(frames).filter((it) => it.startsWith('TOOL_CALL'))).toEqual(['TOOL_CALL_RESULT'])
     expect(textOf(frames)).toBe('Seen.')
-    // The sum still counts the step that is not shown again.
+    // The sum still includes the step that is not repeated.
     expect(custom(frames, 'token_usage').at(-1).cumulative.inputTokens).toBe(20)
   })
 
-  test('at any frame, gives the reader what it would have had', async () => {
+  test('from any frame, gives the reader everything it missed', async () => {
     const { tool } = await import('@oxbow/core')
     const look = tool({
       name: 'look',
@@ -249,7 +249,7 @@ describe('a stream that is taken up', () => {
       const rest = framesOf(await (await get(`/api/sessions/thread/stream?after=${lastId}`)).text())
       endOf(rest)
       expect(put([...framesOf(`${had}\n\n`), ...rest])).toEqual(whole)
-      // What was whole does not come again, and what comes again is announced.
+      // Complete blocks are not repeated, and repeated ones are announced.
       const repeated = types(rest).some(
         (type, i) => type === 'TEXT_MESSAGE_START' && had.includes(String(rest[i]!.messageId)),
       )
@@ -257,7 +257,7 @@ describe('a stream that is taken up', () => {
     }
   })
 
-  test('after its end, is told the end again', async () => {
+  test('after its end, repeats the end', async () => {
     const { post, get } = await start({ replies: { always: { text: 'Done.' } } })
     const reader = readStream(await post('/api/chat/stream', runInput('Hi')))
     await reader.rest()
@@ -270,7 +270,7 @@ describe('a stream that is taken up', () => {
     }
   })
 
-  test('without a number, is the whole run again and one turn', async () => {
+  test('without a number, is the whole run again, and still one turn', async () => {
     const { post, model } = await start({ replies: [{ text: 'Once.' }] })
     await (await post('/api/chat/stream', runInput('Hi'))).text()
     const frames = await readStream(await post('/api/chat/stream', runInput('Hi'))).rest()
@@ -279,7 +279,7 @@ describe('a stream that is taken up', () => {
     expect(model.requests).toHaveLength(1)
   })
 
-  test('a runId that is no id is still one turn', async () => {
+  test('accepts a runId that is not a valid id, as one turn', async () => {
     const { post, model } = await start({ replies: [{ text: 'Once.' }] })
     const input = runInput('Hi', { runId: 'run/ü with spaces' })
     await (await post('/api/chat/stream', input)).text()
@@ -293,7 +293,7 @@ describe('a stream that is taken up', () => {
     expect((await post(`/api/chat/stream?after=${after}`, runInput('Hi'))).status).toBe(400)
   })
 
-  test('a number beside a new run is of no account', async () => {
+  test('ignores a number for a new run', async () => {
     const { post } = await start({ replies: { always: { text: 'New.' } } })
     const frames = await readStream(
       await post('/api/chat/stream', runInput('Hi'), { headers: { 'last-event-id': '900' } }),
@@ -302,7 +302,7 @@ describe('a stream that is taken up', () => {
     expect(textOf(frames)).toBe('New.')
   })
 
-  test('by GET, names the turn, or gets the open one, or the last', async () => {
+  test('by GET, is of the named turn, of the open one, or of the last one', async () => {
     const { post, get } = await start({ replies: [{ text: 'one' }, { text: 'two' }] })
     await (await post('/api/chat/stream', runInput('Hi', { runId: 'r1' }))).text()
     await (await post('/api/chat/stream', runInput('Hi', { runId: 'r2' }))).text()
@@ -317,7 +317,7 @@ describe('a stream that is taken up', () => {
   })
 })
 
-test('Y7 any replica tells a turn that another one works on', async () => {
+test('Y7 any replica streams a turn that another replica works on', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'oxbow-replicas-'))
   const store = () => sqlite({ path: join(folder, 'oxbow.db') })
   const held = gate()
@@ -342,8 +342,8 @@ test('Y7 any replica tells a turn that another one works on', async () => {
   await rm(folder, { recursive: true })
 })
 
-describe('a service that stops', () => {
-  test('tells open streams that their turns continue, and the next one takes them up under new ids', async () => {
+describe('a stopping service', () => {
+  test('tells open streams that their turns continue, and the next service resumes them under new ids', async () => {
     const backend = memory()
     const shared = { ...backend, close: async () => {} }
     const model = await scriptedModel({
@@ -375,7 +375,7 @@ describe('a service that stops', () => {
     await model.close()
   })
 
-  test('lets turns end that can, within its grace', async () => {
+  test('lets turns finish within its grace', async () => {
     const held = gate()
     const { post, get, service } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const answer = await post('/api/chat/stream', runInput('Hi'))
@@ -388,8 +388,8 @@ describe('a service that stops', () => {
   })
 
   test.each([
-    ['stops a turn that nobody watches any more', false, 'turn.cancelled'],
-    ['leaves a turn to the next start whose reader had left and come back', true, 'turn.yielded'],
+    ['stops a turn without watchers', false, 'turn.cancelled'],
+    ['leaves a turn with a reconnected reader to the next start', true, 'turn.yielded'],
   ])('%s', async (_what, comesBack, lastEvent) => {
     const backend = memory()
     const held = gate()

@@ -1,4 +1,4 @@
-// B16: what becomes of open streams and of waiting turns when the host system takes rights back, or cannot be asked.
+// B16: open streams and waiting turns when the host system revokes rights or is unavailable.
 import { type Tool, tool } from '@oxbow/core'
 import { until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -10,7 +10,7 @@ const start = rigs()
 interface Hosted {
   readonly host: HostSystem
   readonly rig: Rig
-  /** Requests with the session of this token. */
+  /** Sends requests with the session of this token. */
   as(token: string): {
     get(path: string): Promise<Response>
     post(path: string, body: unknown): Promise<Response>
@@ -43,7 +43,7 @@ async function hosted(users: Readonly<Record<string, HostUser>>, options: RigOpt
 const people = { t1: { userName: 'ann' }, t2: { userName: 'bob' }, t3: { userName: 'root', permissions: ['*:*:*'] } }
 const silent = { replies: { always: { text: 'one two three', silentAfterChunks: 1 } } }
 
-/** The end of a stream, and whether it has come. */
+/** The text of a stream, and whether the stream has ended. */
 function reading(answer: Response): { readonly text: Promise<string>; ended: boolean } {
   const it = { text: answer.text(), ended: false }
   void it.text.then(() => {
@@ -53,7 +53,7 @@ function reading(answer: Response): { readonly text: Promise<string>; ended: boo
 }
 
 async function socket(url: string, token: string): Promise<{ closed: Promise<CloseEvent>; messages: string[] }> {
-  // Node's client takes headers; its type is that of browsers.
+  // Node's client accepts headers, but its type is the browser's.
   const Client = WebSocket as unknown as new (url: string, options: object) => WebSocket
   const opened = new Client(url.replace('http', 'ws'), { headers: { authorization: `Bearer ${token}` } })
   const messages: string[] = []
@@ -64,7 +64,7 @@ async function socket(url: string, token: string): Promise<{ closed: Promise<Clo
 }
 
 describe('open streams', () => {
-  test('of somebody who may not act any more end with a typed error; those of others go on', async () => {
+  test('of a user who may no longer act end with a typed error; other users’ streams continue', async () => {
     const { host, rig, as } = await hosted(people, silent)
     const [ann, bob] = [as('t1'), as('t2')]
     const chat = reading(await ann.post('/api/chat/stream', runInput('Hi')))
@@ -95,13 +95,13 @@ describe('open streams', () => {
       event: 'error',
       data: { error: { code: 'access_withdrawn' } },
     })
-    // An interval, and what a busy machine may add to it.
+    // One interval, plus the delay of a busy machine.
     expect(performance.now() - withdrawnAt).toBeLessThan(5_000)
     expect(other.ended).toBe(false)
     expect((await ann.get('/agent/stream/task')).status).toBe(401)
   })
 
-  test('of an administrator who is none any more end, though they may still act for themselves', async () => {
+  test('of an administrator end when that permission is revoked, even if the user may still act', async () => {
     const { host, rig, as } = await hosted(people, silent)
     await as('t1').post('/agent/task', { taskId: 'task', message: 'Hi' })
     await as('t3').post('/agent/task', { taskId: 'own', message: 'Hi' })
@@ -113,7 +113,7 @@ describe('open streams', () => {
     expect(own.ended).toBe(false)
   })
 
-  test('stay open while the host cannot be asked: that is no "no"', async () => {
+  test('stay open while the host is unavailable', async () => {
     const { host, rig, as } = await hosted(people, silent)
     await as('t1').post('/agent/task', { taskId: 'task', message: 'Hi' })
     const open = reading(await as('t1').get('/agent/stream/task'))
@@ -148,7 +148,7 @@ describe('a turn whose approval is used while the host is down', () => {
     const ann = it.as('t1')
     const asked = await json(ann.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Pay.' }))
     it.host.behave((_request, response) => response.destroy())
-    // Who is known stays known for a while; what the call does is asked anew.
+    // A known caller stays authenticated for a while; the rights for the call are checked again.
     expect((await ann.post(`/api/approvals/${asked.approvals[0].id}`, { verdict: 'approved' })).status).toBe(200)
     await until(() => it.rig.engine.waitingForIdentity === 1)
     return { ...it, ann, paid, session: it.rig.engine.session({ user: 'ann', session: 's' }) }
@@ -156,11 +156,11 @@ describe('a turn whose approval is used while the host is down', () => {
   const gauge = async ({ as }: Hosted): Promise<string | undefined> =>
     /^oxbow_turns_waiting_for_identity (\d+)$/m.exec(await (await as('t3').get('/metrics')).text())?.[1]
 
-  test('waits, tells so, and goes on when the host is back, whatever its own time limit', async () => {
+  test('waits, logs it, and continues when the host is back, despite its own time limit', async () => {
     const all = await approvedWhileDown({ totalTimeoutMs: 1_000, idleTimeoutMs: 1_000 })
     const { host, rig, paid, session } = all
     const problems = () => rig.logged.filter((it) => it.level === 'warn' && String(it.msg).startsWith('identity.'))
-    // The third question comes a second and a half after the first.
+    // The third question follows the first after a second and a half.
     await until(() => problems().length >= 3)
     expect(rig.logged).toContainEqual(
       expect.objectContaining({
@@ -178,11 +178,11 @@ describe('a turn whose approval is used while the host is down', () => {
     expect(await gauge(all)).toBe('0')
   })
 
-  test('is seen on /metrics, and can still be stopped', async () => {
+  test('appears in /metrics, and can still be stopped', async () => {
     const paid: unknown[] = []
     const it = await hosted(people, { replies, agent: { tools: [payTool(paid)] } })
     const asked = await json(it.as('t1').post('/api/chat', { sessionId: 's', turnId: 't', message: 'Pay.' }))
-    // The administrator is known already.
+    // The administrator is already cached.
     expect(await gauge(it)).toBe('0')
     it.host.behave((_request, response) => response.destroy())
     await it.as('t1').post(`/api/approvals/${asked.approvals[0].id}`, { verdict: 'approved' })
@@ -194,7 +194,7 @@ describe('a turn whose approval is used while the host is down', () => {
     expect(it.rig.engine.waitingForIdentity).toBe(0)
   })
 
-  test('is refused when the host comes back and does not know its user any more', async () => {
+  test('is denied when the host is back and no longer knows its user', async () => {
     const { host, paid, session } = await approvedWhileDown()
     host.sessions.delete('t1')
     host.behave(undefined)

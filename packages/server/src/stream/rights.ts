@@ -1,4 +1,5 @@
-// Whether those who read streams may still read them. A request is checked when it comes; a stream may last for hours.
+// Checks again whether readers of open streams may still read them: a request is checked once, but a stream may last
+// for hours.
 import type { Principal } from '@oxbow/core'
 import { mayActFor } from '@oxbow/core/internal'
 import { WITHDRAWN } from '../failures.ts'
@@ -7,19 +8,20 @@ import type { Identity } from '../identity/contract.ts'
 import type { Caller } from '../principal.ts'
 
 export interface WatchedReading {
-  /** Fires when the reader may not read on. */
+  /** Fires when the reader may no longer read. */
   readonly withdrawn: AbortSignal
-  /** The stream is over. */
+  /** Call it when the stream has ended. */
   done(): void
 }
 
 export interface Rights {
   watch(caller: Caller): WatchedReading
   /**
-   * Call it when a request begins to wait, and the result before its answer is written: the caller may have lost the
-   * right to it meanwhile.
+   * Call it when a request begins to wait, and call the result before its answer is sent: the caller may have lost the
+   * right meanwhile.
    *
-   * @throws (the result) HttpError 401 `access_withdrawn`; OxbowError `identity_unavailable` when nobody can tell
+   * @throws (the result) HttpError 401 `access_withdrawn`; OxbowError `identity_unavailable` when the rights cannot be
+   * checked
    */
   before(caller: Caller): () => Promise<void>
   close(): void
@@ -30,15 +32,15 @@ interface Watched {
   readonly readers: Set<{ readonly owner: Caller['owner']; readonly controller: AbortController }>
 }
 
-/** Questions to the host at a time. */
+/** The maximum number of concurrent questions to the host. */
 const AT_ONCE = 10
 
-/** Asks once per interval, person and credential, however many streams they read, and only while somebody reads. */
+/** Checks once per interval and principal, however many streams it reads, and only while it reads. */
 export function streamRights(
   { mode, refresh }: Pick<Identity, 'mode' | 'refresh'>,
   options: { readonly intervalMs: number; readonly maxAgeMs: number; readonly onError: (error: unknown) => void },
 ): Rights {
-  const people = new Map<string, Watched>()
+  const watched = new Map<string, Watched>()
   let timer: NodeJS.Timeout | undefined
   let asking = false
 
@@ -47,7 +49,7 @@ export function streamRights(
     try {
       now = await refresh(principal, { reading: true })
     } catch (error) {
-      // That nobody can tell is no "no"; the host's trouble has been logged where it was met.
+      // An unavailable host does not withdraw access; its failure was logged where it occurred.
       if ((error as { code?: unknown }).code !== 'identity_unavailable') options.onError(error)
       return
     }
@@ -57,7 +59,7 @@ export function streamRights(
   async function askAll(): Promise<void> {
     if (asking) return
     asking = true
-    const queue = [...people.values()]
+    const queue = [...watched.values()]
     const worker = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) await ask(next)
     }
@@ -69,19 +71,19 @@ export function streamRights(
     watch({ owner, principal }) {
       const controller = new AbortController()
       if (mode === 'none') return { withdrawn: controller.signal, done: () => {} }
-      // Whoever comes with several credentials may read for as long as each of them holds.
+      // A user with several credentials may read for as long as each of them is valid.
       const name = JSON.stringify(principal)
-      const watched = people.get(name) ?? { principal, readers: new Set() }
-      people.set(name, watched)
+      const entry = watched.get(name) ?? { principal, readers: new Set() }
+      watched.set(name, entry)
       const reader = { owner, controller }
-      watched.readers.add(reader)
+      entry.readers.add(reader)
       timer ??= setInterval(() => void askAll(), options.intervalMs).unref()
       return {
         withdrawn: controller.signal,
         done() {
-          watched.readers.delete(reader)
-          if (watched.readers.size === 0 && people.get(name) === watched) people.delete(name)
-          if (people.size > 0) return
+          entry.readers.delete(reader)
+          if (entry.readers.size === 0 && watched.get(name) === entry) watched.delete(name)
+          if (watched.size > 0) return
           clearInterval(timer)
           timer = undefined
         },

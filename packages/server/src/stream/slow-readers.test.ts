@@ -1,4 +1,4 @@
-// Readers that connect and do not read cost a bounded amount of memory, and harm nobody.
+// Readers that connect but never read use a bounded amount of memory, and slow nobody down.
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
@@ -13,12 +13,12 @@ import { type Sse, sseStreams } from './sse.ts'
 
 const start = rigs()
 const READERS = 200
-/** More than the kernel takes for a reader that is deaf, about 4 MB on Linux, and more than is kept for it. */
+/** More than the kernel buffers for a connection, about 4 MB on Linux, and more than the server keeps for it. */
 const CHUNKS = 3_500
 const CHUNK_LENGTH = 4_000
 const MEBIBYTE = 1_048_576
 
-/** A connection that has asked for the stream and reads nothing. */
+/** A connection that requests the stream and never reads. */
 async function deaf(url: string, path: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -28,7 +28,7 @@ async function deaf(url: string, path: string): Promise<Socket> {
   return socket
 }
 
-/** Everything that comes from now on, as the text of the event stream. */
+/** The rest of the event stream as text. */
 async function readAll(socket: Socket): Promise<string> {
   const parts: Buffer[] = []
   socket.on('data', (part) => parts.push(part))
@@ -56,7 +56,7 @@ const used = (): number => {
   return heapUsed + external
 }
 
-test(`${READERS} readers that never read, while a turn tells much`, { timeout: 60_000 }, async () => {
+test(`${READERS} readers that never read a long turn`, { timeout: 60_000 }, async () => {
   const held = gate()
   const text = Array.from({ length: CHUNKS }, (_, i) => String(i).padEnd(CHUNK_LENGTH, 'x')).join(' ')
   const { url, post, get } = await start({
@@ -78,24 +78,24 @@ test(`${READERS} readers that never read, while a turn tells much`, { timeout: 6
   const frames = await good.rest()
   clearInterval(watching)
 
-  // Who reads is not harmed, and others are answered.
+  // Active readers and other requests are not affected.
   expect(textOf(frames)).toBe(text)
   expect(endOf(frames).type).toBe('RUN_FINISHED')
   const startedAt = performance.now()
   expect((await json(post('/api/chat', { message: 'Hi' }))).reply).toBe('Quick.')
   expect(performance.now() - startedAt).toBeLessThan(2_000)
 
-  // What the kernel does not take would be some 2 GB, kept for everybody.
+  // Without a limit, the data that the kernel does not buffer would be about 2 GB.
   expect(most - before).toBeLessThan(200 * MEBIBYTE)
   expect(used() - before).toBeLessThan(100 * MEBIBYTE)
 
-  // One that begins to read gets everything, in order, with an end.
+  // A late reader gets everything, in order, with an end.
   const late = framesOf(await readAll(readers[7]!))
   // The client's reducer is quadratic in the number of fragments.
   await accepted(late.filter((it, i) => it.type !== 'TEXT_MESSAGE_CONTENT' || i < 20))
   expect(textOf(late)).toBe(text)
   expect(endOf(late).type).toBe('RUN_FINISHED')
-  // It had been behind: what was dropped came in one piece.
+  // The reader was behind: dropped fragments arrive in one piece.
   const longest = Math.max(...late.map((it) => String(it.delta ?? '').length))
   expect(longest).toBeGreaterThan(10 * CHUNK_LENGTH)
   expect(await (await get('/metrics')).text()).toMatch(/oxbow_stream_repairs_total [1-9]/)
@@ -122,7 +122,7 @@ describe('one stream', () => {
     return { socket, response, streams, sse: streams.open(response, {}), close }
   }
 
-  /** Writes until the reader's side takes no more, and returns what the writer waits for. */
+  /** Writes until the reader's buffer is full, and returns what the writer waits for. */
   async function fill(sse: Sse): Promise<{ drained: Promise<void> }> {
     for (;;) {
       const waiting = sse.write('x'.repeat(10_000))
@@ -137,7 +137,7 @@ describe('one stream', () => {
     }
   }
 
-  test('holds its writer up while nobody reads, and lets it go on afterwards', async () => {
+  test('blocks its writer while nobody reads, and releases it afterwards', async () => {
     const { socket, response, sse, close } = await opened(60_000)
     const { drained } = await fill(sse)
     expect(response.writableLength).toBeLessThan(128 * 1_024)
@@ -147,7 +147,7 @@ describe('one stream', () => {
     close()
   })
 
-  test('lets its writer go when the reader leaves', async () => {
+  test('releases its writer when the reader disconnects', async () => {
     const { socket, sse, close } = await opened(60_000)
     const { drained } = await fill(sse)
     socket.destroy()
@@ -157,7 +157,7 @@ describe('one stream', () => {
     close()
   })
 
-  test('is given up when its reader takes nothing for too long', async () => {
+  test('is closed when its reader reads nothing for too long', async () => {
     const { response, sse, close } = await opened(5, 20)
     const { drained } = await fill(sse)
     await drained
@@ -177,7 +177,7 @@ describe('one stream', () => {
     socket.pause()
     await fill(sse)
     const length = response.writableLength
-    // Some beats later it is still what it was.
+    // After some beats nothing has changed.
     await new Promise((resolve) => setTimeout(resolve, 30))
     expect(response.writableLength).toBe(length)
     close()

@@ -1,4 +1,4 @@
-// Streams one turn of a session to one reader, from anywhere in it to its end.
+// Streams one turn of a session to one reader, from any position to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
 import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
@@ -9,7 +9,7 @@ import { streamHeaders } from '../http/security.ts'
 import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import type { Caller } from '../principal.ts'
 import type { Audience } from './audience.ts'
-import type { Broadcasts, Encoding, Standing } from './broadcast.ts'
+import type { Broadcasts, Encoding, ReaderPosition } from './broadcast.ts'
 import { endsAnswer, parts } from './progress.ts'
 import type { Rights, WatchedReading } from './rights.ts'
 import type { Sse, SseStreams } from './sse.ts'
@@ -23,18 +23,18 @@ export interface StreamDeps {
   readonly onRepair: () => void
   /** The schema of a tool's arguments. */
   readonly schemaOf: (agent: string, tool: string) => object | undefined
-  /** Logs an error that the reader is not told, and returns its reference. */
+  /** Logs an error that the reader must not see, and returns its reference. */
   readonly report: (error: unknown, about: { readonly turnId: string }) => string
 }
 
-/** Where the turn begins, and from where on the reader wants it. */
+/** Where the turn begins, and where its reader begins. */
 export interface TurnPosition {
   readonly startedAfter: number
-  /** Undefined: from its start, for a reader who is new. */
+  /** Undefined: from the start of the turn, for a new reader. */
   readonly after: number | undefined
-  /** The turn had been accepted before. */
-  readonly again: boolean
-  /** Other turns run before it. */
+  /** The turn had already been accepted. */
+  readonly repeated: boolean
+  /** Other turns run before this one. */
   readonly queued: boolean
 }
 
@@ -50,9 +50,9 @@ export interface Located {
 export interface Run {
   readonly threadId: string
   readonly runId: string
-  /** Calls, by their ids on the wire, whose results the reader has from an earlier run. */
+  /** Calls, by their wire ids, whose results the reader has from an earlier run. */
   readonly known?: ReadonlySet<string>
-  /** No ids of events, no comments: for clients that need the exact form of an older service. */
+  /** No event ids and no comments, for clients that need the exact form of an older service. */
   readonly strict?: Strict | undefined
 }
 
@@ -61,7 +61,7 @@ export async function streamTurn(
   c: AppContext,
   run: Run,
   principal: Principal,
-  /** Called when the stream has begun: what fails in it ends the stream with RUN_ERROR. */
+  /** Called when the stream has begun: errors in it end the stream with RUN_ERROR. */
   locate: () => Promise<Located>,
 ): Promise<Response> {
   c.env.outgoing.once('close', deps.streamSlots.take(principal))
@@ -78,11 +78,11 @@ export async function streamTurn(
     const { session, position } = located
     turnId = located.turnId
     encoder.follows(turnId)
-    const as = c.req.method !== 'POST' ? 'watcher' : position.again ? 'returner' : 'starter'
+    const as = c.req.method !== 'POST' ? 'watcher' : position.repeated ? 'reconnected' : 'starter'
     leave = deps.audience.enter(session, turnId, as)
     reading = deps.rights.watch(located.caller)
     const from = await rewind(session, turnId, position)
-    if (position.again) sse.write(encoder.resumed(from))
+    if (position.repeated) sse.write(encoder.resumed(from))
     if (position.queued) sse.write(encoder.hint('queue', await whatIsBefore(session)))
     for (const it of located.warnings ?? []) sse.write(encoder.hint('resume', it))
     const turn = { session, turnId, startedAfter: position.startedAfter }
@@ -93,7 +93,7 @@ export async function streamTurn(
   }
   reading?.done()
   sse.end()
-  // A turn whose reader was sent away has lost its reader, though the stream had its end.
+  // A turn loses its reader when access is withdrawn, even though the stream got an end.
   leave?.(ended && reading?.withdrawn.aborted !== true)
   return RESPONSE_ALREADY_SENT
 }
@@ -102,27 +102,27 @@ async function whatIsBefore(session: Session): Promise<string> {
   const { turn } = await session.state()
   return turn?.paused === undefined
     ? 'Another turn of this session runs first.'
-    : `Turn ${turn.turnId} of this session comes first, and it waits (${turn.paused.reason}).`
+    : `Turn ${turn.turnId} of this session comes first, and is waiting (${turn.paused.reason}).`
 }
 
 const PAGE = 500
 const REPEATED = /^turn\.(finished|failed|cancelled|paused)$/
 const OF_STEPS = /^(step\.started|model\.finished|turn\.(finished|failed|cancelled))$/
 
-/** After which event the reader goes on, and whether it gets text again that it may have seen. */
+/** The event after which the reader continues, and whether text is repeated that it may have seen. */
 async function rewind(
   session: Session,
   turnId: string,
-  { startedAfter, after, again }: TurnPosition,
+  { startedAfter, after, repeated }: TurnPosition,
 ): Promise<{ after: number; repeats: boolean }> {
-  if (!again || after === undefined || after <= startedAfter)
-    return { after: startedAfter, repeats: again && after === undefined }
+  if (!repeated || after === undefined || after <= startedAfter)
+    return { after: startedAfter, repeats: repeated && after === undefined }
   const ofTurn = (it: Event): boolean => it.seq <= after && it.type !== 'session.opened' && it.turnId === turnId
   let last: Event | undefined
   for (let end = after; end > startedAfter; end -= PAGE) {
     const page = (await session.events(Math.max(startedAfter, end - PAGE))).filter((it) => it.seq <= end && ofTurn(it))
     last ??= page.at(-1)
-    // An end or a pause is told again, or the stream would have none.
+    // Repeats an end or a pause; otherwise the stream would have none.
     if (last !== undefined && REPEATED.test(last.type)) return { after: last.seq - 1, repeats: false }
     const step = page.findLast((it) => OF_STEPS.test(it.type))
     if (step !== undefined) return { after: last?.seq ?? after, repeats: step.type === 'step.started' }
@@ -134,7 +134,7 @@ interface Following {
   readonly deps: StreamDeps
   readonly run: Run
   readonly turn: { readonly session: Session; readonly turnId: string; readonly startedAfter: number }
-  /** Of this reader alone: for what the others do not get. */
+  /** For this reader only: encodes what the other readers do not get. */
   readonly encoder: RunEncoder
   readonly sse: Sse
   readonly report: (error: unknown) => string
@@ -152,18 +152,18 @@ async function follow(reader: Following, after: number): Promise<boolean> {
     follow: (stop) => session.follow({ after: startedAfter, signal: stop }),
     encoding: encodingOf(deps, run, turn, report),
   }))
-  let standing: Standing = { id: after, seq: after, progress: new Map() }
+  let position: ReaderPosition = { id: after, seq: after, progress: new Map() }
   for (;;) {
-    if (broadcast.holds(standing.seq)) {
-      const outcome = await broadcast.read({ id: standing.id, wire: sse, signal })
+    if (broadcast.holds(position.seq)) {
+      const outcome = await broadcast.read({ id: position.id, wire: sse, signal })
       if (outcome.type === 'ended') return outcome.whole
-      standing = outcome
+      position = outcome
       if (outcome.type === 'left' && !withdrawn.aborted) return false
     }
-    await catchUp(turn, encoder, standing)
-    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, standing, signal, name)
+    await catchUp(turn, encoder, position)
+    const joinsAt = withdrawn.aborted ? undefined : await followAlone(reader, position, signal, name)
     if (joinsAt === undefined) break
-    standing = { id: joinsAt, seq: joinsAt, progress: new Map() }
+    position = { id: joinsAt, seq: joinsAt, progress: new Map() }
     broadcast = deps.broadcasts.find(name)!
   }
   if (!encoder.ended && withdrawn.aborted) sse.write(encoder.fail(failureOf('access_withdrawn')))
@@ -171,15 +171,15 @@ async function follow(reader: Following, after: number): Promise<boolean> {
 }
 
 let unshared = 0
-/** What a reader knows already is its own affair. */
+/** A reader with results of its own, or in strict form, does not share its encoding. */
 const sharing = ({ known, strict }: Run): number =>
   strict === undefined && (known === undefined || known.size === 0) ? 0 : ++unshared
 
-/** Tells the encoder of one reader what the reader has. */
+/** Replays to the encoder what its reader already has. */
 async function catchUp(
   { session, turnId, startedAfter }: Following['turn'],
   encoder: RunEncoder,
-  { seq, progress }: Standing,
+  { seq, progress }: ReaderPosition,
 ): Promise<void> {
   for (let at = Math.max(startedAfter, encoder.reached); at < seq; ) {
     const page = (await session.events(at)).filter((it) => it.seq <= seq)
@@ -190,10 +190,10 @@ async function catchUp(
   encoder.had(progress)
 }
 
-/** For a reader that cannot keep up with others. Resolves with the event after which it can join them. */
+/** Serves a reader that cannot keep up with the others. Resolves with the event after which it can join them. */
 async function followAlone(
   { deps, turn, encoder, sse }: Following,
-  { seq: after, progress }: Standing,
+  { seq: after, progress }: ReaderPosition,
   signal: AbortSignal,
   name: string,
 ): Promise<number | undefined> {
@@ -212,7 +212,7 @@ async function followAlone(
   return undefined
 }
 
-/** For all readers: ids are sequence numbers, and what comes between two events has half a number more. */
+/** For all readers: stored events have their sequence number as id, and items between two events add a half. */
 function encodingOf(deps: StreamDeps, run: Run, turn: Following['turn'], report: (error: unknown) => string): Encoding {
   const encoder = runEncoder({ ...run, onRepair: deps.onRepair, report })
   encoder.follows(turn.turnId)
@@ -233,7 +233,7 @@ function encodingOf(deps: StreamDeps, run: Run, turn: Following['turn'], report:
   }
 }
 
-/** The end of a run whose turn waits. A pause of the past has been ended by what follows it. */
+/** The end of a run whose turn is paused now. A past pause ended with the event that followed it. */
 async function ifPaused(
   { schemaOf }: StreamDeps,
   { session, turnId }: Following['turn'],

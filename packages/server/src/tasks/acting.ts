@@ -1,4 +1,4 @@
-// What a caller can do to a task: look at it, pause it, let it go on, cancel it.
+// Routes that read, pause, resume and cancel a task.
 import type { ApprovalDecision, Engine, Principal } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -10,14 +10,14 @@ import { snapshotOf, taskSnapshot } from './snapshot.ts'
 
 const params = z.object({ taskId })
 const reason = z.string().max(500).optional()
-const notFound = { description: 'There is no such task.', schema: errorAnswer }
+const notFound = { description: 'The task does not exist.', schema: errorAnswer }
 
 export function taskRoute(engine: Engine): Route {
   return route({
     method: 'get',
     path: '/agent/task/{taskId}',
     id: 'getTask',
-    summary: 'The state of a task, how long it has been in each state, and its result or what it waits for.',
+    summary: 'The state of a task, the time spent in each state, and its result or what it is waiting for.',
     params,
     query: userQuery,
     answers: { 200: { description: 'The task.', schema: taskSnapshot }, 404: notFound },
@@ -33,11 +33,11 @@ export function cancelTaskRoute(engine: Engine): Route {
     method: 'post',
     path: '/agent/task/{taskId}/cancel',
     id: 'cancelTask',
-    summary: 'Asks for a task to stop. One that has ended stays as it is.',
+    summary: 'Requests the cancellation of a task. An ended task does not change.',
     params,
     body: only({ ...whose, reason }),
     bodyOptional: true,
-    answers: { 200: { description: 'The task, as it stands now.', schema: taskSnapshot }, 404: notFound },
+    answers: { 200: { description: 'The current state of the task.', schema: taskSnapshot }, 404: notFound },
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
       const { session, turnId } = await existingTask(engine, owner, taskId)
@@ -52,14 +52,14 @@ export function pauseTaskRoute(engine: Engine): Route {
     method: 'post',
     path: '/agent/task/{taskId}/pause',
     id: 'pauseTask',
-    summary: 'Lets a task stop at its next step, until it is resumed.',
+    summary: 'Pauses a task before its next step, until it is resumed.',
     params,
     body: only({ ...whose, reason }),
     bodyOptional: true,
     answers: {
-      202: { description: 'The task, as it stands now.', schema: taskSnapshot },
+      202: { description: 'The current state of the task.', schema: taskSnapshot },
       404: notFound,
-      409: { description: 'It has ended, or its turn has not come yet.', schema: errorAnswer },
+      409: { description: 'The task has ended, or has not started yet.', schema: errorAnswer },
     },
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
@@ -81,24 +81,24 @@ const decision = only({
   approvalId: z.string().optional(),
   approved: z.boolean('must be true or false'),
   reason: z.string().max(2_000).optional(),
-  arguments: z.record(z.string(), z.unknown()).optional().describe('Instead of the arguments that the model gave.'),
-}).refine((it) => it.callId !== undefined || it.approvalId !== undefined, 'name the callId or the approvalId')
+  arguments: z.record(z.string(), z.unknown()).optional().describe('Replaces the arguments of the call.'),
+}).refine((it) => it.callId !== undefined || it.approvalId !== undefined, 'callId or approvalId is required')
 
 export function resumeTaskRoute(engine: Engine): Route {
   return route({
     method: 'post',
     path: '/agent/task/{taskId}/resume',
     id: 'resumeTask',
-    summary: 'Lets a paused task go on, or decides on the calls that it waits for.',
+    summary: 'Resumes a paused task, or decides on its waiting calls.',
     params,
     body: only({ ...whose, decisions: z.array(decision).max(1_000).optional() }),
     bodyOptional: true,
     answers: {
-      202: { description: 'The task, as it stands now.', schema: taskSnapshot },
-      400: { description: 'Edited arguments do not fit the tool; nothing is decided.', schema: errorAnswer },
-      403: { description: 'The caller may not decide on this.', schema: errorAnswer },
+      202: { description: 'The current state of the task.', schema: taskSnapshot },
+      400: { description: 'Edited arguments are invalid; nothing is decided.', schema: errorAnswer },
+      403: { description: 'The caller may not decide on this call.', schema: errorAnswer },
       404: notFound,
-      409: { description: 'There is nothing to resume.', schema: errorAnswer },
+      409: { description: 'The task is not waiting.', schema: errorAnswer },
     },
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
@@ -136,7 +136,7 @@ async function release({ session, turnId, state }: TaskPlace, principal: Princip
   await session.release({ principal })
 }
 
-/** Somebody has asked for the task to stop, and the worker has not come to it yet. */
+/** Whether cancellation was requested and the worker has not handled it yet. */
 export const isCancelling = ({ state, turnId }: TaskPlace): boolean =>
   state.turn?.turnId === turnId && state.turn.interrupt !== undefined
 

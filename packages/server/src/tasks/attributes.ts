@@ -1,11 +1,11 @@
-// Attributes that come from outside: tools and middleware trust some names, so no caller may write those.
+// Attributes from callers. Tools and middleware trust some names, which callers must not set.
 
 const RESERVED = new Set(['agentId', 'outboundAddress', 'sessionId', 'taskId', 'userId'])
-/** Names that only the configuration may let through (`agentProtocol.promote`). */
+/** Names that only the configuration may admit (`agentProtocol.promote`). */
 const TRUSTED = new Set(['principal', 'tenant', 'user'])
 const RESERVED_PREFIXES = ['agentprotocol.', 'agentscope.', 'io.agentscope.', 'agui.', 'oxbow.']
 
-/** Whether an attribute of this name never comes from a caller. */
+/** Whether callers may never set an attribute of this name. */
 export const isReserved = (name: string): boolean =>
   name.trim() === '' || RESERVED.has(name) || RESERVED_PREFIXES.some((it) => name.startsWith(it))
 

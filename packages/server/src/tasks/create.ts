@@ -1,4 +1,4 @@
-// POST /agent/task: accepts a task; with `wait` it also waits a while for its end.
+// POST /agent/task: accepts a task; with `wait` it also waits for the result.
 import { randomUUID } from 'node:crypto'
 import type { Agent, Engine } from '@oxbow/core'
 import { z } from 'zod'
@@ -29,21 +29,21 @@ export function createTaskRoute(
     method: 'post',
     path: '/agent/task',
     id: 'createTask',
-    summary: 'Accepts a task and answers with its id at once; with `wait` it answers with the result of a short one.',
+    summary: 'Accepts a task and returns its id at once; with `wait` it waits for the result of a short task.',
     headers: z.object({ 'Idempotency-Key': z.string().optional().describe('Makes a retry safe, like `taskId`.') }),
     query: only({
       wait: wholeNumber(0, MAX_WAIT_SECONDS)
         .default(0)
-        .describe('Seconds to wait for the end, or for something that a person must decide.'),
+        .describe('Seconds to wait until the task ends or needs an approval.'),
     }),
     body: only({
       ...whose,
       message: messageText(limits.maxMessageLength),
-      taskId: optionalId.describe('Makes a retry safe: the same id is the same task. Default: a new one.'),
-      sessionId: optionalId.describe('Default: a session of its own.'),
-      agent: optionalId.describe('Default: that of the session, or else the first.'),
-      tools: z.array(z.string()).optional().describe('The only tools that may run. Default: all of the agent.'),
-      deny: z.array(z.string()).optional().describe('Further rules that deny; they can only take away.'),
+      taskId: optionalId.describe('Makes a retry safe: the same id returns the same task. Default: a new id.'),
+      sessionId: optionalId.describe('Default: a new session.'),
+      agent: optionalId.describe('Default: the session’s agent, or the first agent.'),
+      tools: z.array(z.string()).optional().describe('The tools that may run. Default: all tools of the agent.'),
+      deny: z.array(z.string()).optional().describe('Additional deny rules; they can only restrict.'),
       attributes: z
         .record(z.string().refine(mayBeSet, 'is reserved. Choose another name.'), z.unknown())
         .optional()
@@ -51,8 +51,11 @@ export function createTaskRoute(
       maxSteps: z.number().int().positive().max(10_000).optional(),
     }),
     answers: {
-      200: { description: 'The task has ended or waits for somebody (only with `wait`).', schema: taskSnapshot },
-      202: { description: 'The task is accepted and runs, or had been accepted before.', schema: accepted },
+      200: {
+        description: 'The task has ended, or is waiting for an approval or a result (only with `wait`).',
+        schema: taskSnapshot,
+      },
+      202: { description: 'The task is accepted, now or earlier.', schema: accepted },
     },
     async handle({ body, query }, c) {
       const { owner, principal } = callerOf(c, body)
@@ -91,7 +94,7 @@ export function createTaskRoute(
         release?.()
         throw error
       }
-      // The task goes on without anybody; its place among the principal's turns is free when it has ended or waits.
+      // The task continues without its client. Its slot is free when it ends or pauses.
       if (release !== undefined) session.wait(turnId).then(release, release)
 
       const taskId = taskIdOf(sessionId, turnId)
@@ -120,7 +123,7 @@ function agentNamed(engine: Engine, name: string | undefined): { agent?: string 
   )
 }
 
-/** Deny rules for every tool that is not in the list. Reading an own result page by page is always allowed. */
+/** Deny rules for every tool that is not in the list. Reading the task's own artifacts is always allowed. */
 function others(agent: Agent, tools: readonly string[] | undefined): string[] {
   if (tools === undefined) return []
   const unknown = tools.filter((it) => !agent.tools.has(it))

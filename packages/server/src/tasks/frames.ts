@@ -1,4 +1,4 @@
-// The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and at the end `done` or `error`.
+// The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and `done` or `error` at the end.
 import type { SessionKey } from '@oxbow/core'
 import { failureOfResult, unknownCalls } from '../failures.ts'
 import type { Moment, Moments } from './moments.ts'
@@ -7,7 +7,7 @@ import { approvalsOf } from './snapshot.ts'
 
 export const taskFrames =
   (taskId: string, key: SessionKey): Encode =>
-  (moment, so): TaskFrame[] => {
+  (moment, fold): TaskFrame[] => {
     const frame = (event: string, data: object): TaskFrame[] => [{ id: moment.at, event, data: { taskId, ...data } }]
     switch (moment.type) {
       case 'text':
@@ -22,9 +22,9 @@ export const taskFrames =
       }
       case 'started':
       case 'state':
-        return frame('state', stateOf(moment, so, key))
+        return frame('state', stateOf(moment, fold, key))
       case 'ended':
-        return frame(so.result.status === 'failed' || failureOfResult(so.result) ? 'error' : 'done', endOf(so))
+        return frame(fold.result.status === 'failed' || failureOfResult(fold.result) ? 'error' : 'done', endOf(fold))
       default:
         return []
     }
@@ -34,7 +34,7 @@ function stateOf({ source }: Moment, { task, result }: Moments, key: SessionKey)
   return {
     state: task?.state,
     since: task?.since,
-    // From the second worker on: text of an answer that was not complete comes again, from its beginning.
+    // From the second worker on, the text of an incomplete answer is sent again from its beginning.
     ...(source.type === 'turn.claimed' && { epoch: source.epoch }),
     ...(result.status === 'paused' && { reason: result.reason }),
     ...(result.approvals.length > 0 && { approvals: approvalsOf(key, result) }),
@@ -58,7 +58,7 @@ function endOf({ task, result }: Moments): object {
   }
 }
 
-/** Arguments that are no JSON are shown as they are; the call will be refused. */
+/** Arguments that are not JSON are shown unchanged; the call will be rejected. */
 function parsed(text: string): unknown {
   if (text.trim() === '') return {}
   try {

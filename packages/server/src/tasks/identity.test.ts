@@ -1,4 +1,4 @@
-// Tasks of people who have proven who they are, over both protocols.
+// Tasks of authenticated users, over both protocols.
 import { once } from 'node:events'
 import { parse } from 'smol-toml'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { json, type RigOptions, rigs } from '../test.fixture.ts'
 
 const start = rigs()
 
-/** A service that knows ann and bob, and how each of them asks. */
+/** A service with keys for ann and bob, and a client for each. */
 async function withKeys(options: RigOptions) {
   const made = [createApiKey({ user: 'ann' }), createApiKey({ user: 'bob' })] as const
   const keys = made.flatMap(({ toml }) => parse(toml).keys as unknown[])
@@ -50,12 +50,12 @@ test('P8 identity comes from the credentials, never from the body', async () => 
   expect((await resume('t1', decisions)).status).toBe(200)
   expect(await wait('t1')).toMatchObject({ status: 'success', result: 'Done.' })
   expect(deployed).toMatchObject([{ user: 'ann' }])
-  // The same id of somebody else is another task.
+  // The same id of another user is a different task.
   await protocol(bob).submit('t1')
   expect(await protocol(bob).wait('t1')).toMatchObject({ status: 'success', result: 'Of bob.' })
 })
 
-test('B9 a task is found by its owner only, also over a WebSocket', async () => {
+test('B9 only the owner finds a task, also over a WebSocket', async () => {
   const { rig, ann, bob } = await withKeys({ replies: { always: { text: 'Done.' } } })
   expect((await rig.post('/agent/task', { message: 'Go.' })).status).toBe(401)
   expect((await ann.post('/agent/task', { message: 'Go.', userId: 'bob' })).status).toBe(403)
@@ -75,7 +75,7 @@ test('B9 a task is found by its owner only, also over a WebSocket', async () => 
   expect(JSON.parse(String(data))).toMatchObject({ event: 'state', data: { state: 'CREATED' } })
 })
 
-test('tasks count among the turns that somebody may have running', async () => {
+test('tasks count towards the limit of concurrent turns', async () => {
   const { deploy } = deployTool()
   const { ann, bob } = await withKeys({
     agent: { tools: [deploy] },

@@ -1,4 +1,4 @@
-// A reader may be cut off anywhere, live or later, and come back at any time: it has everything once.
+// A reader may disconnect anywhere, live or later, and reconnect at any time: it gets everything once.
 import type { SessionItem } from '@oxbow/core'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -6,9 +6,9 @@ import { moments } from './moments.ts'
 import { positionOf } from './positions.ts'
 
 interface Script {
-  /** The answer's blocks, each as its fragments. */
+  /** The blocks of the answer, each as its fragments. */
   readonly blocks: { type: 'text' | 'thinking'; fragments: string[] }[]
-  /** Before which fragment somebody steers. */
+  /** The number of the fragment before which a steering input arrives. */
   readonly steerAt: number
   readonly calls: number
 }
@@ -28,7 +28,7 @@ const script = fc.record({
 const turnId = 't'
 const principal = { user: 'u' }
 
-/** The items of a turn as they come live: events, with fragments between them. */
+/** The items of a live turn: events with fragments between them. */
 function live({ blocks, steerAt, calls }: Script): SessionItem[] {
   const items: SessionItem[] = []
   let seq = 0
@@ -55,13 +55,13 @@ function live({ blocks, steerAt, calls }: Script): SessionItem[] {
   return items
 }
 
-interface Told {
+interface Reported {
   readonly at: number
   readonly what: string
 }
 
-/** What a reader who has everything up to `after` is told of these items. */
-function read(items: readonly SessionItem[], after: number): Told[] {
+/** The moments of these items for a reader that has everything up to `after`. */
+function read(items: readonly SessionItem[], after: number): Reported[] {
   const fold = moments(turnId, after)
   return items
     .flatMap((it) => fold.take(it))
@@ -73,24 +73,24 @@ function read(items: readonly SessionItem[], after: number): Told[] {
     })
 }
 
-const joined = (told: readonly Told[]): string =>
-  told
+const joined = (reported: readonly Reported[]): string =>
+  reported
     .map((it) => it.what)
     .join(' ')
     .replaceAll('  ', ' ')
 
 const stored = (items: readonly SessionItem[]): SessionItem[] => items.filter((it) => 'seq' in it)
 
-/** The order of block and steer differs between live and later; the text, the calls and the events do not. */
-const content = (told: readonly Told[]): { text: string; rest: string[] } => ({
-  text: told
+/** The order of block and steering input differs between live and later; the text, the calls and the events do not. */
+const content = (reported: readonly Reported[]): { text: string; rest: string[] } => ({
+  text: reported
     .filter((it) => !it.what.startsWith('<'))
     .map((it) => it.what)
     .join(' '),
-  rest: told.filter((it) => it.what.startsWith('<')).map((it) => it.what),
+  rest: reported.filter((it) => it.what.startsWith('<')).map((it) => it.what),
 })
 
-test('B9 P3 numbers grow, and whoever comes back with one has everything once', () => {
+test('B9 P3 numbers increase, and a reader that resumes from one gets everything once', () => {
   fc.assert(
     fc.property(script, fc.nat(60), fc.boolean(), (given, cut, later) => {
       const items = live(given)

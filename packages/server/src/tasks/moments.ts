@@ -1,5 +1,5 @@
-// What happens in a task, in the order in which it is told, whatever the protocol: a fold of the turn's events and
-// fragments. Read again from the journal it gives the same moments with the same numbers.
+// The moments of a task in order, for any protocol: a fold of the turn's events and fragments. Read again from the
+// journal, it gives the same moments with the same numbers.
 import {
   type CallStatus,
   type Delta,
@@ -14,15 +14,15 @@ import { newResult, newTask, resultAfter, taskAfter } from '@oxbow/core/internal
 import { afterBlocks, atEvent, inBlock, MAX_BLOCKS, positionOf } from './positions.ts'
 
 export type Moment = {
-  /** Grows along the stream. A fragment that cannot be told again has the number of what came before it. */
+  /** Increases along the stream. A fragment that cannot be repeated has the number of the moment before it. */
   readonly at: number
-  /** When, in milliseconds since 1970; fragments have the time of the event before them. */
+  /** Milliseconds since 1970; fragments have the time of the event before them. */
   readonly time: number
-  /** What it was made of. */
+  /** The item that the moment was made from. */
   readonly source: SessionItem
-} & Told
+} & Reported
 
-export type Told =
+export type Reported =
   | { readonly type: 'started' }
   | { readonly type: 'text' | 'thinking'; readonly step: number; readonly text: string }
   | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly arguments: string }
@@ -33,47 +33,47 @@ export type Told =
       readonly status: CallStatus
       readonly text: string
     }
-  /** The state has changed, or somebody decided, or another worker has taken the task up. */
+  /** The state has changed, an approval was decided, or another worker has claimed the task. */
   | { readonly type: 'state' }
   | { readonly type: 'ended' }
-  /** For those who want everything. */
+  /** For readers of full detail. */
   | { readonly type: 'other' }
 
 export interface Moments {
-  /** What the item adds. Items of other turns add nothing. */
+  /** The moments of an item. Items of other turns have none. */
   take(item: SessionItem): Moment[]
   readonly task: Task | undefined
   readonly result: TurnResult
   readonly ended: boolean
-  /** Nothing has been told of an answer that is not stored yet. */
+  /** Whether no part of an unstored answer has been reported. */
   readonly isBetweenAnswers: boolean
 }
 
-/** `after` is the number of the last moment that the reader has; 0 for none. */
+/** `after` is the number of the reader's last moment; 0 for none. */
 export function moments(turnId: string, after: number): Moments {
   const had = positionOf(after)
   let task: Task | undefined
   let result = newResult(turnId)
   let ended = false
-  /** The last event; fragments hang on it. */
+  /** The last event, which fragments belong to. */
   let seq = 0
   let time = 0
   let at = 0
   const tools = new Map<string, string>()
-  /** How much of each block of the current answer has been told. */
-  let told: number[] = []
+  /** How much of each block of the current answer has been reported. */
+  let reported: number[] = []
 
-  const moment = (number: number, source: SessionItem, what: Told): Moment => {
+  const moment = (number: number, source: SessionItem, what: Reported): Moment => {
     at = Math.max(at, number)
     return { at: number, time, source, ...what }
   }
 
-  /** What is left of a block's text, up to `text`'s end. */
+  /** The rest of a block's text, up to the end of `text`. */
   function rest(type: 'text' | 'thinking', step: number, block: number, offset: number, text: string): Moment[] {
-    const begin = told[block] ?? 0
+    const begin = reported[block] ?? 0
     const end = offset + text.length
     if (end <= begin || begin < offset) return []
-    told[block] = end
+    reported[block] = end
     const fragment = text.slice(begin - offset)
     const source: Delta = { type: `${type}.delta`, turnId, step, block, offset: begin, text: fragment }
     return [moment(inBlock(seq, block, end), source, { type, step, text: fragment })]
@@ -93,11 +93,11 @@ export function moments(turnId: string, after: number): Moments {
       const { callId, tool } = it
       return [moment(inBlock(seq, block, 0), event, { type: 'call', callId, tool, arguments: it.arguments })]
     })
-    told = []
+    reported = []
     return [...parts, moment(afterBlocks(seq), event, { type: 'other' })]
   }
 
-  function whatOf(event: Event, before: Task | undefined): Told {
+  function whatOf(event: Event, before: Task | undefined): Reported {
     if (isEnd(event)) return { type: 'ended' }
     if (event.type === 'turn.started') return { type: 'started' }
     if (event.type === 'call.finished') {
@@ -116,14 +116,14 @@ export function moments(turnId: string, after: number): Moments {
     task = event.type === 'turn.started' ? newTask(event) : task && taskAfter(task, event)
     result = resultAfter(result, event)
     ended = isEnd(event)
-    // A worker that takes the turn up asks the model again: what had been told of that answer is void.
-    if (event.type === 'step.started' || event.type === 'turn.claimed') told = []
+    // A worker that resumes the turn calls the model again: what was reported of the interrupted answer is void.
+    if (event.type === 'step.started' || event.type === 'turn.claimed') reported = []
     if (event.type === 'model.finished') return ofAnswer(event)
-    // In the midst of an answer an event's number must not forget how much of the answer had come before it.
-    const number = told.length === 0 ? atEvent(seq) : inBlock(seq, told.length - 1, told.at(-1)!)
+    // Within an answer, the number of an event must include how much of the answer came before it.
+    const number = reported.length === 0 ? atEvent(seq) : inBlock(seq, reported.length - 1, reported.at(-1)!)
     const made = [moment(number, event, whatOf(event, before))]
     if (seq === had.seq && had.block >= 0 && had.block < MAX_BLOCKS)
-      told = [...Array<number>(had.block).fill(Number.POSITIVE_INFINITY), had.length]
+      reported = [...Array<number>(had.block).fill(Number.POSITIVE_INFINITY), had.length]
     return made
   }
 
@@ -142,7 +142,7 @@ export function moments(turnId: string, after: number): Moments {
       return ended
     },
     get isBetweenAnswers() {
-      return told.length === 0
+      return reported.length === 0
     },
   }
 }

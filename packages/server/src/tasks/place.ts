@@ -1,4 +1,4 @@
-// Where a task is: its id names the session and the turn, so that no index has to be kept beside the journals.
+// Locates a task: its id contains the session and the turn, so no index is needed beside the journals.
 import { type Engine, type Event, findTurn, type Session, type SessionState, turnEvents } from '@oxbow/core'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
@@ -6,11 +6,11 @@ import type { Caller } from '../principal.ts'
 
 const ID = String.raw`(?!\.+(?:$|:))[A-Za-z0-9_.-]{1,64}`
 
-/** `TASK` for a task in a session of its own, `SESSION:TURN` for one in a session that has others. */
+/** `TASK` for a task in its own session, `SESSION:TURN` for one in a shared session. */
 export const taskId = z
   .string()
-  .regex(new RegExp(`^${ID}(?::${ID})?$`), 'must be the taskId that the service has given')
-  .describe('The taskId that the service has given.')
+  .regex(new RegExp(`^${ID}(?::${ID})?$`), 'must be a taskId that this service returned')
+  .describe('The taskId that the service returned.')
 
 export interface TaskPlace {
   readonly session: Session
@@ -28,7 +28,7 @@ export function partsOf(task: string): { session: string; turnId: string } {
   return { session, turnId }
 }
 
-/** Somebody else's task has another key: it is not found, exactly like one that never was. */
+/** Another user's task has a different key, so it is not found, exactly like an unknown one. */
 export async function findTask(engine: Engine, owner: Caller['owner'], task: string): Promise<TaskPlace | undefined> {
   const { session: sessionId, turnId } = partsOf(task)
   const session = engine.session({ ...owner, session: sessionId })

@@ -1,27 +1,27 @@
-// Numbers for the frames of a task. Stored events have their sequence number; fragments of an answer are never stored,
-// and still a reader who was cut off among them must be able to say what it has. So a number tells three things: the
-// last stored event, the block of the answer, and how much of that block has been read.
+// Numbers for the frames of a task. Stored events have their sequence number. Fragments of an answer are never stored,
+// but a reader that disconnects among them must be able to name its position. A number therefore encodes the last
+// stored event, the block of the answer, and how much of that block has been read.
 
 const PER_EVENT = 1_000_000_000
 const PER_BLOCK = 10_000_000
-/** Blocks beyond it are told whole, when the answer is stored. */
+/** Blocks beyond this one are sent complete, when the answer is stored. */
 export const MAX_BLOCKS = 97
 
-/** The place of a stored event itself, before everything that hangs on it. */
+/** The position of a stored event itself, before everything that belongs to it. */
 export const atEvent = (seq: number, index = 0): number => seq * PER_EVENT + index
 
-/** After so many characters of a block. */
+/** The position after `length` characters of a block. */
 export const inBlock = (seq: number, block: number, length: number): number =>
   block < MAX_BLOCKS
     ? seq * PER_EVENT + (block + 1) * PER_BLOCK + Math.min(length, PER_BLOCK - 1)
     : seq * PER_EVENT + (MAX_BLOCKS + 1) * PER_BLOCK + (block - MAX_BLOCKS) * 2 + Math.min(length, 1)
 
-/** After everything that hangs on an event. */
+/** The position after everything that belongs to an event. */
 export const afterBlocks = (seq: number): number => seq * PER_EVENT + PER_EVENT - 1
 
 export interface TaskPosition {
   readonly seq: number
-  /** What has been read of an answer that was not stored yet. */
+  /** The part of an unstored answer that has been read. */
   readonly block: number
   readonly length: number
 }
@@ -31,7 +31,7 @@ export function positionOf(number: number): TaskPosition {
   return { seq: Math.floor(number / PER_EVENT), block: Math.floor(rest / PER_BLOCK) - 1, length: rest % PER_BLOCK }
 }
 
-/** Whether the number is that of a fragment, or of an event in the midst of an answer. */
+/** Whether the number belongs to a fragment, or to an event within an answer. */
 export const isWithinAnswer = (number: number): boolean => {
   const { block } = positionOf(number)
   return block >= 0 && block < MAX_BLOCKS

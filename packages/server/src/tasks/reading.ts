@@ -1,4 +1,4 @@
-// One reader of one task: frames from where it left off to the end, over whatever carries them.
+// One reader of one task: frames from its position to the end, over any transport.
 import { type Event, isEnd, isEvent, turnEvents } from '@oxbow/core'
 import type { Broadcasts, Encoding, Piece, Wire } from '../stream/broadcast.ts'
 import { parts } from '../stream/progress.ts'
@@ -12,31 +12,30 @@ export interface TaskFrame {
   readonly data: object
 }
 
-/** What a moment looks like in a protocol. The ids of its frames begin with the moment's own and grow. */
-export type Encode = (moment: Moment, so: Moments) => readonly TaskFrame[]
+/** The frames of a moment in a protocol. Their ids start with the moment's number and increase. */
+export type Encode = (moment: Moment, fold: Moments) => readonly TaskFrame[]
 
 export const eventStream = ({ id, event, data }: TaskFrame): string =>
   `id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
 
 export interface TaskReading {
-  /** The id of the last frame that the reader has; 0 for none. */
+  /** The id of the reader's last frame; 0 for none. */
   readonly after: number
   readonly encode: Encode
   readonly format: (frame: TaskFrame) => string
-  /** Names what `encode` and `format` make: readers of one form share it. */
+  /** Names the output of `encode` and `format`: readers of one form share it. */
   readonly form: string
   readonly wire: Wire
   readonly signal: AbortSignal
-  /** Logs an error that the readers are not told. */
+  /** Logs an error that readers must not see. */
   readonly report: (error: unknown) => void
 }
 
 /**
- * Resolves with whether the task has come to its end; else the reader has left, `signal` has fired, or the session
- * cannot be followed any more.
+ * Resolves with true when the task has ended; false when the reader has left, `signal` has fired, or the session cannot
+ * be followed any more.
  *
- * A reader that is slow loses nothing: it reads events again from the journal, and what was dropped of an answer comes
- * with its end.
+ * A slow reader loses nothing: it reads events from the journal, and dropped fragments of an answer come with its end.
  */
 export async function readTask(broadcasts: Broadcasts, place: TaskPlace, reading: TaskReading): Promise<boolean> {
   const { session, turnId, startedAfter } = place
@@ -75,7 +74,9 @@ function encodingOf(
       fold
         .take(item)
         .flatMap((moment) =>
-          encode(moment, fold).map((frame): Piece => ({ id: frame.id, text: format(frame), always: untold(moment) })),
+          encode(moment, fold).map(
+            (frame): Piece => ({ id: frame.id, text: format(frame), always: unnumbered(moment) }),
+          ),
         ),
     get ended() {
       return fold.ended
@@ -89,16 +90,16 @@ function encodingOf(
 
 interface ReadAlone {
   readonly ended: boolean
-  /** The id of the last frame that was written. */
+  /** The id of the last written frame. */
   readonly after: number
-  /** After which event the reader can join the others. */
+  /** The event after which the reader can join the others. */
   readonly joinsAt?: number
 }
 
-/** Behind everything that follows from the event itself, and before what the others get after it. */
+/** After everything that follows from the event itself, and before the next moment of the other readers. */
 const endOf = ({ type, seq }: Event): number => (type === 'model.finished' ? afterBlocks(seq) : atEvent(seq))
 
-/** For readers from the midst of an answer, and for those that have fallen behind. */
+/** For readers that begin within an answer, and for readers that have fallen behind. */
 async function readAlone(
   { session, turnId, startedAfter }: TaskPlace,
   { after, encode, format, wire, signal }: TaskReading,
@@ -113,7 +114,7 @@ async function readAlone(
       let text = ''
       for (const moment of fold.take(part))
         for (const frame of encode(moment, fold))
-          if (frame.id > after || untold(moment)) {
+          if (frame.id > after || unnumbered(moment)) {
             text += format(frame)
             last = Math.max(last, frame.id)
           }
@@ -128,10 +129,13 @@ async function readAlone(
   return { ended: false, after: last }
 }
 
-/** The end is told to everybody, or their stream would have none; and what is never stored has no number of its own. */
-const untold = ({ type, source }: Moment): boolean => type === 'ended' || (type === 'other' && !isEvent(source))
+/**
+ * The end is sent to every reader, because a stream needs one; moments that are never stored have no number of their
+ * own.
+ */
+const unnumbered = ({ type, source }: Moment): boolean => type === 'ended' || (type === 'other' && !isEvent(source))
 
-/** Where to begin so that only what comes from now on is told. */
+/** The position from which only new moments are sent. */
 export async function fromNowOn({ session, turnId, state }: TaskPlace): Promise<number> {
   const fold = moments(turnId, 0)
   let at = 0
@@ -140,7 +144,7 @@ export async function fromNowOn({ session, turnId, state }: TaskPlace): Promise<
   return at
 }
 
-/** Waits until the task has ended, or a pause begins for which `enough` is true and which nobody has ended yet. */
+/** Waits until the task has ended, or is in a current pause for which `enough` is true. */
 export async function untilSettled(
   { session, turnId, startedAfter }: TaskPlace,
   enough: (reason: string) => boolean,

@@ -5,7 +5,7 @@ import { cancelTaskRoute, pauseTaskRoute, resumeTaskRoute, taskRoute } from './a
 import { createTaskRoute } from './create.ts'
 import { type TaskStreams, taskStreamRoute } from './stream.ts'
 
-/** The task API: long work by id, for systems that ask later. */
+/** The task API: long-running work by id, for systems that check the result later. */
 export const taskRoutes = (
   engine: Engine,
   streams: TaskStreams,

@@ -8,7 +8,7 @@ import { messagesOf, type SseMessage } from '../agent-protocol/protocol.fixture.
 import { json, rigs } from '../test.fixture.ts'
 
 const start = rigs()
-/** More than the kernel takes for a reader that is deaf, about 4 MB on Linux, and more than is kept for it. */
+/** More than the kernel buffers for a connection, about 4 MB on Linux, and more than the server keeps for it. */
 const TEXT = Array.from({ length: 2_450 }, (_, i) => String(i).padEnd(4_000, 'x')).join(' ')
 
 const said = (messages: readonly Pick<SseMessage, 'event' | 'data'>[]): string =>
@@ -48,7 +48,7 @@ test('B9 a slow reader of a task loses nothing, in order, with an end', { timeou
     expect(told.at(-1)!.event).toBe('done')
     const ids = told.map((it) => it.id)
     expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b))
-    // It had been behind: what was dropped came in one piece.
+    // The reader was behind: dropped fragments arrive in one piece.
     expect(Math.max(...told.map((it) => String(it.data.text ?? '').length))).toBeGreaterThan(40_000)
   }
 })

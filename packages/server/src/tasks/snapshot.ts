@@ -1,4 +1,4 @@
-// What a task has come to, for whoever asks without a stream.
+// The state of a task, for clients without a stream.
 import { type Event, type SessionKey, type Task, type TurnResult, turnResult } from '@oxbow/core'
 import { dwellTimes, taskOf } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -18,20 +18,20 @@ export const taskSnapshot = z.object({
   since: z.number().describe('When this state began, in milliseconds since 1970.'),
   createdAt: z.number(),
   dwellMs: z.partialRecord(state, z.number()).describe('Milliseconds in each state so far.'),
-  reason: z.string().optional().describe('Why it waits or how it ended.'),
-  result: z.string().optional().describe('The answer, when it has ended with one.'),
-  output: z.unknown().optional().describe('The structured answer, when one was asked for.'),
+  reason: z.string().optional().describe('Why the task is waiting, or how it ended.'),
+  result: z.string().optional().describe('The answer of an ended task, if any.'),
+  output: z.unknown().optional().describe('The structured answer, if requested.'),
   error: z.object({ code: z.string(), message: z.string(), reference: z.string().optional() }).optional(),
   approvals: z
     .array(
       call.extend({
         id: z.string().describe('For /api/approvals/{id}.'),
-        approvalId: z.string().describe('Within its session.'),
+        approvalId: z.string().describe('The id within the session.'),
         expiresAt: z.number(),
       }),
     )
-    .describe('What waits for a person.'),
-  pending: z.array(call).describe('External calls whose results the caller brings.'),
+    .describe('Open approvals.'),
+  pending: z.array(call).describe('External calls whose results the caller must send.'),
   rounds: z
     .array(
       z.object({
@@ -43,7 +43,7 @@ export const taskSnapshot = z.object({
         calls: z.number(),
       }),
     )
-    .describe('Each call of the model: its time and its tokens.'),
+    .describe('Time and tokens of each model call.'),
   usage,
   unknownOutcomes,
 })
@@ -75,7 +75,7 @@ export async function snapshotOf(taskId: string, place: TaskPlace): Promise<Task
   }
 }
 
-/** What waits, with the ids that the approvals API takes. */
+/** Open approvals, with the ids of the approvals API. */
 export const approvalsOf = (key: SessionKey, { approvals }: TurnResult) =>
   approvals.map((it) => ({ id: publicApprovalId(key, it.approvalId), ...it }))
 

@@ -12,7 +12,7 @@ const start = rigs()
 interface Watched {
   readonly frames: { id: number; event: string; data: Record<string, unknown> }[]
   readonly socket: WebSocket
-  /** The code with which the server closes. */
+  /** The code with which the server closes the socket. */
   readonly closed: Promise<number>
 }
 
@@ -25,7 +25,7 @@ async function watch({ url }: Rig, path: string, options: object = {}): Promise<
   return { socket, frames, closed }
 }
 
-/** The answer to an upgrade that was refused. */
+/** The answer to a refused upgrade. */
 async function refused({ url }: Rig, path: string, options: object = {}): Promise<[number, string]> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}${path}`, options)
   const [, answer] = await once(socket, 'unexpected-response')
@@ -34,7 +34,7 @@ async function refused({ url }: Rig, path: string, options: object = {}): Promis
   return [answer.statusCode, JSON.parse(text).error.code]
 }
 
-test('B9 a WebSocket has the frames of the event stream, from anywhere in it', async () => {
+test('B9 a WebSocket has the frames of the event stream, from any position', async () => {
   const held = gate()
   const rig = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
   const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))
@@ -51,7 +51,7 @@ test('B9 a WebSocket has the frames of the event stream, from anywhere in it', a
   expect(rest.frames).toEqual(told.slice(2))
 })
 
-test('B9 who leaves stops nothing', async () => {
+test('B9 a client that disconnects stops nothing', async () => {
   const held = gate()
   const rig = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
   const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))
@@ -63,21 +63,21 @@ test('B9 who leaves stops nothing', async () => {
   expect(told.at(-1)).toMatchObject({ event: 'done' })
 })
 
-test('an upgrade that is refused gets an ordinary answer', async () => {
+test('a refused upgrade gets an ordinary answer', async () => {
   const rig = await start()
   expect(await refused(rig, '/agent/ws/unknown')).toEqual([404, 'unknown_task'])
   expect(await refused(rig, '/nothing')).toEqual([404, 'not_found'])
   expect(await refused(rig, '/agent/ws/x', { headers: { host: 'evil.example' } })).toEqual([403, 'host_not_allowed'])
   for (const origin of ['http://evil.example', 'http://localhost:3000'])
     expect(await refused(rig, '/agent/ws/x', { origin })).toEqual([403, 'origin_not_allowed'])
-  // An upgrade for a route that knows none is answered as if it had not been asked for.
+  // An upgrade of a route without WebSockets is answered like an ordinary request.
   const socket = new WebSocket(`${rig.url.replace('http', 'ws')}/healthz`)
   const [, answer] = await once(socket, 'unexpected-response')
   expect(answer.statusCode).toBe(200)
   expect((await rig.get('/agent/ws/x')).status).toBe(426)
 })
 
-test('a client that would like HTTP/2 is answered in HTTP/1.1, and its body is read', async () => {
+test('a client that offers an HTTP/2 upgrade is answered in HTTP/1.1, and its body is read', async () => {
   const rig = await start({ replies: [{ text: 'Done.' }] })
   const { hostname, port } = new URL(rig.url)
   const body = JSON.stringify({ message: 'Go.' })
@@ -91,7 +91,7 @@ test('a client that would like HTTP/2 is answered in HTTP/1.1, and its body is r
   expect(answer).toContain('"result":"Done."')
 })
 
-test('a service that stops tells its sockets to come back, and does not wait for them', async () => {
+test('a stopping service tells its sockets to reconnect, and does not wait for them', async () => {
   const held = gate()
   const rig = await start({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],

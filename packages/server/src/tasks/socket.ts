@@ -1,4 +1,4 @@
-// GET /agent/ws/{taskId}: the same frames over a WebSocket, one JSON object per message.
+// GET /agent/ws/{taskId}: the frames of a task over a WebSocket, one JSON object per message.
 import type { IncomingMessage, Server } from 'node:http'
 import { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -21,19 +21,19 @@ import type { TaskStreams } from './stream.ts'
 const NORMAL = 1000
 const GOING_AWAY = 1001
 const POLICY_VIOLATION = 1008
-/** Bytes that may wait for one reader. */
+/** The maximum number of bytes that may be buffered for one reader. */
 const MAX_WAITING = 64 * 1024
 
 export interface Sockets {
   readonly route: Route
-  /** Which requests are upgraded: those for HTTP/2 are answered as if they had not asked. */
+  /** Which requests are upgraded. HTTP/2 upgrades are ignored and answered as ordinary requests. */
   readonly wanted: (request: IncomingMessage) => boolean
   /**
-   * Lets requests for an upgrade take the way of every other request: the same checks, the same log, and an ordinary
-   * answer when they are refused.
+   * Sends upgrade requests through the ordinary routes: the same checks, the same log, and an ordinary answer when they
+   * are refused.
    */
   attach(server: Server, listener: (request: IncomingMessage, response: ServerResponse) => void): void
-  /** Tells every reader to come back. */
+  /** Tells every reader to reconnect. */
   close(): void
   /** For readers that do not answer. */
   destroy(): void
@@ -41,13 +41,13 @@ export interface Sockets {
 
 export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> & { heartbeatMs: number }): Sockets {
   const server = new WebSocketServer({ noServer: true, maxPayload: 64 * 1024 })
-  // Its own refusals have no form.
+  // The library's own refusals lack the usual error form.
   server.on('wsClientError', ({ message }, socket) =>
     refuse(socket, { status: 400, phrase: 'Bad Request', code: 'invalid_upgrade', message: `${message}.` }),
   )
   const upgrades = new WeakMap<IncomingMessage, { socket: Duplex; head: Buffer }>()
   const beat = setInterval(() => {
-    // Who is behind has bytes enough to read.
+    // A slow reader has unread bytes and needs no ping.
     for (const it of server.clients) if (it.bufferedAmount === 0) it.ping()
   }, deps.heartbeatMs)
   beat.unref()
@@ -63,13 +63,15 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
       query: userQuery.extend({ after: z.string().optional().describe('The `id` of the last frame received.') }),
       answers: {
         200: { description: 'Not used: the connection is upgraded (101).' },
-        404: { description: 'There is no such task.', schema: errorAnswer },
-        426: { description: 'The request does not ask for an upgrade.', schema: errorAnswer },
+        404: { description: 'The task does not exist.', schema: errorAnswer },
+        426: { description: 'The request is not an upgrade.', schema: errorAnswer },
       },
       async handle({ params: { taskId }, query }, c) {
         const upgrade = upgrades.get(c.env.incoming)
         if (upgrade === undefined)
-          throw new HttpError(426, 'upgrade_required', 'Ask for an upgrade to a WebSocket.', { upgrade: 'websocket' })
+          throw new HttpError(426, 'upgrade_required', 'This route requires an upgrade to WebSocket.', {
+            upgrade: 'websocket',
+          })
         const after = lastEventId(c, query.after) ?? 0
         const caller = callerOf(c, query)
         const place = await existingTask(engine, caller.owner, taskId)
@@ -99,7 +101,7 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
     attach(http, listener) {
       http.on('upgrade', (request, socket, head) => {
         upgrades.set(request, { socket, head })
-        // From here on it is ours: nobody else takes note when the client breaks it off.
+        // From here on this code owns the socket: nothing else handles its errors.
         socket.on('error', () => socket.destroy())
         const response = new ServerResponse(request)
         response.assignSocket(socket as never)
@@ -130,7 +132,7 @@ export function taskSockets(engine: Engine, deps: Omit<TaskStreams, 'streams'> &
     const time = new AbortController()
     const timer = setTimeout(() => {
       time.abort()
-      // Somebody who does not read does not notice either that it is over.
+      // A reader that does not read would not notice the close either.
       if (socket.bufferedAmount > MAX_WAITING) socket.terminate()
     }, deps.limitMs)
     const write = (text: string): Promise<void> | undefined => {

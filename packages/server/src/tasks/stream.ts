@@ -21,7 +21,7 @@ export interface TaskStreams {
   readonly broadcasts: Broadcasts
   readonly streams: SseStreams
   readonly rights: Rights
-  /** After so long a stream ends without an end of its task: the reader comes back and goes on. */
+  /** The time limit of a stream. A reader whose task has not ended reconnects and continues. */
   readonly limitMs: number
   readonly report: (error: unknown, about: { readonly turnId: string }) => string
 }
@@ -31,16 +31,16 @@ export function taskStreamRoute(engine: Engine, deps: TaskStreams): Route {
     method: 'get',
     path: '/agent/stream/{taskId}',
     id: 'streamTask',
-    summary: 'Streams a task from its start, or from where the reader left off, to its end.',
+    summary: 'Streams a task from its start, or from the last received frame, to its end.',
     params: z.object({ taskId }),
-    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last `id:` that was received.') }),
+    headers: z.object({ 'Last-Event-ID': z.string().optional().describe('The last received `id:`.') }),
     query: userQuery.extend({ after: z.string().optional().describe('The same as Last-Event-ID.') }),
     answers: {
       200: {
-        description: 'Events `message`, `tool_call`, `tool_result`, `state`, and at last `done` or `error`.',
+        description: 'Events `message`, `tool_call`, `tool_result`, `state`, and finally `done` or `error`.',
         contentType: 'text/event-stream',
       },
-      404: { description: 'There is no such task.', schema: errorAnswer },
+      404: { description: 'The task does not exist.', schema: errorAnswer },
     },
     async handle({ params: { taskId }, query }, c) {
       const after = lastEventId(c, query.after) ?? 0
@@ -69,7 +69,7 @@ export async function streamTask(
   const time = new AbortController()
   const timer = setTimeout(() => time.abort(), limitMs)
   try {
-    // Headers go out with the first byte, and a waiting task may have nothing to tell for long.
+    // Headers are sent with the first byte, and a waiting task may have no event for a long time.
     sse.write(': open\n\n')
     const signal = AbortSignal.any([time.signal, reading.withdrawn])
     const ended = await readTask(broadcasts, place, {
@@ -81,7 +81,7 @@ export async function streamTask(
     })
     if (!ended && reading.withdrawn.aborted) sse.write(`event: error\ndata: ${JSON.stringify(withdrawnBody())}\n\n`)
   } catch (error) {
-    // The task goes on without its reader, who comes back to where it was.
+    // The task continues without its reader, which can reconnect where it was.
     report(error, place)
   } finally {
     clearTimeout(timer)

@@ -10,7 +10,7 @@ const call = (name: string, given: object = { version: '1' }) => ({ calls: [{ na
 const stream = async ({ get }: Rig, id: string, query = '') =>
   messagesOf(await (await get(`/agent/stream/${id}${query}`)).text())
 
-test('B9 a stream says when an answer begins again: the state has a higher epoch, and the text comes from its beginning', async () => {
+test('B9 a stream reports that an answer begins again: the state has a higher epoch, and the text starts from the beginning', async () => {
   const backend = memory()
   const shared = { ...backend, close: async () => {} }
   const model = await scriptedModel({
@@ -34,13 +34,13 @@ test('B9 a stream says when an answer begins again: the state has a higher epoch
   expect(told[0]).toMatchObject({ event: 'state', data: { epoch: 2 } })
   const text = told.filter((it) => it.event === 'message').map((it) => it.data.text)
   expect(text.join('')).toBe('the whole answer')
-  // What is void has the number of the step that begins again.
+  // The text to discard has the number of the repeated step.
   const steps = [...had, ...told].filter((it) => it.event === 'message').map((it) => it.data.step)
   expect(new Set(steps)).toEqual(new Set([1]))
 })
 
 describe('B9: POST /agent/task', () => {
-  test('answers with an id at once, and the task is found by it', async () => {
+  test('returns an id at once, and the task is found by it', async () => {
     const held = gate()
     const { post, get } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const answer = await post('/agent/task', { message: 'Go.' })
@@ -69,7 +69,7 @@ describe('B9: POST /agent/task', () => {
     })
   })
 
-  test('waits for short ones, and no longer than it was told', async () => {
+  test('waits for short tasks, and no longer than the given limit', async () => {
     const held = gate()
     const { post } = await start({
       replies: [{ text: 'Done.' }, { text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -81,7 +81,7 @@ describe('B9: POST /agent/task', () => {
     held.open()
   })
 
-  test('with the id of a task is that task, also by Idempotency-Key', async () => {
+  test('with a known id returns that task, also by Idempotency-Key', async () => {
     const { post, model } = await start({ replies: { always: { text: 'Done.' } } })
     for (let n = 0; n < 2; n++) {
       expect((await json(post('/agent/task?wait=30', { message: 'Go.', taskId: 'mine' }))).taskId).toBe('mine')
@@ -91,7 +91,7 @@ describe('B9: POST /agent/task', () => {
     expect(model.requests).toHaveLength(2)
   })
 
-  test('in a session has an id that names both, and runs after what runs there', async () => {
+  test('in a session has an id that contains both, and runs after the session’s other turns', async () => {
     const held = gate()
     const rig = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }, { text: 'Second.' }] })
     const { post, get } = rig
@@ -106,7 +106,7 @@ describe('B9: POST /agent/task', () => {
     expect((await get('/agent/task/demo')).status).toBe(404)
   })
 
-  test('may name the only tools that run', async () => {
+  test('may restrict the tools that run', async () => {
     const { deploy, deployed } = deployTool()
     const look = tool({
       name: 'look',
@@ -131,7 +131,7 @@ describe('B9: POST /agent/task', () => {
     [{ message: 'Go.', agent: 'nobody' }, 400],
     [{ message: 'Go.', taskId: 'a:b' }, 400],
     [{ message: 'Go.', deny: ['not a rule!'] }, 400],
-  ])('with %j is refused', async (body, status) => {
+  ])('with %j is rejected', async (body, status) => {
     const { post } = await start()
     expect((await post('/agent/task', body)).status).toBe(status)
   })
@@ -141,7 +141,7 @@ describe('B9: GET /agent/stream/{taskId}', () => {
   const script = () => [{ thinking: 'Hm.', text: 'I look.', ...call('deploy') }, { text: 'Done it all.' }]
   const agent = () => ({ tools: [deployTool().deploy], allow: ['deploy'] })
 
-  test('tells messages, calls, results and the end, each with the id to go on from', async () => {
+  test('reports messages, calls, results and the end, each with the id to resume from', async () => {
     const rig = await start({ replies: script(), agent: agent() })
     const { taskId } = await json(rig.post('/agent/task?wait=30', { message: 'Go.' }))
     const whole = await stream(rig, taskId)
@@ -167,7 +167,7 @@ describe('B9: GET /agent/stream/{taskId}', () => {
       expect(await stream(rig, taskId, `?after=${id}`)).toEqual(whole.slice(index + 1))
   })
 
-  test('live and read later is the same, letter by letter, wherever it was cut', async () => {
+  test('is the same live and later, character by character, wherever it was interrupted', async () => {
     const holds = [gate(), gate(), gate()]
     const rig = await start({
       replies: [{ thinking: 'Hm hm.', text: 'one two three four', hold: { atChunk: 3, gate: holds[0]! } }],
@@ -180,7 +180,7 @@ describe('B9: GET /agent/stream/{taskId}', () => {
     holds[0]!.open()
     const rest = (await second.rest()).filter((it) => it.event === 'message')
     expect(begun.data.text + rest.map((it) => it.data.text).join('')).toBe('one two three four')
-    // An id from among the fragments is understood also when the answer has long been stored.
+    // The id of a fragment is still valid when the answer has long been stored.
     const later = (await stream(rig, taskId, `?after=${begun.id}`)).filter((it) => it.event === 'message')
     expect(begun.data.text + later.map((it) => it.data.text).join('')).toBe('one two three four')
   })
@@ -204,7 +204,7 @@ describe('B9: GET /agent/stream/{taskId}', () => {
     expect((await json(rig.get(`/agent/task/${taskId}`))).state).toBe('CANCELLED')
   })
 
-  test('ends at its limit without an end of the task', async () => {
+  test('ends at its time limit without ending the task', async () => {
     const { deploy } = deployTool()
     const rig = await start({
       agent: { tools: [deploy] },
@@ -217,7 +217,7 @@ describe('B9: GET /agent/stream/{taskId}', () => {
 })
 
 describe('B7: a task that waits', () => {
-  test('for approvals says for which, and goes on with the decisions', async () => {
+  test('for approvals lists them, and resumes with the decisions', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ agent: { tools: [deploy] }, replies: [call('deploy'), { text: 'Done.' }] })
     const answer = await rig.post('/agent/task?wait=30', { message: 'Go.' })
@@ -239,7 +239,7 @@ describe('B7: a task that waits', () => {
     expect((await json(rig.get(`/agent/task/${taskId}`))).dwellMs).toHaveProperty('WAITING_USER')
   })
 
-  test('because it was paused goes on when it is resumed', async () => {
+  test('because it was paused continues when it is resumed', async () => {
     const held = gate()
     const slow = tool({
       name: 'slow',
@@ -261,7 +261,7 @@ describe('B7: a task that waits', () => {
       expect((await rig.post(`/agent/task/${taskId}/${what}`, {})).status).toBe(409)
   })
 
-  test('for a result that the caller brings is WAITING_TOOL', async () => {
+  test('for a result from the caller is WAITING_TOOL', async () => {
     const form = externalTool({ name: 'form', description: 'Asks.', effects: ['read'], input: { type: 'object' } })
     const rig = await start({ agent: { tools: [form] }, replies: [call('form', {}), { text: 'Done.' }] })
     const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))
@@ -274,7 +274,7 @@ describe('B7: a task that waits', () => {
     expect((await stream(rig, taskId)).at(-1)).toMatchObject({ event: 'done' })
   })
 
-  test('unknown ones are not found, whatever is asked of them', async () => {
+  test('are a 404 on every route when unknown', async () => {
     const { get, post } = await start()
     for (const path of ['/agent/task/x', '/agent/stream/x', '/agent/task/x:y'])
       expect((await get(path)).status).toBe(404)
@@ -289,7 +289,7 @@ describe('B7: a task that waits', () => {
     await session.submit('two', { turnId: 'i', whenBusy: 'steer' })
     const [byTurn, byInput] = [await json(rig.get('/agent/task/s:t')), await json(rig.get('/agent/task/s:i'))]
     expect(byInput).toMatchObject({ taskId: 's:i', state: 'WAITING_TOOL' })
-    // The time in the present state runs on between the two requests.
+    // The time in the current state grows between the two requests.
     expect({ ...byInput, taskId: 's:t', dwellMs: byTurn.dwellMs }).toEqual(byTurn)
   })
 })

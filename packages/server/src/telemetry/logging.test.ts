@@ -41,14 +41,14 @@ describe('secrets', () => {
     ['API keys of this service, as an address may write them', { path: '/x/oxb%5f0123456789ab%5Fabc-secret-xyz' }],
     ['signed tokens', { path: `/x/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.abc-secret-xyz` }],
     ['keys of providers', { note: 'refused sk-proj-0123456789abcdef-secret-xyz here' }],
-  ])('%s are taken out', (_what, fields) => {
+  ])('%s are redacted', (_what, fields) => {
     const { log, text } = lines({})
     log.info(fields, 'request')
     expect(text()).not.toContain('secret-xyz')
     expect(JSON.parse(text())).toMatchObject({ msg: 'request' })
   })
 
-  test('values of the environment are taken out wherever they stand', () => {
+  test('values of secret environment variables are redacted everywhere', () => {
     const { log, text } = lines({}, { OPENAI_API_KEY: 'sk-live-"quoted"-12345', HOME: '/home/somebody' })
     log.error({ err: new Error('refused sk-live-"quoted"-12345') }, 'in /home/somebody')
     log.error({ body: JSON.stringify({ said: 'refused sk-live-"quoted"-12345' }) }, 'in JSON')
@@ -58,14 +58,14 @@ describe('secrets', () => {
     for (const line of text().trim().split('\n')) JSON.parse(line)
   })
 
-  test('figures and ids are left', () => {
+  test('numbers and ids are kept', () => {
     const { log, text } = lines({})
     log.info({ inputTokens: 12, turnId: 't', sessionId: 's' }, 'turn')
     expect(JSON.parse(text())).toMatchObject({ inputTokens: 12, turnId: 't', sessionId: 's' })
   })
 })
 
-test('an error is logged with its code, details, stack and cause, but without the answer that it cut off', async () => {
+test('an error is logged with its code, details, stack and cause, but without the interrupted answer', async () => {
   const { post, logged } = await start({ replies: { always: { text: 'PRIVATE words', cutAfterChunks: 1 } } })
   await post('/api/chat', { message: 'Hi' })
   const { err } = logged.find((it) => it.msg === 'engine error') as { err: Record<string, unknown> }
@@ -78,15 +78,15 @@ test('an error is logged with its code, details, stack and cause, but without th
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
 })
 
-describe('what an error quotes', () => {
+describe('text that an error quotes', () => {
   const cases: [string, Reply][] = [
     ['a provider’s refusal', { status: 400, body: { error: { message: 'cannot read PRIVATE words' } } }],
     ['a provider’s error page', { status: 502, body: '<html>PRIVATE' }],
     ['an error within the stream', { error: { message: 'cannot read PRIVATE words' } }],
     ['a broken frame', { raw: 'data: {"choices":[{"delta":{"content":"PRIVATE\n\n' }],
-    ['a document that is none', { raw: '{"choices":"PRIVATE"}' }],
+    ['an invalid document', { raw: '{"choices":"PRIVATE"}' }],
   ]
-  test.each(cases)('%s is logged only for debugging', async (_, reply) => {
+  test.each(cases)('%s is logged at level debug only', async (_, reply) => {
     const logs = async (level: string) => {
       const { post, logged } = await start({ replies: { always: reply }, overrides: { 'log.level': level } })
       await post('/api/chat', { message: 'Hi' })
@@ -100,7 +100,7 @@ describe('what an error quotes', () => {
     expect(JSON.stringify(await logs('debug'))).toContain('PRIVATE')
   })
 
-  test('the text that was no JSON is not logged, nor are details of unknown kind', () => {
+  test('neither text that is not JSON nor details of unknown kind are logged', () => {
     const { log, text } = lines({})
     let cause: unknown
     try {
@@ -117,13 +117,13 @@ describe('what an error quotes', () => {
   })
 })
 
-test('lines for people have the time, the level, the fields and the stack', () => {
+test('pretty lines have the time, the level, the fields and the stack', () => {
   const { log, text } = lines({ format: 'pretty' })
   log.warn({ status: 500, route: '/x', err: new Error('it broke') }, 'request')
   expect(text()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} .*WARN.* request status=500 route=\/x\nError: it broke\n {4}at /)
 })
 
-test('Y16 turns, steps, model calls and tool calls are timed, without what they say', async () => {
+test('Y16 turns, steps, model calls and tool calls are timed, without their content', async () => {
   const look = tool({
     name: 'look',
     description: 'Looks.',
@@ -159,7 +159,7 @@ test('Y16 turns, steps, model calls and tool calls are timed, without what they 
   expect(JSON.stringify(logged)).not.toContain('PRIVATE')
 })
 
-test('a line of any form is searched in time that grows with it, and stays what it was around its secrets', () => {
+test('a line of any form is redacted in linear time, and is otherwise unchanged', () => {
   const redact = redactor({})
   for (const piece of [
     '\\\\"token\\\\":\\\\"',
@@ -182,7 +182,7 @@ test('a line of any form is searched in time that grows with it, and stays what 
   })
 })
 
-test('an API key in an address is not logged, but which one it was', async () => {
+test('an API key in a URL is redacted, except for its id', async () => {
   const { get, logged } = await start()
   const { key, id } = createApiKey({ user: 'ann' })
   await get(`/api/sessions/${key}/nothing`)
@@ -190,7 +190,7 @@ test('an API key in an address is not logged, but which one it was', async () =>
   expect(line?.path).toBe(`/api/sessions/oxb_${id}_[redacted]/nothing`)
 })
 
-test('the line of a refused request carries the code of the error', async () => {
+test('the line of a refused request has the code of the error', async () => {
   const { post, get, logged } = await start()
   await post('/api/chat', { message: ' ' })
   await get('/nothing')

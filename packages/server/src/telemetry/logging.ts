@@ -1,5 +1,5 @@
-// Logs: one JSON object a line, or one readable line. Never messages, arguments or outputs, unless debugging asks for
-// what errors quote; secrets are taken out of the finished line, at whatever depth they stand.
+// Log lines: one JSON object, or one readable line. Messages, arguments and outputs are never logged; text that errors
+// quote is logged at level debug only. Secrets are redacted in the finished line, at any depth.
 import { randomUUID } from 'node:crypto'
 import type { Middleware, SessionKey } from '@oxbow/core'
 import { type Logger, pino } from 'pino'
@@ -12,7 +12,7 @@ export interface LogOptions {
   readonly format: 'auto' | 'pretty' | 'json'
   /** Default: standard output. */
   readonly destination?: { write(line: string): void; readonly isTTY?: boolean }
-  /** Where secrets may stand. Default: this process's. */
+  /** The environment whose secrets are redacted. Default: that of this process. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
@@ -35,7 +35,7 @@ export function createLogger(options: LogOptions): Logger {
   )
 }
 
-/** All of an error but what the model had said when it was thrown. */
+/** An error without the partial answer of the model that it may carry. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: String(error) }
   const { name, message, stack, cause } = error
@@ -51,7 +51,7 @@ function describeError(error: unknown): unknown {
   }
 }
 
-/** Details that our errors carry and that name things; whatever else there is may hold a piece of a conversation. */
+/** Details of our errors that are names; any other detail may contain a piece of a conversation. */
 const NAMES = [
   'path',
   'errcode',
@@ -66,7 +66,7 @@ const NAMES = [
 ]
 const HIDDEN = '(not shown above log.level debug)'
 
-/** An error without what it may quote: the words of a provider, a broken frame, the text that was no JSON. */
+/** An error without text that it may quote: a provider's message, a broken frame, or invalid JSON. */
 function withoutQuotes(error: unknown): unknown {
   if (!(error instanceof Error)) return describeError(error)
   const { message, stack = '', cause, details } = error as Error & { details?: Readonly<Record<string, unknown>> }
@@ -82,7 +82,7 @@ function withoutQuotes(error: unknown): unknown {
   }
 }
 
-/** Logs an error under a new reference, which it returns. */
+/** Logs an error under a new reference, and returns the reference. */
 export function reporter(log: Logger): (error: unknown, about?: Readonly<Record<string, unknown>>) => string {
   return (error, about = {}) => {
     const reference = randomUUID()
@@ -91,7 +91,7 @@ export function reporter(log: Logger): (error: unknown, about?: Readonly<Record<
   }
 }
 
-/** The engine's `onError`: the full error under the reference that end users are shown. */
+/** The engine's `onError`: logs the full error under the reference that end users see. */
 export const engineErrors =
   (log: Logger) =>
   (error: unknown, context: { reference: string; session?: SessionKey; turnId?: string }): void => {
@@ -99,7 +99,7 @@ export const engineErrors =
     log.error({ reference, ...session, turnId, err: error }, 'engine error')
   }
 
-/** Traces how long turns, steps, model calls and tool calls take. Nothing of what they say. */
+/** Logs the duration of turns, steps, model calls and tool calls, without their content. */
 export function loggingMiddleware(log: Logger): Middleware {
   async function timed<T>(
     what: string,
@@ -132,7 +132,7 @@ export function loggingMiddleware(log: Logger): Middleware {
         ({ model, usage, finishReason, endedWith }) => ({
           model,
           finishReason,
-          // A word that is not known: the provider may be saying something that nobody reads.
+          // An unknown finish reason: the provider may report something that Oxbow does not read.
           ...(endedWith !== undefined && { endedWith }),
           inputTokens: usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
           outputTokens: usage.outputTokens,

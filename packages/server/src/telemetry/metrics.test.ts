@@ -1,4 +1,4 @@
-// B17: what tells that something is stuck.
+// B17: metrics that show that something is stuck.
 import { type Capability, type Model, tool } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
 import { json, type Rig, rigs } from '../test.fixture.ts'
@@ -17,7 +17,7 @@ async function figures({ get }: Pick<Rig, 'get'>): Promise<Record<string, number
 }
 
 describe('B17 /metrics', () => {
-  test('counts open sessions by status, tells the longest standstill, and how long ended turns were in each state', async () => {
+  test('counts open sessions by status, and reports the longest standstill and the time of ended turns in each state', async () => {
     const rig = await start({ agent: { tools: [pay] }, replies })
     const asked = await json(rig.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Pay.' }))
     const waiting = await figures(rig)
@@ -37,7 +37,7 @@ describe('B17 /metrics', () => {
     expect(over['oxbow_turn_state_seconds_sum{state="WAITING_USER"}']).toBeGreaterThan(0)
   })
 
-  test('counts turns that are over their time limit, until somebody has ended them', async () => {
+  test('counts turns that exceed their time limit until a worker ends them', async () => {
     const rig = await start({ agent: { tools: [pay], limits: { approvalTimeoutMs: 1 } }, replies })
     await rig.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Pay.' })
     expect((await figures(rig)).oxbow_turns_overdue).toBe(1)
@@ -46,7 +46,7 @@ describe('B17 /metrics', () => {
     expect((await figures(rig)).oxbow_turns_overdue).toBe(0)
   })
 
-  test('tells what it knows also when the store cannot be read', async () => {
+  test('still reports the other metrics when the store cannot be read', async () => {
     const rig = await start({ replies })
     await rig.engine.backend.close()
     const all = await figures(rig)
@@ -57,15 +57,15 @@ describe('B17 /metrics', () => {
 
   test.each([
     ['infinite', { prompt_tokens: Infinity, completion_tokens: 5 }],
-    ['too large to be a number of tokens', { prompt_tokens: 1e300, completion_tokens: 5 }],
+    ['too large for a number of tokens', { prompt_tokens: 1e300, completion_tokens: 5 }],
     ['negative', { prompt_tokens: -90, completion_tokens: 5 }],
-    ['no whole number', { prompt_tokens: 1.5, completion_tokens: 5 }],
+    ['not a whole number', { prompt_tokens: 1.5, completion_tokens: 5 }],
     ['text', { prompt_tokens: 'many', completion_tokens: 5 }],
-  ])('a figure of a provider that is %s stops no turn, and no other figure', async (_, usage) => {
+  ])('a provider’s usage value that is %s fails no turn and no other metric', async (_, usage) => {
     const frame = { choices: [{ index: 0, delta: { content: 'Yes.' }, finish_reason: 'stop' }], usage }
     const body = JSON.stringify(frame).replace('null', '1e999')
     const rig = await start({ replies: { always: { raw: `data: ${body}\n\ndata: [DONE]\n\n` } } })
-    // Before the figures are loaded, and after.
+    // The first turn runs before the metrics library is loaded, the second after.
     for (const turn of [1, 2]) {
       const answer = await rig.post('/api/chat', { sessionId: 's', message: 'Hello?' })
       expect(answer.status).toBe(200)
@@ -75,7 +75,7 @@ describe('B17 /metrics', () => {
     }
   })
 
-  test('a model of one\u2019s own may tell nonsense: it is neither counted nor stored', async () => {
+  test('invalid usage of a custom model is neither counted nor stored', async () => {
     const mad: Model = {
       id: 'own:mad',
       async generate() {
@@ -102,7 +102,7 @@ describe('B17 /metrics', () => {
     expect(finished.model).toHaveLength(256)
   })
 
-  test('counts what the summary of a compaction took, by the model that was asked', async () => {
+  test('counts the usage of a compaction’s summary under its model', async () => {
     const rig = await start({ replies: { always: { text: 'Yes.' } } })
     const { model } = rig.engine.agents.get('assistant')!
     const notes: Model = { ...model, id: 'scripted:notes' }

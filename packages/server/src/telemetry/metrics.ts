@@ -1,5 +1,5 @@
-// Prometheus figures. The library takes longer to load than all the rest of the service, so it is loaded when the first
-// requests have been served, or when it is asked for; what happens before is kept.
+// Prometheus metrics. The library takes longer to load than the rest of the service, so it is loaded after the first
+// requests, or on the first scrape. Earlier observations are kept.
 import {
   type Engine,
   type Middleware,
@@ -23,23 +23,23 @@ interface MetricsSource {
 }
 
 export interface Metrics {
-  /** Put it on each agent, outermost: it counts turns, model calls and tool calls. */
+  /** Put it first on each agent: it counts turns, model calls and tool calls. */
   readonly middleware: Middleware
   httpRequest(request: ObservedRequest): void
   streamRepaired(): void
-  /** A request to a model failed, and another was made. */
+  /** Counts a failed request to a model that another request followed. */
   failedAttempt(model: string, code: string): void
   readonly route: RouteInfo & { handle(): Promise<Response> }
-  /** Told by the service what else there is to count. */
+  /** Called by the service to add its own metrics. */
   attach(source: MetricsSource): void
-  /** The service is ready. */
+  /** Called when the service is ready. */
   start(): void
   close(): void
 }
 
 type Instruments = Awaited<ReturnType<typeof loadInstruments>>
 
-/** Rows of the store that one scrape reads. */
+/** The maximum number of sessions that one scrape reads. */
 const MAX_COUNTED = 10_000
 const BREAKER_STATES = ['closed', 'open', 'half_open'] as const
 const OPEN = ['running', 'waiting', 'parked'] as const
@@ -77,7 +77,7 @@ export function createMetrics(): Metrics {
         try {
           await next()
         } catch (error) {
-          // Otherwise the turn goes on: here later, or with the worker that has it now.
+          // Otherwise the turn continues: here later, or with the worker that has claimed it.
           if (!signal.aborted && !/^(storage|journal)_/.test(codeOf(error))) count('failed')
           throw error
         }
@@ -109,7 +109,7 @@ export function createMetrics(): Metrics {
       },
       async onActing(context, next) {
         const outcome = await next()
-        // A name that the model invented would be a label of its own each time.
+        // Names that the model invents would create unlimited labels.
         const tool = context.tool?.name ?? 'unknown'
         record(({ toolCalls }) => toolCalls.inc({ tool, status: outcome.status }))
         return outcome
@@ -123,8 +123,8 @@ export function createMetrics(): Metrics {
       method: 'get',
       path: '/metrics',
       id: 'metrics',
-      summary: 'Figures in the text format of Prometheus.',
-      answers: { 200: { description: 'The figures.', contentType: 'text/plain' } },
+      summary: 'Metrics in the text format of Prometheus.',
+      answers: { 200: { description: 'The metrics.', contentType: 'text/plain' } },
       async handle() {
         const { registry } = await load()
         return new Response(await registry.metrics(), { headers: { 'content-type': registry.contentType } })
@@ -144,7 +144,7 @@ export function createMetrics(): Metrics {
   }
 }
 
-/** The library throws for a figure that it does not take; what is counted must never stop what is done. */
+/** The library throws for invalid values; a metric must never fail the work that it measures. */
 function observe(to: Instruments, observation: (to: Instruments) => void): void {
   try {
     observation(to)
@@ -153,8 +153,8 @@ function observe(to: Instruments, observation: (to: Instruments) => void): void 
   }
 }
 
-function countUsage({ tokens, cost }: Instruments, model: string, told: Usage): void {
-  const usage = soundUsage(told)
+function countUsage({ tokens, cost }: Instruments, model: string, reported: Usage): void {
+  const usage = soundUsage(reported)
   tokens.inc({ model, kind: 'input' }, usage.inputTokens)
   tokens.inc({ model, kind: 'cache_read' }, usage.cacheReadTokens)
   tokens.inc({ model, kind: 'cache_write' }, usage.cacheWriteTokens)
@@ -166,8 +166,8 @@ function countUsage({ tokens, cost }: Instruments, model: string, told: Usage): 
 const codeOf = (error: unknown): string => (error instanceof OxbowError ? error.code : 'error')
 
 /**
- * How the work on a turn ended here; undefined when another worker has it now. `dwellMs` is empty until the turn has
- * ended.
+ * How the work on a turn ended in this process; undefined when another worker has claimed it. `dwellMs` is empty until
+ * the turn has ended.
  */
 async function endOf(
   engine: Engine,
@@ -191,14 +191,14 @@ async function endOf(
 }
 
 async function loadInstruments(source: () => MetricsSource | undefined) {
-  // CommonJS: everything is on the default export.
+  // A CommonJS module: everything is on the default export.
   const { default: prom } = await import('prom-client')
   const registry: Registry = new prom.Registry()
   const registers = [registry]
   prom.collectDefaultMetrics({ register: registry })
   new prom.Gauge({
     name: 'oxbow_turns_running',
-    help: 'Turns that are being worked on in this process.',
+    help: 'Turns that this process works on.',
     registers,
     collect() {
       this.set(source()?.engine.running ?? 0)
@@ -206,13 +206,13 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   })
   new prom.Gauge({
     name: 'oxbow_turns_waiting_for_identity',
-    help: 'Turns in this process that wait because the host system cannot tell at the moment who their user is.',
+    help: 'Turns of this process that wait because the host system cannot check the rights of their user.',
     registers,
     collect() {
       this.set(source()?.engine.waitingForIdentity ?? 0)
     },
   })
-  /** Undefined when the store cannot be read: the other figures are wanted then most of all. */
+  /** Undefined when the store cannot be read: the other metrics matter most then. */
   const openSessions = async (dueBy?: number): Promise<SessionSummary[] | undefined> => {
     const query = { status: 'open' as const, limit: MAX_COUNTED, ...(dueBy !== undefined && { dueBy }) }
     return source()
@@ -221,7 +221,7 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   }
   new prom.Gauge({
     name: 'oxbow_sessions_open',
-    help: 'Sessions in the store with an open turn, by status: running, waiting (for people or callers), parked. At most 10,000 are counted.',
+    help: 'Sessions in the store with an open turn, by status: running, waiting (for people or callers), parked. Counts at most 10,000.',
     labelNames: ['status'],
     registers,
     async collect() {
@@ -233,7 +233,7 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   })
   new prom.Gauge({
     name: 'oxbow_session_longest_still_seconds',
-    help: 'By status: how long ago the last event was stored of the open turn that has been still for the longest time.',
+    help: 'By status: seconds since the last event of the open turn that has been idle for longest.',
     labelNames: ['status'],
     registers,
     async collect() {
@@ -249,7 +249,7 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   })
   new prom.Gauge({
     name: 'oxbow_turns_overdue',
-    help: 'Open turns in the store that are over the time limit of their state, or have an approval that is. Workers end them within seconds; what stays here is stuck.',
+    help: 'Open turns in the store that exceed the time limit of their state, or have an expired approval. Workers end them within seconds; turns that remain here are stuck.',
     registers,
     async collect() {
       this.set((await openSessions(Date.now()))?.length ?? Number.NaN)
@@ -257,7 +257,7 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   })
   new prom.Gauge({
     name: 'oxbow_streams_open',
-    help: 'Event streams with a reader.',
+    help: 'Open event streams.',
     registers,
     collect() {
       this.set(source()?.openStreams() ?? 0)
@@ -266,7 +266,7 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   const models = (): readonly ListedModel[] => source()?.models?.list() ?? []
   new prom.Gauge({
     name: 'oxbow_model_breaker',
-    help: '1 for the state in which the breaker of a model is: closed, open (left alone because it had failed too often), half_open.',
+    help: '1 for the current state of a model’s circuit breaker: closed, open (after repeated failures), half_open.',
     labelNames: ['name', 'model', 'state'],
     registers,
     collect() {
@@ -277,7 +277,7 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   })
   new prom.Gauge({
     name: 'oxbow_dependency_up',
-    help: '1 for something outside this process that is there, such as an MCP server; 0 for what is missing.',
+    help: '1 if an external dependency, such as an MCP server, is available; 0 if not.',
     labelNames: ['name', 'required'],
     registers,
     collect() {
@@ -287,11 +287,11 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
   })
   new prom.Gauge({
     name: 'oxbow_model_requests',
-    help: 'Requests of this process at the address of models: running, and waiting for their turn.',
+    help: 'Requests of this process at the address of a model: running or queued.',
     labelNames: ['address', 'state'],
     registers,
     collect() {
-      // Models at one address share its queue.
+      // Models at one address share a queue.
       for (const { address, health } of models()) {
         if (address === undefined || health === undefined) continue
         this.set({ address, state: 'running' }, health.running)
@@ -303,38 +303,38 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
     registry,
     failedAttempts: new prom.Counter({
       name: 'oxbow_model_failed_attempts_total',
-      help: 'Requests to a model that failed and after which another was made, by error code.',
+      help: 'Failed requests to a model that another request followed, by error code.',
       labelNames: ['model', 'code'],
       registers,
     }),
     fallbacks: new prom.Counter({
       name: 'oxbow_model_fallbacks_total',
-      help: 'Answers that another model gave than the one that was asked.',
+      help: 'Answers that a fallback gave instead of the requested model.',
       labelNames: ['model', 'answered_by'],
       registers,
     }),
     cost: new prom.Counter({
       name: 'oxbow_model_cost_dollars_total',
-      help: 'US dollars, of calls whose price is known.',
+      help: 'Cost in US dollars of calls with a known price.',
       labelNames: ['model'],
       registers,
     }),
     http: new prom.Histogram({
       name: 'oxbow_http_request_duration_seconds',
-      help: 'From a request to the end of its answer; streams until their last frame.',
+      help: 'Seconds from a request to the end of its answer; for streams to their last frame.',
       labelNames: ['method', 'route', 'status'],
       buckets: [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 300],
       registers,
     }),
     turns: new prom.Counter({
       name: 'oxbow_turns_total',
-      help: 'Turns by how the work on them ended: finished, failed, cancelled, paused.',
+      help: 'Turns by outcome: finished, failed, cancelled, paused.',
       labelNames: ['agent', 'end'],
       registers,
     }),
     dwell: new prom.Histogram({
       name: 'oxbow_turn_state_seconds',
-      help: 'How long turns that have ended had been in each state.',
+      help: 'Seconds that ended turns spent in each state.',
       labelNames: ['state'],
       buckets: [0.1, 1, 10, 60, 600, 3_600, 86_400, 604_800],
       registers,
@@ -360,12 +360,12 @@ async function loadInstruments(source: () => MetricsSource | undefined) {
     }),
     lost: new prom.Counter({
       name: 'oxbow_metrics_lost_total',
-      help: 'Observations that could not be counted.',
+      help: 'Observations that could not be recorded.',
       registers,
     }),
     repairs: new prom.Counter({
       name: 'oxbow_stream_repairs_total',
-      help: 'How often a reader had missed fragments and was given them in one piece.',
+      help: 'How often a slow reader missed fragments and got them in one piece.',
       registers,
     }),
   }

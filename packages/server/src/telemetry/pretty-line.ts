@@ -1,14 +1,14 @@
-// A log line for a person at a terminal.
+// A log line in readable form for a terminal.
 
 const COLOURS: Readonly<Record<string, number>> = { trace: 90, debug: 90, info: 32, warn: 33, error: 31, fatal: 31 }
 
-/** `12:04:55.120 INFO  request method=GET status=200`, and the stack of an error below it. */
+/** `12:04:55.120 INFO  request method=GET status=200`, followed by the stack of an error. */
 export function prettyLine(json: string): string {
   let entry: Record<string, unknown>
   try {
     entry = JSON.parse(json)
   } catch {
-    // Something was taken out of it that made it no JSON any more.
+    // Redaction made the line invalid JSON.
     return json
   }
   const { level, time, msg, err, ...rest } = entry

@@ -1,17 +1,19 @@
-// Takes secrets out of a finished line of the log: by the names of fields, by form, and by value where the environment
-// has them.
+// Redacts secrets in a finished log line: by field name, by form, and by the values of secret environment variables.
 
 const SECRET_NAME = /key|token|secret|password|credential/i
 
 const NAMES = 'authorization|cookie|api[-_]?key|token|secret|password'
 const FIELD = new RegExp(`("[\\w-]{0,40}(?:${NAMES})[\\w-]{0,40}"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)*"`, 'gi')
-/** The same inside a text, where each quote has backslashes before it; the value ends at the quote that has as many. */
+/**
+ * Matches a field inside a JSON string, where quotes are escaped by backslashes; the value ends at a quote with as
+ * many.
+ */
 const QUOTED_FIELD = new RegExp(
   `(?<!\\\\)(\\\\+)("[\\w-]{0,40}(?:${NAMES})[\\w-]{0,40}\\1"\\s*:\\s*\\1")(?:[^"\\\\]|(?<!\\\\)(?!\\1")\\\\+"?)*`,
   'gi',
 )
 const BEARER = /\b(Bearer|Basic)(\s|%20|\+)+[\w.~+/=%-]{8,}/gi
-/** Keys of this service, as they stand and as an address writes them; which one it was may be known. */
+/** API keys of this service, plain or URL-encoded. Their ids are not secret. */
 const API_KEY = /\boxb(?:_|%5f)([0-9a-f]{12})(?:_|%5f)[\w%-]*/gi
 const SIGNED_TOKEN = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?/g
 const PROVIDER_KEY = /\b(?:sk|pk|rk)[-_][\w-]{16,}/g
@@ -23,7 +25,7 @@ export function redactor(environment: Readonly<Record<string, string | undefined
   const values = Object.entries(environment)
     .filter(([name, value]) => SECRET_NAME.test(name) && value !== undefined && value.length >= 8)
     .flatMap(([, value]) => [quoted(value!), quoted(quoted(value!)), encodeURIComponent(value!.toWellFormed())])
-    // Longer ones first: one secret may begin with another.
+    // Longest first: one secret may begin with another.
     .sort((a, b) => b.length - a.length)
   return (line) => {
     let clean = line

@@ -16,7 +16,7 @@ interface Span {
   readonly status: { code?: number }
 }
 
-/** Takes what OTLP over HTTP sends as JSON. */
+/** Receives OTLP over HTTP as JSON. */
 async function collector() {
   const bodies: string[] = []
   const paths: (string | undefined)[] = []
@@ -80,7 +80,7 @@ async function turn(endpoint: string, options: { replies?: Script<ScriptedReques
   return text
 }
 
-test('Y16: a turn is a trace: its model calls and tool calls below it, with figures and without words', async () => {
+test('Y16: a turn is a trace with its model calls and tool calls, with usage and without content', async () => {
   const there = await collector()
   expect(await turn(there.url)).toBe('the answer is 42')
   expect(new Set(there.paths)).toEqual(new Set(['/v1/traces']))
@@ -100,11 +100,11 @@ test('Y16: a turn is a trace: its model calls and tool calls below it, with figu
   expect(there.bodies.join('')).not.toMatch(/hunter2|payroll|salary|answer is/)
 })
 
-test('a collector that cannot be reached costs traces and nothing else', async () => {
+test('an unreachable collector loses traces and affects nothing else', async () => {
   expect(await turn('http://127.0.0.1:9')).toBe('the answer is 42')
 })
 
-test('what failed has the status ERROR and its code: the turn, the model call, the tool call', async () => {
+test('failed turns, model calls and tool calls have the status ERROR and their error code', async () => {
   const there = await collector()
   const asks = { calls: [{ name: 'look', arguments: { secret: 'none' } }] }
   await turn(there.url, { replies: [asks, { status: 400 }] })
@@ -117,7 +117,7 @@ test('what failed has the status ERROR and its code: the turn, the model call, t
   expect(attribute(failed('invoke_agent helper'), 'error.type')).toBe('invalid_request')
 })
 
-test('a turn is part of the trace that its caller names; a name that is not valid is ignored', async () => {
+test('a turn joins the trace that its caller names; an invalid traceparent is ignored', async () => {
   const [there, elsewhere] = [await collector(), await collector()]
   const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
   await turn(there.url, { traceparent: `00-${traceId}-00f067aa0ba902b7-01` })

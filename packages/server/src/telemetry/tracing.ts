@@ -1,6 +1,5 @@
-// OpenTelemetry traces: a span for each piece of work on a turn, with one for each model call and tool call below it.
-// Names, figures and outcomes only: no argument, output, prompt or answer. The library is loaded only when it is
-// configured.
+// OpenTelemetry traces: a span for each turn, with spans for its model calls and tool calls. Spans have names, usage
+// and outcomes only: no arguments, outputs, prompts or answers. The library is loaded only if tracing is configured.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Attributes, Span } from '@opentelemetry/api'
@@ -13,28 +12,28 @@ export interface TracingConfig {
 }
 
 export interface Tracing {
-  /** Put it on each agent, outermost. */
+  /** Put it first on each agent. */
   readonly middleware: Middleware
   /**
    * Runs the work of a request below the span of its caller.
    *
-   * @param traceparent the header of W3C Trace Context; one that is not valid is ignored
+   * @param traceparent the header of W3C Trace Context; an invalid one is ignored
    */
   continued<T>(traceparent: string | undefined, work: () => T): T
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   close(): Promise<void>
 }
 
 const CLOSE_MS = 2_000
 const TRACEPARENT = /^00-((?!0{32})[0-9a-f]{32})-((?!0{16})[0-9a-f]{16})-([0-9a-f]{2})$/
-/** Calls that did not do what they were asked to, or of which nobody knows. */
+/** Statuses of calls that failed or have an unknown outcome. */
 const FAILED: ReadonlySet<string> = new Set(['error', 'denied', 'timed_out', 'cancelled', 'unknown'])
 
 const typeOf = (error: unknown): string => {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : 'error'
 }
-/** Models are named `provider:name`. */
+/** Model ids have the form `provider:name`. */
 const providerOf = (model: string): string => model.split(':', 1)[0]!
 const nameOf = (model: string): string => model.slice(model.indexOf(':') + 1)
 const PACKAGES = ['api', 'sdk-trace', 'exporter-trace-otlp-http', 'resources', 'context-async-hooks']
@@ -42,8 +41,8 @@ const PACKAGES = ['api', 'sdk-trace', 'exporter-trace-otlp-http', 'resources', '
   .join(' ')
 
 /**
- * Traces go to `endpoint`/v1/traces, in batches; a collector that cannot be reached costs traces and nothing else. The
- * standard variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS hold. Attribute names
+ * Sends traces to `endpoint`/v1/traces in batches. An unreachable collector loses traces and affects nothing else. The
+ * standard variables OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES and OTEL_EXPORTER_OTLP_HEADERS apply. Attribute names
  * follow the semantic conventions for generative AI.
  *
  * @throws OxbowError `package_missing` when the OpenTelemetry packages are not installed
@@ -67,7 +66,7 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
     'Tracing (telemetry.endpoint)',
     PACKAGES,
   )
-  // What a tool does with an instrumented client becomes a part of its span.
+  // Spans of instrumented clients inside a tool become children of the tool's span.
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` })
   const provider = new TracerProvider({
@@ -79,7 +78,8 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
   const tracer = provider.getTracer('oxbow')
 
   /**
-   * Runs `work` in a span of its own; `outcome` has its attributes, and `error.type` where it failed without throwing.
+   * Runs `work` in its own span. `outcome` returns the span's attributes, and `error.type` for a failure without an
+   * exception.
    */
   async function traced<T>(
     name: string,
@@ -96,7 +96,7 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
       if (told['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR })
       return result
     } catch (error) {
-      // A message may quote a provider, who may quote the conversation.
+      // An error message may quote a provider, which may quote the conversation.
       span.setStatus({ code: SpanStatusCode.ERROR })
       span.setAttribute('error.type', typeOf(error))
       throw error
@@ -110,7 +110,7 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
     'oxbow.turn.id': turnId,
   })
 
-  /** Why the last model call of a turn failed, while it is the last. */
+  /** The error of the last model call of each turn. */
   const failures = new Map<string, string>()
   const turnName = ({ session, turnId }: TurnContext): string => JSON.stringify([session, turnId])
   const howTurnEnded = (turn: TurnContext): Attributes => {
@@ -171,7 +171,7 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
         ),
       onActing: (it, next) =>
         traced(
-          // A name that the model invented would be a name of its own each time.
+          // Names that the model invents would create unlimited span names.
           `execute_tool ${it.tool?.name ?? 'unknown'}`,
           SpanKind.INTERNAL,
           {
@@ -189,7 +189,7 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
           }),
         ),
     },
-    // A collector that is down is tried again for longer than anybody should wait here.
+    // The exporter retries an unreachable collector for longer than a shutdown should take.
     close: () => Promise.race([provider.shutdown().catch(() => {}), delay(CLOSE_MS, undefined, { ref: false })]),
   }
 }

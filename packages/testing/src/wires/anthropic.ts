@@ -108,7 +108,7 @@ function figuresOf(reply: Reply, { count }: Fragments): object {
   }
 }
 
-/** Arguments that are no JSON have no place in a message that is not streamed. */
+/** A message that is not streamed cannot hold arguments that are not JSON. */
 function parsedInput(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -117,7 +117,7 @@ function parsedInput(text: string): unknown {
   }
 }
 
-/** The results in a user's message are messages of their own in chat completions. */
+/** In chat completions each result in a user's message is its own message. */
 function chatMessages({ role, content }: Body): WireMessage[] {
   const blocks = objectsIn(content)
   const calls = blocks.filter((block) => block.type === 'tool_use')

@@ -148,7 +148,7 @@ const response = ({ id, model }: WireOptions): object => ({
   incomplete_details: null,
 })
 
-/** Null where the reply has no end. */
+/** Null where the reply does not end. */
 function endOf(reply: Reply): { status: string; incomplete_details: object | null } | null {
   const reason = finishReasonOf(reply)
   if (reason === null) return null
@@ -178,7 +178,7 @@ function wholeResponse(reply: Reply, { count }: Fragments, options: WireOptions,
   }
 }
 
-/** Calls are items of their own here, and so they stay. */
+/** Calls are separate items in this format. */
 function chatMessage(item: Body): WireMessage[] {
   switch (item.type) {
     case 'function_call': {

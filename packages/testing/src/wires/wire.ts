@@ -1,14 +1,14 @@
-// What a wire format must offer, and what all of them need.
+// What a wire format must offer, and helpers that all formats share.
 import type { Reply, WireUsage } from '../reply.ts'
 
 export interface ModelWire {
-  /** The end of its path. */
+  /** The end of its URL path. */
   readonly path: string
   /** The SSE frames of a reply, each with its blank line. */
   frames(reply: Reply, options: WireOptions): string[]
   /** The same reply for a request without `stream`. */
   json(reply: Reply, options: WireOptions): string
-  /** The conversation of a request in the words of chat completions, so that one script serves every format. */
+  /** The conversation of a request, converted to chat completions, so that one script serves every format. */
   messages(body: Body): readonly WireMessage[]
   tools(body: Body): readonly WireTool[]
 }
@@ -45,7 +45,7 @@ export interface Fragments {
   readonly thinking: readonly string[]
   readonly text: readonly string[]
   readonly calls: readonly { id: string; name: string; arguments: string; pieces: readonly string[] }[]
-  /** The default of output tokens. */
+  /** The default number of output tokens. */
   readonly count: number
 }
 
@@ -60,7 +60,7 @@ export function fragmentsOf(reply: Reply, { id, chunkChars }: WireOptions): Frag
   return { thinking, text, calls, count }
 }
 
-/** As chat completions calls it. */
+/** The name in chat completions. */
 export const finishReasonOf = (reply: Reply): string | null =>
   reply.finishReason === undefined ? (reply.calls?.length ? 'tool_calls' : 'stop') : reply.finishReason
 
@@ -69,7 +69,7 @@ export function usageOf(reply: Reply, fragments: number): WireUsage | null {
   return { prompt_tokens: 10, completion_tokens: fragments, total_tokens: 10 + fragments }
 }
 
-/** Figures of chat completions, taken apart for other formats. */
+/** Usage in chat completions, split for the other formats. */
 export function countsOf(usage: WireUsage | null): {
   input: number
   cached: number
@@ -84,7 +84,7 @@ export function countsOf(usage: WireUsage | null): {
   return { input, cached, written, output, reasoning: completion.reasoning_tokens ?? 0 }
 }
 
-/** An event with the name of its type, as Anthropic and OpenAI's responses send them. */
+/** An event named by its type, as Anthropic and OpenAI's responses send it. */
 export const namedFrame = (event: { readonly type: string }): string =>
   `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
 
@@ -100,7 +100,7 @@ export const textIn = (content: unknown): string =>
         .map((part) => (typeof part.text === 'string' ? part.text : ''))
         .join('')
 
-/** Content that is text only, as text; other content as it is. */
+/** Text-only content as text; other content unchanged. */
 export const plainContent = (content: unknown): unknown =>
   objectsIn(content).every((part) => typeof part.text === 'string') ? textIn(content) : content
 

@@ -1,4 +1,4 @@
-// The formats beside chat completions, read by the official clients of the providers.
+// The formats other than chat completions, read by the providers' official clients.
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -50,7 +50,7 @@ describe('Anthropic’s messages', () => {
     },
   }
 
-  test('a script is streamed as text, thinking, calls and figures', async () => {
+  test('a script is streamed as text, thinking, calls and usage', async () => {
     const stream = client(await serve(full)).messages.stream(params)
     const pieces: string[] = []
     stream.on('text', (text) => pieces.push(text))
@@ -76,7 +76,7 @@ describe('Anthropic’s messages', () => {
     ).toBe(reason)
   })
 
-  test('an error is thrown with its type, also in the midst', async () => {
+  test('an error is thrown with its type, even in the middle of a stream', async () => {
     const error = { type: 'overloaded_error', message: 'Overloaded' }
     const server = await serve({ text: 'a', error }, { status: 529, body: { type: 'error', error } })
     await expect(client(server).messages.stream(params).finalMessage()).rejects.toMatchObject({ type: error.type })
@@ -107,7 +107,7 @@ describe('OpenAI’s responses', () => {
     },
   }
 
-  test('a script is streamed as text, reasoning, calls and figures', async () => {
+  test('a script is streamed as text, reasoning, calls and usage', async () => {
     const stream = client(await serve(full)).responses.stream(params)
     const pieces: string[] = []
     stream.on('response.output_text.delta', ({ delta }) => pieces.push(delta))
@@ -119,7 +119,7 @@ describe('OpenAI’s responses', () => {
     expect(await client(await serve(full)).responses.create(params)).toMatchObject(response)
   })
 
-  test('reasoning is sealed only for who asks for it', async () => {
+  test('reasoning is encrypted only when requested', async () => {
     const { output } = await client(await serve(full)).responses.create({ model: 'any', input: 'hi' })
     expect(output[0]).not.toHaveProperty('encrypted_content')
   })
@@ -133,13 +133,13 @@ describe('OpenAI’s responses', () => {
     expect(whole).toMatchObject({ status: 'incomplete', incomplete_details: { reason } })
   })
 
-  test('an error in the midst is thrown', async () => {
+  test('an error in the middle of a stream is thrown', async () => {
     const server = await serve({ text: 'a', error: { code: 'server_is_overloaded', message: 'Busy' } })
     await expect(client(server).responses.stream(params).finalResponse()).rejects.toThrow(/Busy/)
   })
 })
 
-test('a script reads the conversation and the tools of every format in the same words', async () => {
+test('a script reads the conversation and the tools of every format in the same form', async () => {
   const server = await scriptedModel({ scripts: { '*': { always: { text: 'ok' } } } })
   onTestFinished(() => server.close())
   const post = (path: string, body: object) =>

@@ -9,14 +9,17 @@ import { connect, logLimitBytes } from './schema.ts'
 
 const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
-test.skipIf(process.platform === 'win32')('directories and files that are made are for their owner only', async () => {
-  const path = join(dirname(freshPath()), 'a', 'b', 'oxbow.db')
-  const { journal } = open(path)
-  await journal.append(someKey, 0, eventsAfter(0, 1), summary)
-  expect(mode(dirname(path))).toBe('700')
-  expect(mode(dirname(dirname(path)))).toBe('700')
-  expect([path, `${path}-wal`, `${path}-shm`].map(mode)).toEqual(['600', '600', '600'])
-})
+test.skipIf(process.platform === 'win32')(
+  'created directories and files are accessible to their owner only',
+  async () => {
+    const path = join(dirname(freshPath()), 'a', 'b', 'oxbow.db')
+    const { journal } = open(path)
+    await journal.append(someKey, 0, eventsAfter(0, 1), summary)
+    expect(mode(dirname(path))).toBe('700')
+    expect(mode(dirname(dirname(path)))).toBe('700')
+    expect([path, `${path}-wal`, `${path}-shm`].map(mode)).toEqual(['600', '600', '600'])
+  },
+)
 
 test('closing leaves the file with everything in it, and its mark', async () => {
   const path = freshPath()
@@ -45,7 +48,7 @@ describe('a log that grew under a reader who held an old state of the file', () 
   const large = 'x'.repeat(1_000_000)
   const logSize = (path: string) => statSync(`${path}-wal`).size
 
-  /** Writes 50 MB while somebody reads; gives the way to end the reading. */
+  /** Writes 50 MB during a read; returns the function that ends the read. */
   async function grown(path: string) {
     const { journal } = open(path)
     await journal.append(someKey, 0, eventsAfter(0, 1), summary)
@@ -56,7 +59,7 @@ describe('a log that grew under a reader who held an old state of the file', () 
     return { journal, reader }
   }
 
-  test('shrinks when nothing is written any more', async () => {
+  test('shrinks when nothing is written', async () => {
     const path = freshPath()
     const { journal, reader } = await grown(path)
     const held = logSize(path)
@@ -68,7 +71,7 @@ describe('a log that grew under a reader who held an old state of the file', () 
     expect(await journal.head(someKey)).toBe(51)
   })
 
-  test('is tried again and again while the reader stays, and holds up no write', async () => {
+  test('is retried while the reader stays, without delaying writes', async () => {
     const path = freshPath()
     const { reader } = await grown(path)
     vi.useFakeTimers({ toFake: ['setTimeout'] })
@@ -86,7 +89,7 @@ describe('a log that grew under a reader who held an old state of the file', () 
     db.close()
   })
 
-  test('shrinks also when writing goes on', async () => {
+  test('shrinks even when writing continues', async () => {
     const path = freshPath()
     const { journal, reader } = await grown(path)
     reader.close()
@@ -110,7 +113,7 @@ test('two back ends of one process share a file', async () => {
   expect(await two.journal.read(someKey, 0)).toEqual(eventsAfter(0, 2))
 })
 
-test('processes that make the file at the same time make one file', async () => {
+test('processes that create the file concurrently create one file', async () => {
   const path = freshPath()
   const append = `await journal.append({ ...someKey, session: 's' + process.pid }, 0, eventsAfter(0, 1), summary)`
   const children = await Promise.all([1, 2, 3, 4].map(() => runModule(path, append)))
@@ -145,7 +148,7 @@ test.skipIf(process.platform === 'win32').for(
     'its log was deleted': (path: string) => rmSync(`${path}-wal`),
     'the index of its log was deleted': (path: string) => rmSync(`${path}-shm`),
   }),
-)('once %s, every write and the check fail, and say what to do', async ([, remove]) => {
+)('once %s, every write and the check fail with what to do', async ([, remove]) => {
   const path = join(dirname(freshPath()), 'store', 'oxbow.db')
   const backend = open(path)
   const { journal, files, workers } = backend
@@ -173,7 +176,7 @@ test.skipIf(process.platform === 'win32').for(
   expect(await journal.read(someKey, 0)).toHaveLength(1)
 })
 
-test('a file that is deleted right after it was opened is not made again, and appends fail', async () => {
+test('a file deleted right after it was opened is not recreated, and appends fail', async () => {
   const path = freshPath()
   const { journal } = open(path)
   rmSync(path)
@@ -182,13 +185,13 @@ test('a file that is deleted right after it was opened is not made again, and ap
   expect(existsSync(path)).toBe(false)
 })
 
-test('a title that was cut through a character is stored with the replacement character', async () => {
+test('a title cut within a character is stored with the replacement character', async () => {
   const { journal } = open(freshPath())
   await journal.append(someKey, 0, eventsAfter(0, 1), { ...summary, title: 'cut \ud83d' })
   expect((await journal.list({}))[0]?.title).toBe('cut \ufffd')
 })
 
-test('a directory in the place of the file is told as one', () => {
+test('a directory in place of the file is reported as one', () => {
   const path = freshPath()
   mkdirSync(path)
   expect(() => open(path)).toThrow(/is a directory\. Give the path of a file, such as .*oxbow\.db/)

@@ -1,4 +1,4 @@
-// Opens the database file, or makes a new one, and refuses what is not ours.
+// Opens the database file, or creates it, and refuses other files.
 import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, linkSync, mkdirSync, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -8,17 +8,17 @@ import { corrupt, incomplete, storageError } from '../errors.ts'
 import { applicationId, connect, pageBytes, schemaVersion, tables, upgrades } from './schema.ts'
 
 /**
- * Opens `path` for reading. It and its directory are created if they are missing, unless its mark says that there was
- * one. Throws an OxbowError on any doubt.
+ * Opens `path` for reading. It and its directory are created if missing, unless its mark shows that there was one.
+ * Throws an OxbowError on any doubt.
  */
 export function openFile(path: string, hasMark: boolean): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    // In this order: another process that makes the file does so before it can have a log.
+    // In this order: another process that creates the file does so before it can have a log.
     const hasLog = existsSync(`${path}-wal`)
     if (!existsSync(path)) {
-      if (hasLog) throw corrupt(path, 'the file is missing, but its log (-wal) is there')
+      if (hasLog) throw corrupt(path, 'the file is missing, but its log (-wal) exists')
       if (hasMark) throw incomplete(path, undefined)
       create(path)
     }
@@ -70,13 +70,13 @@ function create(path: string): void {
 function assertOurs(db: DatabaseSync, path: string): void {
   const application = db.prepare('PRAGMA application_id').get()?.application_id
   if (application !== applicationId) {
-    throw new OxbowError('storage_foreign', `${path} is a database of another program. Give Oxbow a path of its own.`)
+    throw new OxbowError('storage_foreign', `${path} is a database of another program. Use another path for Oxbow.`)
   }
   const version = Number(db.prepare('PRAGMA user_version').get()?.user_version)
   if (version > schemaVersion) {
     throw new OxbowError(
       'storage_newer',
-      `${path} was written by a newer Oxbow (schema ${version}; this one knows ${schemaVersion}). Install that version again, or use another file.`,
+      `${path} was written by a newer Oxbow (schema ${version}; this one supports ${schemaVersion}). Install that version again, or use another file.`,
     )
   }
 }

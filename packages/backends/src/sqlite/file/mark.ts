@@ -1,12 +1,12 @@
-// A witness of the newest event, in a file of its own: when the database or its log loses its end, both agree with
-// themselves, and only somebody who remembers that there was more can say so. Written after each commit and without
-// waiting for the disk: after a power failure it may be older than the database, never newer.
-// Loaded by the writer thread too, so it imports nothing of ours.
+// A separate record of the newest event: a database or log that lost its end is still consistent, and only an external
+// record shows the loss. Written after each commit and without waiting for the disk: after a power failure it may be
+// older than the database, never newer.
+// Loaded by the writer thread too, so it only imports from Node.
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 
 export interface Mark {
-  /** The row of the newest event that was acknowledged. */
+  /** The row of the newest acknowledged event. */
   readonly id: number
   readonly sum: number
 }
@@ -19,8 +19,8 @@ const format = ({ id, sum }: Mark): string => {
 }
 
 /**
- * The mark beside a database. Undefined when there is none, or one that never reached the disk; `damaged` when it does
- * not agree with its own checksum.
+ * The mark next to a database. Undefined when there is none, or one that never reached the disk; `damaged` when its
+ * checksum is wrong.
  */
 export function readMark(path: string): Mark | 'damaged' | undefined {
   let text: string
@@ -36,7 +36,7 @@ export function readMark(path: string): Mark | 'damaged' | undefined {
   return format(mark) === text ? mark : 'damaged'
 }
 
-/** Opens the mark for writing. A disk that refuses it fails nothing: the events are stored. */
+/** Opens the mark for writing. A failure to write it is ignored: the events are stored. */
 export function openMark(path: string): { write(mark: Mark): void; close(): void } {
   let file: number | undefined
   return {

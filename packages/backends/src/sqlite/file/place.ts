@@ -1,5 +1,4 @@
-// Whether the files that were opened are still those at the path. Loaded by the writer thread too, so it imports
-// nothing of ours.
+// Whether the opened files are still those at the path. Loaded by the writer thread too, so it only imports from Node.
 import { statSync } from 'node:fs'
 
 const identity = (path: string): string => {
@@ -8,7 +7,7 @@ const identity = (path: string): string => {
 }
 
 /**
- * Tells the database and its log from others that take their place. SQLite goes on with a deleted one as if nothing
- * were amiss, and what it stores then is gone with the process.
+ * Distinguishes the database and its log from replacements. SQLite continues with a deleted file without an error, and
+ * its further writes are lost with the process.
  */
 export const placeOf = (path: string): string => ['', '-wal', '-shm'].map((end) => identity(path + end)).join(' ')

@@ -1,12 +1,12 @@
-// The file: its tables, its version, and how a connection to it is set up. Loaded by the writer thread too, so it
-// imports nothing of ours.
+// The file: its tables, its version, and the setup of a connection. Loaded by the writer thread too, so it only imports
+// from Node.
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
-/** Raise it with every change of the tables, together with a step that upgrades older files. */
+/** Increment it with every change of the tables, together with a step that upgrades older files. */
 export const schemaVersion = 3
 
-/** "OxbW": identifies our files among other programs' databases. */
+/** "OxbW": distinguishes Oxbow's files from other programs' databases. */
 export const applicationId = 0x4f786257
 
 /**
@@ -153,13 +153,13 @@ export const busyMs = 5_000
 /** A checkpoint copies the log into the file once it has grown by this much. */
 const checkpointBytes = 8 * 1024 * 1024
 
-/** The log is larger than this only while a reader keeps it from starting anew. */
+/** The log is larger than this only while a reader prevents a restart of the log. */
 export const logLimitBytes = 32 * 1024 * 1024
 
-/** Opens a connection to a file that is there, with the settings that every connection to it needs. */
+/** Opens a connection to an existing file, with the settings that every connection needs. */
 export function connect(path: string): DatabaseSync {
   const url = pathToFileURL(path)
-  // SQLite would make an empty database in the place of one that was just deleted.
+  // SQLite would create an empty database in place of one that was just deleted.
   url.searchParams.set('mode', 'rw')
   const db = new DatabaseSync(url, { timeout: busyMs, enableForeignKeyConstraints: true })
   // A page that is written ten times before a checkpoint goes to the file once, so checkpoints are few.

@@ -1,11 +1,11 @@
-// Reads the row of a session and believes it only when it agrees with itself and with the events. Loaded by the writer
-// thread too, so it imports nothing of ours.
+// Reads the row of a session and verifies it against its checksum and the events. Loaded by the writer thread too, so
+// it only imports from Node.
 import type { DatabaseSync } from 'node:sqlite'
 import { eventSum, type SessionRow, seedOf, sessionSum } from './sums.ts'
 
 const SQLITE_CORRUPT = 11
 
-/** Thrown where SQLite itself sees nothing wrong, but the rows contradict each other. */
+/** Thrown where SQLite reports no error but the rows contradict each other. */
 export class Damage extends Error {
   readonly errcode = SQLITE_CORRUPT
 }
@@ -28,9 +28,9 @@ export interface FoundSession {
 }
 
 export interface SessionRows {
-  /** Undefined for a session that is not there. Throws Damage. */
+  /** Undefined for an unknown session. Throws Damage. */
   find(tenant: string, user: string, session: string): FoundSession | undefined
-  /** The same for one that is there. */
+  /** The same for a known row. */
   get(id: number): FoundSession
   end(id: number): LastEvent | undefined
   /** Throws Damage unless the last event is chained to the one before it. */
@@ -49,8 +49,8 @@ export function sessionRows(db: DatabaseSync): SessionRows {
     'id, tenant, user, session, head, status, agent, title, created_at, updated_at, wake_at, head_sum, sum'
   const byKey = db.prepare(`SELECT ${columns} FROM sessions WHERE tenant = ? AND user = ? AND session = ?`)
   const byId = db.prepare(`SELECT ${columns} FROM sessions WHERE id = ?`)
-  // A bare parameter is compared with the condition of the partial index, and then SQLite prepares the statement anew for
-  // each value: three times the work of the statement itself.
+  // A bare parameter is compared with the condition of the partial index, and then SQLite prepares the statement anew
+  // for each value: three times the work of the statement itself.
   const lastOf = db.prepare('SELECT seq, sum FROM events WHERE session = CAST(? AS INTEGER) ORDER BY seq DESC LIMIT 1')
   const sumAt = db.prepare('SELECT sum FROM events WHERE session = ? AND seq = ?')
   const eventAt = db.prepare('SELECT audit, body FROM events WHERE session = ? AND seq = ?')

@@ -1,21 +1,21 @@
-// Checksums of what is stored. They reveal damage and loss, not forgery: who can write the file can compute them.
-// Loaded by the writer thread too, so it imports nothing of ours.
+// Checksums of the stored data. They reveal damage and loss, not forgery: anyone who can write the file can compute
+// them. Loaded by the writer thread too, so it only imports from Node.
 import { crc32 } from 'node:zlib'
 
-/** What the checksum of an event covers. */
+/** The input of an event's checksum. */
 export interface SummedEvent {
   readonly audit: string | null
   readonly body: string
 }
 
-/** What the first event of a session is chained to: an event that turns up in another session does not fit there. */
+/** The start of a session's chain: an event that appears in another session does not fit there. */
 export const seedOf = (tenant: string, user: string, session: string): number => crc32(`${tenant}\0${user}\0${session}`)
 
 /** The checksum of an event, chained to the one before it. The body holds its number, time and type. */
 export const eventSum = (before: number, { audit, body }: SummedEvent): number =>
   crc32(body, audit === null ? before : crc32(audit, before))
 
-/** What the checksum of a row of `sessions` covers. */
+/** The input of the checksum of a `sessions` row. */
 export interface SessionRow {
   readonly tenant: string
   readonly user: string

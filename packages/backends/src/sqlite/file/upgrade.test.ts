@@ -25,7 +25,7 @@ function rowsOf(path: string, sql: string) {
   }
 }
 
-test('a store of 0.1.0 keeps its sessions, audit records and files, and takes new events', async () => {
+test('a store of 0.1.0 keeps its sessions, audit records and files, and accepts new events', async () => {
   const path = copied()
   const bodies = rowsOf(fixture, 'SELECT body FROM events WHERE session = 1 ORDER BY seq').map((it) => it.body)
   const records = rowsOf(fixture, 'SELECT body FROM audit ORDER BY id').map((it) => JSON.parse(String(it.body)))
@@ -47,7 +47,7 @@ test('a store of 0.1.0 keeps its sessions, audit records and files, and takes ne
   expect(await open(path).journal.read(first, 21)).toEqual(eventsAfter(21, 2))
 })
 
-test('X13: what 0.1.0 stored is reported as unchecked, what is stored since is checked', async () => {
+test('X13: data of 0.1.0 is reported as unchecked, newer data is checked', async () => {
   const path = copied()
   const backend = open(path)
   await backend.journal.append(first, 21, eventsAfter(21, 2), notes)
@@ -75,7 +75,7 @@ test('a file of schema 1 is upgraded when it is opened, and keeps its sessions',
   expect(await one.journal.list({ dueBy: 5 })).toHaveLength(1)
 })
 
-test('a process of 0.1.0 that has a file open while it is upgraded stores nothing more', () => {
+test('a process of 0.1.0 that has a file open while it is upgraded can no longer store anything', () => {
   const path = copied()
   const old = new DatabaseSync(path)
   const insert = old.prepare('INSERT INTO events (session, seq, at, type, body) VALUES (1, 22, 1, ?, ?)')

@@ -14,7 +14,7 @@ import { describe, expect, test } from 'vitest'
 import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
-/** A closed file with a session of ten events and some more sessions. */
+/** A closed file with a session of ten events and a few others. */
 async function filled(): Promise<string> {
   const path = freshPath()
   const backend = open(path)
@@ -33,10 +33,10 @@ describe('a session whose rows contradict each other is an error, never a shorte
     'a body that is not JSON': `UPDATE events SET body = substr(body, 1, 20) WHERE session = 1 AND seq = 5`,
     'a body of another event': `UPDATE events SET body = (SELECT body FROM events WHERE session = 1 AND seq = 6)
                                 WHERE session = 1 AND seq = 5`,
-    'a body that is no event': `UPDATE events SET body = 'null' WHERE session = 1 AND seq = 5`,
+    'a body that is not an event': `UPDATE events SET body = 'null' WHERE session = 1 AND seq = 5`,
   }
   for (const [what, sql] of Object.entries(damages)) {
-    test(`${what} fails reads that meet it`, async () => {
+    test(`${what} fails reads that reach it`, async () => {
       const path = await filled()
       tamper(path, sql)
       const { journal } = open(path)
@@ -101,20 +101,20 @@ test('the check of an open back end finds pages that were overwritten', async ()
 describe('a damaged file is refused', () => {
   test('a file that is not a database', async () => {
     const path = freshPath()
-    writeFileSync(path, 'not a database, but long enough to be taken for one: '.repeat(100))
+    writeFileSync(path, 'not a database, but long enough to be mistaken for one: '.repeat(100))
     const before = readFileSync(path)
     expect(() => open(path)).toThrow(expect.objectContaining({ code: 'journal_corrupt' }))
     expect(readFileSync(path).equals(before)).toBe(true)
   })
 
-  test('an empty file, which a crash of ours cannot leave', () => {
+  test('an empty file, which a crash cannot leave', () => {
     const path = freshPath()
     writeFileSync(path, '')
     expect(() => open(path)).toThrow(expect.objectContaining({ code: 'journal_corrupt' }))
     expect(statSync(path).size).toBe(0)
   })
 
-  test('a log whose database file is gone', async () => {
+  test('a log without its database file', async () => {
     const path = freshPath()
     const backend = open(path)
     await backend.journal.append(someKey, 0, eventsAfter(0, 1), summary)
@@ -139,7 +139,7 @@ describe('a damaged file is refused', () => {
     expect(await outcomes(path)).toEqual(['journal_corrupt', 'journal_corrupt', 'journal_corrupt'])
   })
 
-  test('a database of another program, which is left as it is', async () => {
+  test('a database of another program, which is left unchanged', async () => {
     const path = freshPath()
     tamper(path, `CREATE TABLE mine (a); PRAGMA user_version = 3`)
     const before = readFileSync(path)
@@ -151,11 +151,11 @@ describe('a damaged file is refused', () => {
     const path = await filled()
     tamper(path, 'PRAGMA user_version = 99')
     expect(() => open(path)).toThrow(expect.objectContaining({ code: 'storage_newer' }))
-    expect(() => open(path)).toThrow(/schema 99; this one knows 3/)
+    expect(() => open(path)).toThrow(/schema 99; this one supports 3/)
   })
 })
 
-/** What comes of reading a session, of opening it anew and of appending to it: error codes, or "done". */
+/** The results of reading a session, reopening it and appending to it: error codes, or "done". */
 async function outcomes(path: string): Promise<string[]> {
   const attempts = [
     (backend: Backend) => backend.journal.read(someKey, 0),

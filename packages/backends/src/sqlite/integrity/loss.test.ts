@@ -58,7 +58,7 @@ async function contentOf({ journal }: Backend): Promise<Content> {
   return { events, audit: (await journal.audit({})).records, list }
 }
 
-/** What a store with this damage says: the code of what fails first, `found` by the full check, or its content. */
+/** What a store with this damage reports: the code of the first failure, `found` by the full check, or its content. */
 async function outcome(path: string): Promise<string | Content> {
   let backend: Backend
   try {
@@ -135,7 +135,7 @@ describe('X13: acknowledged events that are missing fail the check of readiness,
     await expect(open(path).check()).rejects.toThrow(/^3 events at the end of/)
   })
 
-  test('deleting the mark accepts the loss, and the report says that it could not be noticed', async () => {
+  test('deleting the mark accepts the loss, and the report states that loss cannot be detected', async () => {
     const path = await crashed()
     rmSync(`${path}-wal`)
     rmSync(`${path}-mark`)
@@ -147,7 +147,7 @@ describe('X13: acknowledged events that are missing fail the check of readiness,
   })
 })
 
-test('X13: a mark that never reached the disk or is older than the store is no reason to complain', async () => {
+test('X13: a missing mark or one older than the store is not an error', async () => {
   const path = await crashed()
   const mark = readFileSync(`${path}-mark`)
   writeFileSync(`${path}-mark`, Buffer.alloc(64))
@@ -161,7 +161,7 @@ test('X13: a mark that never reached the disk or is older than the store is no r
   await expect(open(path).check()).resolves.toBeUndefined()
 })
 
-describe('X13: no flipped bit is silent: it is reported, or nothing that is read has changed', () => {
+describe('X13: every flipped bit is reported, unless nothing that is read has changed', () => {
   for (const end of ['', '-wal', '-mark']) {
     test(`in oxbow.db${end}`, { timeout: 120_000 }, async () => {
       const path = await crashed()
@@ -199,7 +199,7 @@ test('X13: damage of the newest events fails the check of readiness, damage of o
   expect((await backend.verify()).problems).toEqual([expect.stringMatching(/session s0 of ada: event 5 .* checksum/)])
 })
 
-test('X13: a file whose bytes have changed is an error, and a damaged snapshot is none', async () => {
+test('X13: a file whose bytes have changed is an error, and a damaged snapshot is not', async () => {
   const path = freshPath()
   const { files, journal } = open(path)
   await journal.append(someKey, 0, eventsAfter(0, 1), summary)

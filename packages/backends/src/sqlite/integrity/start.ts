@@ -1,4 +1,4 @@
-// What is checked when a store is opened: that it ends where its mark says, and that its newest events are whole.
+// Checks on opening a store: that it ends where its mark points, and that its newest events are intact.
 import type { DatabaseSync } from 'node:sqlite'
 import type { OxbowError } from '@oxbow/core'
 import { corrupt, incomplete, storageError } from '../errors.ts'
@@ -6,11 +6,11 @@ import { type Mark, markPath } from '../file/mark.ts'
 import { sessionRows } from '../file/session-row.ts'
 import { eventReader } from '../reading/events.ts'
 
-/** Enough to cover what was being written when something went wrong, and few enough to cost milliseconds. */
+/** Enough to cover the last writes before a failure, and few enough to take milliseconds. */
 const newest = 200
 
 /**
- * What is wrong with the end of the store; undefined when nothing is. `mark` was read before the database was opened.
+ * The fault at the end of the store; undefined when there is none. `mark` was read before the database was opened.
  */
 export function checkStart(db: DatabaseSync, path: string, mark: Mark | 'damaged' | undefined): OxbowError | undefined {
   try {

@@ -1,4 +1,4 @@
-// Reads everything that is stored and compares it with its checksums.
+// Reads all stored data and compares it with its checksums.
 import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate } from 'node:timers/promises'
 import type { StoreReport } from '@oxbow/core'
@@ -9,11 +9,11 @@ import { eventReader } from '../reading/events.ts'
 import { checkMark } from './start.ts'
 
 const pageOfEvents = 500
-/** One damaged page can break thousands of rows; these are enough to know. */
+/** One damaged page can break thousands of rows; this many are enough to report. */
 const mostProblems = 100
 
 /**
- * Checks the whole store; between pages other work of the process goes ahead. Never throws for damage: it reports it.
+ * Checks the whole store, and lets other work of the process run between pages. Never throws for damage: it reports it.
  */
 export async function verifyStore(
   db: DatabaseSync,
@@ -74,7 +74,7 @@ export async function verifyStore(
   return { ...counts, marked: mark !== undefined, problems }
 }
 
-/** What SQLite itself finds: broken pages, indexes that disagree with their tables, events without a session. */
+/** SQLite's own checks: broken pages, indexes that disagree with their tables, events without a session. */
 function structure(db: DatabaseSync): string[] {
   const broken = db
     .prepare(`PRAGMA integrity_check(${mostProblems})`)
@@ -82,10 +82,10 @@ function structure(db: DatabaseSync): string[] {
     .map((it) => String(it.integrity_check))
     .filter((it) => it !== 'ok')
   const orphans = db.prepare('PRAGMA foreign_key_check').all()
-  return [...broken, ...orphans.map((it) => `row ${it.rowid} of ${it.table} belongs to a session that is not there`)]
+  return [...broken, ...orphans.map((it) => `row ${it.rowid} of ${it.table} belongs to a missing session`)]
 }
 
-/** The columns that queries use must say what the checked texts say. */
+/** The columns for queries must match the checksummed texts. */
 function checkColumns(db: DatabaseSync, row: StoredRow, after: number, last: number): void {
   checkRow(row)
   const wrong = db

@@ -20,7 +20,7 @@ export function auditReader(db: DatabaseSync): (query: AuditQuery) => { records:
       ...filters.map(([condition]) => `events.${condition}`),
       ...ofSession.map(([condition]) => `sessions.${condition}`),
     ]
-    // The index is in the order of arrival and holds all that events are filtered by, so few rows are read in vain.
+    // The index is in order of arrival and covers all filters, so few rows are read in vain.
     const rows = db
       .prepare(
         `SELECT events.id, events.audit FROM events INDEXED BY events_audited

@@ -7,7 +7,7 @@ import { dataSum } from '../file/sums.ts'
 export function sqliteFiles({ db, writer, guard }: Context): Files {
   const owned = 'tenant = ? AND user = ? AND session = ? AND data IS NOT NULL'
   const readFile = db.prepare(`SELECT data, version, sum FROM files WHERE ${owned} AND path = ?`)
-  // substr, because in LIKE and GLOB a name could hold a wildcard.
+  // substr, because LIKE and GLOB would interpret wildcards in a name.
   const listFiles = db.prepare(
     `SELECT path, length(data) AS bytes, version FROM files
      WHERE ${owned} AND path >= ?4 AND substr(path, 1, length(?4)) = ?4 ORDER BY path`,
@@ -20,7 +20,7 @@ export function sqliteFiles({ db, writer, guard }: Context): Files {
         const row = readFile.get(owner.tenant, owner.user, owner.session, path)
         if (row === undefined) return undefined
         const data = row.data as Uint8Array
-        // Without one it was stored before schema 3.
+        // A file without a checksum was stored before schema 3.
         if (row.sum !== null && row.sum !== dataSum(data))
           throw new Damage(`the file ${path} of session ${owner.session} has a wrong checksum`)
         return { data, version: Number(row.version) }
@@ -31,7 +31,7 @@ export function sqliteFiles({ db, writer, guard }: Context): Files {
         assertKey(owner)
         assertName(path, 'path')
       })
-      // A copy, for the caller may reuse its buffer before the write is sent to the thread.
+      // A copy, because the caller may reuse its buffer before the write is sent to the thread.
       const copy = new Uint8Array(data)
       const version = await writer.write(['putFile', owner.tenant, owner.user, owner.session, path, copy, ifVersion])
       return version === 0 ? undefined : version

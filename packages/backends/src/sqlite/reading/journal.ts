@@ -43,7 +43,7 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
         expectedSeq,
         status,
         agent,
-        // A title is cut out of an input, perhaps through the middle of a character.
+        // A title is cut from an input, perhaps within a character.
         title.toWellFormed(),
         wakeAt,
         records,
@@ -55,7 +55,7 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
       return guard(() => {
         const found = find(key)
         if (found === undefined || afterSeq >= found.end.seq) return []
-        // Up to the end that was seen: what others append between the two statements belongs to the next read.
+        // Up to the end just read: events appended between the two statements belong to the next read.
         const page = readEvents(found.row, afterSeq, found.end.seq, limit)
         return page.map(({ seq, body }) => parse(body, seq, nameOf(found.row), path))
       })
@@ -73,7 +73,7 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
       return guard(() => {
         assertKey(key)
         const row = readSnapshot.get(key.tenant, key.user, key.session)
-        // A cache: a damaged one is none.
+        // A cache: a damaged snapshot counts as missing.
         if (row === undefined || row.sum !== dataSum(String(row.data))) return undefined
         return { seq: Number(row.seq), version: Number(row.version), data: String(row.data) }
       })

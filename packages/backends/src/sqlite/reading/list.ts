@@ -7,7 +7,7 @@ type Condition = readonly [sql: string, value: string | number | undefined]
 
 const hourMs = 3_600_000
 
-/** Newest first. A page also holds all rows that share its last row's millisecond: `before` could not name the rest. */
+/** Newest first. A page also holds all rows of its last row's millisecond: `before` could not reach the rest. */
 export function readSessionList(db: DatabaseSync): (query: SessionQuery) => SessionSummary[] {
   const columns = `id, tenant, user, session, head, status, agent, title, created_at, updated_at, wake_at, head_sum, sum,
     (SELECT max(seq) FROM events WHERE events.session = sessions.id) AS last`

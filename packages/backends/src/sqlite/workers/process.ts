@@ -1,4 +1,4 @@
-// What the operating system says about a process.
+// Process information from the operating system.
 import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 
@@ -8,8 +8,8 @@ export function hostIdentity(): string {
 }
 
 /**
- * When a process began, as text that no later process with the same id can repeat: the boot, and the clock ticks since.
- * Undefined when there is no such process, when it is dead and only not yet collected, or where there is no /proc.
+ * When a process started, as text that no later process with the same id can repeat: the boot, and the clock ticks
+ * since. Undefined when there is no such process, when it is a zombie, or where there is no /proc.
  */
 export function processStart(pid: number): string | undefined {
   const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))

@@ -7,7 +7,7 @@ import { freshPath, open, runModule, tamper } from '../helpers.fixture.ts'
 
 const onLinux = process.platform === 'linux'
 
-/** Announces a worker and gives the row that it made. */
+/** Announces a worker and returns its row. */
 async function announced(path: string) {
   const { workers } = open(path)
   const { release } = await workers.announce('me')
@@ -24,7 +24,7 @@ const addWorker = (path: string, host: string, pid: number, started: string, hea
   )
 
 describe.runIf(onLinux)('on the same host the operating system knows', () => {
-  test('a process that was killed is dead at once, also before its parent has collected it', async () => {
+  test('a process that was killed is dead at once, even before its parent has reaped it', async () => {
     const path = freshPath()
     const backend = open(path)
     // The shell never waits for the process that announces the worker, so that one stays a zombie.
@@ -50,7 +50,7 @@ describe.runIf(onLinux)('on the same host the operating system knows', () => {
     expect(await backend.workers.alive('other')).toBe(true)
     const pid = Number.parseInt(output, 10)
     process.kill(pid, 'SIGKILL')
-    // The signal is on its way; the process does not outlive it, but this thread may be faster.
+    // The signal is sent; the process will not survive it, but this thread may be faster.
     await expect.poll(() => backend.workers.alive('other'), { interval: 1 }).toBe(false)
     expect(() => process.kill(pid, 0)).not.toThrow()
     shell.kill('SIGKILL')
@@ -74,7 +74,7 @@ describe.runIf(onLinux)('on the same host the operating system knows', () => {
     expect(await workers.alive('left')).toBe(false)
   })
 
-  test('another process that got the same process id is not the worker', async () => {
+  test('another process with the same process id is not the worker', async () => {
     const path = freshPath()
     const { workers, row } = await announced(path)
     addWorker(path, row.host, process.pid, `${row.started}0`, Date.now())
@@ -104,7 +104,7 @@ test('on another host or in another container a worker is alive while its lease 
   expect(await workers.alive('late')).toBe(false)
 })
 
-test('a lease ends when a heartbeat has not changed for its time, whatever the wall clock says', async () => {
+test('a lease ends when a heartbeat has not changed for its time, regardless of the wall clock', async () => {
   const path = freshPath()
   const { workers } = open(path, { leaseMs: 1_000 })
   await workers.announce('me')
@@ -141,7 +141,7 @@ test.skipIf(process.platform === 'win32')(
 )
 
 test.for([{ leaseMs: 10 }, { leaseMs: Number.NaN }, { leaseMs: '5s' as unknown as number }])(
-  'a lease that is too short or no number is refused: %o',
+  'a lease that is too short or not a number is refused: %o',
   (options) => {
     expect(() => open(freshPath(), options)).toThrow(/leaseMs must be a number of at least 1000: .* was given/)
   },

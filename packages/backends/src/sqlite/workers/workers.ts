@@ -5,15 +5,15 @@ import { assertName } from '../../keys.ts'
 import type { Context } from '../context.ts'
 import { hostIdentity, processExists, processStart } from './process.ts'
 
-/** How long a worker that gives no sign of life keeps its turns, unless the options say otherwise. */
+/** How long a worker without heartbeats keeps its turns, unless the options set it. */
 export const defaultLeaseMs = 5_000
 const beatsPerLease = 4
 const forgetAfterMs = 24 * 60 * 60 * 1_000
 
 export interface SqliteWorkers extends Workers {
   /**
-   * Ends the heartbeats. A worker that was not released is alive as long as this process: one of its tools may still be
-   * at work, and no other worker may ask what became of it.
+   * Ends the heartbeats. A worker that was not released is alive as long as this process: one of its tools may still
+   * be running, and no other worker may reconcile its calls.
    */
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export function sqliteWorkers({ db, writer, guard }: Context, leaseMs: number): 
     writer.write(['announce', worker, host, process.pid, started, Date.now(), abandoned])
 
   function beat(): void {
-    // A beat that fails is made good by the next; appends report what is wrong with the file.
+    // The next heartbeat makes up for a failed one; appends report faults of the file.
     for (const worker of announced.keys()) announce(worker).catch(() => {})
     try {
       guard(() => observed.renew(allWorkers.all() as unknown as Row[]))
@@ -100,9 +100,8 @@ export function sqliteWorkers({ db, writer, guard }: Context, leaseMs: number): 
 }
 
 /**
- * For how long a heartbeat has not changed, counted while this process runs: clocks that jump, and machines or groups
- * of processes that sleep, end no lease. Only the age of a heartbeat that is seen for the first time is taken from the
- * wall clock.
+ * How long a heartbeat has not changed, counted while this process runs: clock changes and suspended machines do not
+ * end a lease. Only the age of a heartbeat that is seen for the first time comes from the wall clock.
  */
 function observations(leaseMs: number) {
   const seen = new Map<string, { heartbeat: number; at: number }>()
@@ -110,7 +109,7 @@ function observations(leaseMs: number) {
   let lookedAt = performance.now()
   function look({ worker, heartbeat }: Pick<Row, 'worker' | 'heartbeat'>): number {
     const now = performance.now()
-    // After a longer gap it was this process that slept, and the others perhaps with it.
+    // After a longer gap this process was suspended, and perhaps the others with it.
     clockMs += Math.min(now - lookedAt, leaseMs / 2)
     lookedAt = now
     const before = seen.get(worker)

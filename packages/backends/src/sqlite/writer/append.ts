@@ -11,9 +11,9 @@ const lagMs = 60_000
 const hourOf = (at: number): number => Math.floor(at / 3_600_000)
 
 interface CachedSession {
-  /** As it is stored. */
+  /** As stored. */
   row: StoredRow
-  /** Where our last append ended. */
+  /** Where this process's last append ended. */
   ownHead: number
   /** The last event before our appends that another connection wrote. */
   foreignHead: number
@@ -52,18 +52,18 @@ export function openAppends(db: DatabaseSync): Appends {
     `INSERT INTO events (session, seq, sum, at, user, tool, status, audit, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
 
-  // Rows of sessions are never deleted and their ids never change, so an id that was committed stays right.
+  // Rows of sessions are never deleted and their ids never change, so a committed id stays valid.
   const sessions = new Map<string, CachedSession>()
   let last: Mark | undefined
 
-  /** The session and its last event; undefined for one that is not there. Throws Damage. */
+  /** The session and its last event; undefined for an unknown session. Throws Damage. */
   function find(name: string, key: Key): { known: CachedSession; end: LastEvent } | undefined {
     const cached = sessions.get(name)
     if (cached !== undefined) {
       const end = rows.end(cached.row.id)
       if (end?.seq === cached.ownHead) return { known: cached, end }
     }
-    // What another connection stored, or an earlier process, is checked once.
+    // Data of another connection, or of an earlier process, is verified once.
     const found = cached === undefined ? rows.find(...key) : rows.get(cached.row.id)
     if (found === undefined) return undefined
     rows.checkEnd(found)
@@ -105,7 +105,7 @@ export function openAppends(db: DatabaseSync): Appends {
     was.agent !== now.agent ||
     Math.abs(now.updated_at - was.updated_at) >= lagMs ||
     (was.wake_at === null) !== (now.wake_at === null) ||
-    // A session that is looked at too early costs a look; one that is looked at too late misses its deadline.
+    // Waking a session too early costs a look; waking it too late misses its deadline.
     (now.wake_at !== null && was.wake_at !== null && (now.wake_at < was.wake_at || now.wake_at >= was.wake_at + lagMs))
 
   /** Stores the row; a new one when there is no `id`. */

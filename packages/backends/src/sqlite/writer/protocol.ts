@@ -1,4 +1,4 @@
-// What the main thread and the writer thread say to each other. Arrays of plain values, because they are cloned for
+// Messages between the main thread and the writer thread. Arrays of plain values, because they are cloned for
 // every append; answers come back in the order of the writes, so nothing needs an id.
 
 /** Tenant, user, session. */
@@ -36,19 +36,19 @@ export type Write =
   | readonly [op: 'forgetWorkers', silentSince: number]
   | readonly [op: 'probe']
 
-/** Of an append: `stored`, or else the head that it met. Of `putFile`: the new version, 0 on a conflict. Else 0. */
+/** For an append: `stored`, or the current head. For `putFile`: the new version, 0 on a conflict. Otherwise 0. */
 export type WriterAnswer = number | WriteFailure
 export const stored = -1
 
-/** An SQLite error, taken apart so that it survives the way between threads. */
+/** An SQLite error as plain data, so that it can be sent between threads. */
 export interface WriteFailure {
   readonly errcode: number | undefined
   readonly message: string
-  /** No error of SQLite: the file or its log was deleted or replaced. */
+  /** Not an SQLite error: the file or its log was deleted or replaced. */
   readonly displaced?: true
 }
 
-/** To the thread: writes, the start or the end of watching a session, or the end of it all. */
+/** To the thread: writes, starting or stopping to watch a session, or shutdown. */
 export type ToWriter =
   | { readonly writes: readonly Write[] }
   | { readonly watch: number; readonly key: Key; readonly head: number }
@@ -56,6 +56,6 @@ export type ToWriter =
   | { readonly close: true }
 
 /**
- * From the thread: the answers to the writes in their order, or the watches whose session somebody else appended to.
+ * From the thread: the answers to writes in order, or the watches whose session another connection has written to.
  */
 export type FromWriter = { readonly answers: readonly WriterAnswer[] } | { readonly wake: readonly number[] }

@@ -1,17 +1,17 @@
-// Shrinks the log once nothing is written any more. While somebody holds an old state of the file, the log cannot start
-// anew and grows; it would keep that size. Loaded by the writer thread.
+// Shrinks the log when writing pauses. While a reader holds an old state of the file, the log cannot restart and grows;
+// it would keep that size. Loaded by the writer thread.
 import { statSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
 import { busyMs, logLimitBytes } from '../file/schema.ts'
 
 const idleMs = 1_000
 
-/** Gives the function to call at each write. */
+/** Returns the function to call at each write. */
 export function shrinkWhenIdle(db: DatabaseSync, path: string): () => void {
   const timer = setTimeout(() => {
     if (!isLarge()) return
     try {
-      // Without waiting: whoever reads may do so for minutes, and a write may come.
+      // Without waiting: a reader may take minutes, and a write may come.
       db.exec('PRAGMA busy_timeout = 0; PRAGMA wal_checkpoint(TRUNCATE)')
     } catch {
       // Busy, or a fault of the disk that the next write tells.

@@ -30,7 +30,7 @@ const append = (session: string, expectedSeq: number, body = '{}', at = 1): Appe
 const codeOf = (answer: WriterAnswer | undefined) =>
   typeof answer === 'number' ? answer : storageError('oxbow.db', answer).code
 
-test('on a full disk an append fails with storage_full, stores nothing, and goes through once there is space', () => {
+test('on a full disk an append fails with storage_full, stores nothing, and succeeds once there is space', () => {
   const { db, store } = storeOn(freshPath(), 'PRAGMA max_page_count = 30')
   expect(store.apply([append('a', 0)])).toEqual([stored])
   const large = append('a', 1, `"${'x'.repeat(200_000)}"`)
@@ -61,7 +61,7 @@ test('a file that another process keeps locked fails a whole batch with storage_
   const batch = Array.from({ length: 100 }, (_, number) => append(`s${number}`, 0))
   const before = performance.now()
   expect(new Set(store.apply(batch).map(codeOf))).toEqual(new Set(['storage_busy']))
-  // A wait for each would be five seconds.
+  // Waiting for each would take five seconds.
   expect(performance.now() - before).toBeLessThan(2_500)
   other.exec('ROLLBACK')
   expect(store.apply([append('a', 0)])).toEqual([stored])
@@ -69,7 +69,7 @@ test('a file that another process keeps locked fails a whole batch with storage_
   db.close()
 })
 
-test('a write that the tables refuse fails alone, and what it began is undone', () => {
+test('a write that the tables refuse fails alone, and is rolled back', () => {
   const { db, store } = storeOn(freshPath(), '')
   const answers = store.apply([append('a', 0), append('b', 0, '{}', 1.5), append('a', 1), append('b', 0)])
   expect(answers.map(codeOf)).toEqual([stored, 'storage_error', stored, stored])
@@ -83,7 +83,7 @@ test('appends of one batch see each other', () => {
   db.close()
 })
 
-test('what others appended is told apart from our own', () => {
+test('appends of other connections are distinguished from this one’s', () => {
   const path = freshPath()
   const { db, store: ours } = storeOn(path, '')
   const { db: otherDb, store: theirs } = storeOn(path, '')
@@ -99,7 +99,7 @@ test('what others appended is told apart from our own', () => {
   otherDb.close()
 })
 
-test('a probe writes, so that a file that takes no writes is found', async () => {
+test('a probe writes, so that a file that cannot be written is detected', async () => {
   const path = freshPath()
   await open(path).close()
   const db = connect(path)

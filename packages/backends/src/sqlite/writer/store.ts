@@ -8,7 +8,7 @@ import type { Key, Write, WriteFailure, WriterAnswer } from './protocol.ts'
 const SQLITE_BUSY = 5
 
 export interface Store {
-  /** Never throws: what failed is the answer of the writes that failed. */
+  /** Never throws: an error is the answer to the writes that failed. */
   apply(writes: readonly Write[]): WriterAnswer[]
   /** Of a session that ends at `head`: the last event that may have been written by another connection. */
   foreignHead(key: Key, head: number): number
@@ -81,7 +81,7 @@ export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {})
     }
   }
 
-  /** Writes as an append does and leaves nothing: a full disk or a damaged page shows before an input meets it. */
+  /** Writes like an append and rolls it back: a full disk or a damaged page is detected before an input arrives. */
   function probe(): number {
     db.exec('SAVEPOINT probe')
     try {
@@ -89,7 +89,7 @@ export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {})
     } finally {
       db.exec('ROLLBACK TO probe; RELEASE probe')
     }
-    // What is rolled back never reaches the disk; this does.
+    // A rollback never reaches the disk; this does.
     announce.run('', '', 0, '', Date.now(), 0)
     release.run('', '', 0, '')
     return 0
@@ -116,7 +116,7 @@ export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {})
         return transact(writes)
       } catch (error) {
         const failure = asFailure(error)
-        // One at a time, so that only the guilty fail. Not while the file is locked: each would wait its five seconds.
+        // One at a time, so that only the faulty ones fail. Not while the file is locked: each would wait five seconds.
         if (writes.length === 1 || failure.errcode === SQLITE_BUSY) return writes.map(() => failure)
         return writes.flatMap((write) => this.apply([write]))
       }

@@ -1,4 +1,4 @@
-// The writer thread: it alone writes to the file, so that the main thread never waits for the disk.
+// The writer thread: the only writer of the file, so that the main thread never waits for the disk.
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { openMark } from '../file/mark.ts'
 import { placeOf } from '../file/place.ts'
@@ -19,7 +19,7 @@ const reply = (message: FromWriter) => port.postMessage(message)
 const watches = openWatches(db, store, (wake) => reply({ wake }))
 
 port.on('message', (first: ToWriter) => {
-  // All that waits goes into one transaction: while the disk was busy with the last one, more has come.
+  // All waiting writes go into one transaction: more arrive while the disk is busy with the last one.
   const writes: Write[] = []
   let close = false
   for (

@@ -6,14 +6,14 @@ import type { Store } from './store.ts'
 const lookEveryMs = 100
 
 export interface Watches {
-  /** `head` is what the watcher had seen when it began: what came since is news. */
+  /** `head` is the head known to the watcher: later events are news. */
   add(id: number, key: Key, head: number): void
   remove(id: number): void
 }
 
 /**
- * `data_version` changes only when another connection has written, and this connection does all of our own writing. So
- * a process that is alone with its file pays for one pragma per look, however many sessions it watches and writes.
+ * `data_version` changes only when another connection has written, and this connection makes all writes of this
+ * process. So a process alone with its file pays for one pragma per check, however many sessions it watches and writes.
  */
 export function openWatches(db: DatabaseSync, store: Store, wake: (ids: number[]) => void): Watches {
   const dataVersion = db.prepare('PRAGMA data_version')
@@ -49,7 +49,7 @@ export function openWatches(db: DatabaseSync, store: Store, wake: (ids: number[]
         seenVersion = dataVersion.get()?.data_version
         timer = setInterval(look, lookEveryMs)
       }
-      // An append between the watcher's look at the head and this moment may be older than `seenVersion`.
+      // An append between the watcher's read of the head and this moment may be older than `seenVersion`.
       if (hasNews(watch)) wake([id])
     },
     remove(id) {

@@ -22,7 +22,7 @@ test('a back end that was only opened does not keep its process alive', async ()
   expect(await runModule(freshPath(), '')).toMatchObject({ status: 0, signal: null, stderr: '' })
 })
 
-test('a process that ends by itself waits for the appends that are under way', async () => {
+test('a process that ends by itself waits for appends in flight', async () => {
   const path = freshPath()
   const child = await runModule(
     path,
@@ -37,7 +37,7 @@ test('a process that ends by itself waits for the appends that are under way', a
   expect(rows.every((row) => row.head === 2)).toBe(true)
 })
 
-test('when the thread dies, appends under way and later ones are rejected, and none hangs', async () => {
+test('when the thread dies, appends in flight and later ones are rejected, and none hangs', async () => {
   const path = freshPath()
   open(path)
   const dying = new URL(
@@ -66,7 +66,7 @@ test('when the thread cannot start, writes are rejected with the reason', async 
 })
 
 test.skipIf(process.platform === 'win32')(
-  'a disk that refuses writes fails appends whole, and what was acknowledged stays',
+  'a disk that refuses writes fails whole appends, and acknowledged events stay',
   async () => {
     const path = freshPath()
     // The signal of the file size limit is ignored, so that the write itself fails, as on a broken disk.
@@ -93,7 +93,7 @@ test.skipIf(process.platform === 'win32')(
   },
 )
 
-test('while another process holds the lock, this one goes on with everything but writing', async () => {
+test('while another process holds the lock, this one continues with everything but writing', async () => {
   const path = freshPath()
   const { journal } = open(path)
   await journal.append(someKey, 0, eventsAfter(0, 1), summary)

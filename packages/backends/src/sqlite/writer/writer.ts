@@ -6,21 +6,21 @@ import { storageError } from '../errors.ts'
 import type { FromWriter, Key, ToWriter, Write } from './protocol.ts'
 
 /**
- * Each commit costs a wait for the disk and some 100 µs of CPU, whatever it holds. So while several appends are under
- * way at once, commits are this far apart and hold what has gathered. A lone session is never made to wait.
+ * Each commit costs a wait for the disk and about 100 µs of CPU, whatever its size. So while several appends are in
+ * flight at once, commits are spaced by this time and batch the appends. A lone session never waits.
  */
 const gatherMs = 2
-/** For how long after two appends were under way at once more of the same is expected. */
+/** How long batching continues after concurrent appends. */
 const busyMs = 50
 
 export interface Writer {
   /**
-   * Writes durably. Resolves with the answer (see protocol.ts), rejects with an OxbowError and then nothing is stored.
+   * Writes durably. Resolves with the answer (see protocol.ts); rejects with an OxbowError, and then nothing is stored.
    */
   write(write: Write): Promise<number>
-  /** Calls `wake` soon after somebody else has appended to a session that had this head. Returns the way to stop. */
+  /** Calls `wake` soon after another connection has appended to a session with this head. Returns the stop function. */
   watch(key: Key, head: number, wake: () => void): () => void
-  /** Waits for what was written, empties the log into the file and ends the thread. */
+  /** Waits for pending writes, empties the log into the file and ends the thread. */
   close(): Promise<void>
 }
 
@@ -29,22 +29,22 @@ interface Waiter {
   reject(error: OxbowError): void
 }
 
-/** Node runs the sources as they are; the build writes .js beside what was .ts. */
+/** Node runs the sources directly; the build writes .js files. */
 const threadFile = import.meta.url.endsWith('.ts')
   ? new URL('./thread.ts', import.meta.url)
   : new URL('./thread.js', import.meta.url)
 
 /**
- * `place` is what `placeOf` said when the file was opened. `thread` is another file to run in the thread, for tests
- * that make it slow or kill it.
+ * `place` is the result of `placeOf` when the file was opened. `thread` is another thread file, for tests that slow it
+ * down or kill it.
  */
 export function startWriter(path: string, place: string, thread: URL = threadFile): Writer {
-  // No options of the process: some of them, like --input-type, would keep the thread from starting.
+  // Without the process's options: some of them, like --input-type, would keep the thread from starting.
   const worker = new Worker(thread, { workerData: { path, place }, name: 'oxbow-sqlite', execArgv: [] })
   const watching = new Map<number, () => void>()
   let watches = 0
   let queued: Write[] = []
-  // Of all writes that are not answered yet, in order. Those before `answered` are done with.
+  // All unanswered writes in order. Those before `answered` are finished.
   let waiting: Waiter[] = []
   let answered = 0
   let flushedAt = 0
@@ -53,7 +53,7 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
 
   const post = (message: ToWriter) => worker.postMessage(message)
 
-  /** One message per turn of the event loop at most, with all that came in it. */
+  /** At most one message per turn of the event loop, with everything that arrived in it. */
   function schedule(): void {
     const now = performance.now()
     const waitMs = flushedAt + gatherMs - now
@@ -81,7 +81,7 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
       else waiter.reject(storageError(path, answer))
     }
     if (answered === waiting.length) worker.unref()
-    // Cut off now and then only: to do it for every answer would cost the length of the array each time.
+    // Trimmed only occasionally: trimming for every answer would cost the length of the array each time.
     if (answered === waiting.length || answered > 1_000) {
       waiting = waiting.slice(answered)
       answered = 0
@@ -89,14 +89,15 @@ export function startWriter(path: string, place: string, thread: URL = threadFil
   }
 
   /**
-   * Nothing may wait for a thread that is gone. What was under way may have been stored, so this is no plain failure.
+   * Rejects everything that waits for a dead thread. Writes in flight may have been stored, so this is not a plain
+   * failure.
    */
   function end(reason: string, cause?: unknown): void {
     // SQLite failed before the first write: the file is damaged or cannot be opened, and nothing was stored.
     if (cause instanceof Error && 'errcode' in cause) ended ??= storageError(path, cause)
     ended ??= new OxbowError(
       'storage_error',
-      `The thread that writes ${path} has ended (${reason}). What was being written may be stored or not. Restart the process.`,
+      `The thread that writes ${path} has ended (${reason}). Writes in flight may or may not be stored. Restart the process.`,
       { details: { path, reason }, cause },
     )
     for (const waiter of waiting.slice(answered)) waiter.reject(ended)

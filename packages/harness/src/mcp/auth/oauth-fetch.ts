@@ -1,5 +1,5 @@
-// Where a server may send us while we sign in. It names the authorization server, and with it addresses that we ask
-// from where we stand: those of our own network are none of its business, unless it is there itself.
+// Where a server may redirect this client for signing in. It names the authorization server, and with it URLs that are
+// requested from this machine: those of the internal network are off limits, unless the server is there itself.
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { OxbowError } from '@oxbow/core'
@@ -28,7 +28,7 @@ for (const [network, bits] of [
 ] as const)
   PRIVATE.addSubnet(network, bits, 'ipv6')
 
-/** Of the machine, of its network, or of no single host. */
+/** Addresses of the machine, of its network, or of more than one host. */
 export const isPrivateAddress = (address: string): boolean => PRIVATE.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
 async function isPrivate({ hostname }: URL): Promise<boolean> {
@@ -39,11 +39,11 @@ async function isPrivate({ hostname }: URL): Promise<boolean> {
 }
 
 /**
- * `fetch` that asks addresses of other origins than the server's only where they are public, or the server's is
- * private, too; and that does not follow them elsewhere. `headers` go to the server's origin only. `issuer`: what the
- * operator has named.
+ * A `fetch` that requests other origins than the server's only where they are public or the server's is private too,
+ * and that does not follow their redirects. `headers` are sent to the server's origin only. `issuer`: the authorization
+ * server that the operator configured.
  *
- * The name is resolved before the request: a change of its address in between is not detected.
+ * The name is resolved before the request: a later change of its address is not detected.
  *
  * @throws OxbowError (by the function) `mcp_forbidden_address`
  */
@@ -64,15 +64,14 @@ export function guardedFetch({
     if (url.origin !== named && (await isPrivate(url)) && !(await isPrivate(server)))
       throw new OxbowError(
         'mcp_forbidden_address',
-        `The server names ${url.origin}, which is not a public address, for signing in. Is it meant to, then set auth.issuer to its authorization server.`,
+        `The server names ${url.origin}for sign-in, which is not a public address. If that is intended, set auth.issuer to its authorization server.`,
       )
     return fetch(input, { redirect: 'error', ...init })
   }
 }
 
 /**
- * Where the description of a server is to be found: it is its own affair, so on its own origin. Else the usual place is
- * asked.
+ * The URL of a server's metadata, accepted on its own origin only. Otherwise the well-known URL is used.
  */
 function withoutForeignMetadata(server: URL, response: Response): Response {
   const challenge = response.headers.get('www-authenticate')

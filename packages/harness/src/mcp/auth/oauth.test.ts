@@ -1,4 +1,4 @@
-// A person signs in: who may, what is kept, and that it is not shown. The details of OAuth are the conformance suite's.
+// Sign-in by a person: authorization, storage and secrecy. The conformance suite covers the details of OAuth.
 import { describe, expect, test } from 'vitest'
 import type { McpAuth, McpTokenStore } from '../../index.ts'
 import { callOf, connected, rawServer, talking } from '../mcp.fixture.ts'
@@ -58,7 +58,7 @@ function memoryStore() {
   return { store, values }
 }
 
-/** An authorization server of its own, and MCP servers that name it as theirs. */
+/** A separate authorization server, and MCP servers that name it. */
 async function apart() {
   const authorization = await rawServer()
   const origin = new URL(authorization.url).origin
@@ -86,7 +86,7 @@ async function apart() {
   return { origin, told }
 }
 
-/** @param metadata where its description is to be found, as it says. */
+/** @param metadata the URL that the server gives for its metadata */
 async function naming(authorization: string, metadata = '') {
   const server = await rawServer()
   const { origin } = new URL(server.url)
@@ -131,7 +131,7 @@ describe('Y12: a service signs in to a server', () => {
     expect(server.headers[0]!['x-api-key']).toBe('key')
   })
 
-  test('and the server cannot name another one that gets the secret', async () => {
+  test('and the server cannot redirect the secret to another one', async () => {
     const { origin, told } = await apart()
     const server = await naming(origin)
     const starting = connected({ raw: { url: server.url, auth: service('https://login.internal') } })
@@ -143,7 +143,7 @@ describe('Y12: a service signs in to a server', () => {
     ['client-credentials', { type: 'client-credentials', clientId: 'a', clientSecret: 'b' }],
     ['private-key-jwt', { type: 'private-key-jwt', clientId: 'a', privateKey: 'b', algorithm: 'ES256' }],
     ['authorization-code', { ...person(), clientId: 'a', clientSecret: 'b' }],
-  ])('not without saying whom the secret is for: %s', async (_, auth) => {
+  ])('not without the secret’s audience: %s', async (_, auth) => {
     const starting = connected({ raw: { url: 'http://127.0.0.1:1/mcp', auth: auth as unknown as McpAuth } })
     await expect(starting).rejects.toMatchObject({
       code: 'mcp_invalid',
@@ -151,7 +151,7 @@ describe('Y12: a service signs in to a server', () => {
     })
   })
 
-  test('and what one server gets for it another one with the same settings does not', async () => {
+  test('and one server’s tokens are not sent to another with the same settings', async () => {
     const [known, other] = [await apart(), await apart()]
     const [good, evil] = [await naming(known.origin), await naming(other.origin)]
     const auth = service(known.origin)
@@ -162,8 +162,8 @@ describe('Y12: a service signs in to a server', () => {
   })
 })
 
-describe('Y12: a server that sends us elsewhere to sign in', () => {
-  test('does not say where its own description is: it is asked itself', async () => {
+describe('Y12: a server that redirects the sign-in', () => {
+  test('cannot choose the URL of its metadata: its own origin is used', async () => {
     const { origin } = await apart()
     const inner = await rawServer()
     const asked: (string | undefined)[] = []
@@ -177,7 +177,7 @@ describe('Y12: a server that sends us elsewhere to sign in', () => {
     expect(asked).toEqual([])
   })
 
-  test('does not send us into our own network, unless it is there itself or the operator has said so', async () => {
+  test('cannot reach the internal network, unless it is there itself or the operator allows it', async () => {
     const { origin } = await apart()
     const ask = (url: string, issuer?: string) =>
       guardedFetch({ url, auth: person(issuer === undefined ? {} : { issuer }) })(
@@ -197,11 +197,11 @@ describe('Y12: a server that sends us elsewhere to sign in', () => {
     'fd00::1',
     '::ffff:127.0.0.1',
     '0.0.0.0',
-  ])('where %s is an address of our own network', (address) => expect(isPrivateAddress(address)).toBe(true))
+  ])('where %s is a private address', (address) => expect(isPrivateAddress(address)).toBe(true))
 })
 
 describe('Y12: a person signs in to a server', () => {
-  test('with PKCE and a client that registers itself, and then its tools run', async () => {
+  test('with PKCE and dynamic client registration, and then its tools run', async () => {
     const { server, asked } = await guarded()
     let challenge = ''
     const auth = person({
@@ -230,7 +230,7 @@ describe('Y12: a person signs in to a server', () => {
     expect(asked).toEqual([])
   })
 
-  test('and a browser that comes back with the state of another sign-in is refused', async () => {
+  test('and a browser that returns with the state of another sign-in is refused', async () => {
     const { server, asked } = await guarded()
     const authorize = async () => new URLSearchParams({ code: 'c', state: 'of somebody else' })
     const starting = connected({ raw: { url: server.url, auth: person({ authorize }) } })

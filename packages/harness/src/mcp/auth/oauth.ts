@@ -1,5 +1,5 @@
-// OAuth as the specification of MCP has it. Discovery, PKCE, registration and refreshing are the library's; here is what we
-// say about ourselves, and where the tokens are kept.
+// OAuth by the MCP specification. The library handles discovery, PKCE, registration and refreshing; this file holds the
+// client's own metadata and the storage of tokens.
 import { randomUUID } from 'node:crypto'
 import {
   ClientCredentialsProvider,
@@ -10,23 +10,23 @@ import {
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
 
-/** Where tokens and registrations are kept between starts. The values are secrets: encrypt them, or guard who may read. */
+/** Stores tokens and registrations between starts. The values are secrets: encrypt them, or restrict read access. */
 export interface McpTokenStore {
   get(key: string): string | undefined | Promise<string | undefined>
   set(key: string, value: string): void | Promise<void>
 }
 
-/** A service that acts for itself. */
+/** A service that acts on its own behalf. */
 interface ClientCredentials {
   readonly type: 'client-credentials'
   readonly clientId: string
   readonly clientSecret: string
-  /** The authorization server that the secret is for, as its metadata names it. It is sent nowhere else, whatever the server says. */
+  /** The authorization server of the secret, as named in its metadata. The secret is never sent anywhere else. */
   readonly issuer: string
   readonly scope?: string
 }
 
-/** The same, proven with a key instead of a secret. */
+/** The same, authenticated by a key instead of a secret. */
 interface PrivateKeyJwt {
   readonly type: 'private-key-jwt'
   readonly clientId: string
@@ -34,7 +34,7 @@ interface PrivateKeyJwt {
   readonly privateKey: string
   /** For example `ES256`. */
   readonly algorithm: string
-  /** The authorization server that the key is for. */
+  /** The authorization server of the key. */
   readonly issuer: string
   readonly scope?: string
 }
@@ -42,25 +42,25 @@ interface PrivateKeyJwt {
 /** A person who signs in with a browser. */
 interface AuthorizationCode {
   readonly type: 'authorization-code'
-  /** Where the authorization server sends the person back to. */
+  /** The URL to which the authorization server returns the person. */
   readonly redirectUrl: string
-  /** Sends the person to the address, and gives back the query of `redirectUrl` when they return. */
+  /** Opens the URL for the person, and resolves with the query of `redirectUrl` on their return. */
   readonly authorize: (url: URL) => Promise<URLSearchParams>
   /** Default: in memory, until the process ends. */
   readonly store?: McpTokenStore
-  /** Of a client that is registered already; without it the client registers itself where the server lets it. */
+  /** The id of a registered client; without it the client registers itself where the server allows it. */
   readonly clientId?: string
   readonly clientSecret?: string
-  /** The authorization server that knows the client: needed with `clientSecret`. */
+  /** The authorization server that knows the client; required with `clientSecret`. */
   readonly issuer?: string
-  /** Where a document about this client can be read, for servers that take its address as the id. */
+  /** The URL of a document about this client, for servers that accept it as the client id. */
   readonly clientMetadataUrl?: string
   readonly scope?: string
 }
 
 export type McpAuth = ClientCredentials | PrivateKeyJwt | AuthorizationCode
 
-/** A person's sign-in that has been begun: the query of their return, once they have come back. */
+/** A sign-in in progress: the query of the person's return, once they are back. */
 export interface PendingSignIn {
   callback(): Promise<URLSearchParams> | undefined
 }
@@ -72,7 +72,7 @@ interface Kept {
   discovery?: OAuthDiscoveryState | undefined
 }
 
-/** One provider for each sign-in at an address, shared by connections with the same settings and kept when they reconnect. */
+/** One provider for each sign-in at a URL, shared by connections with equal settings and kept across reconnects. */
 const providers = new WeakMap<McpAuth, Map<string, Provider>>()
 
 type Provider = OAuthClientProvider & Partial<PendingSignIn>
@@ -119,7 +119,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
   const key = `mcp:${new URL(url).href}`
   const kept = async (): Promise<Kept> => JSON.parse((await store.get(key)) ?? '{}') as Kept
   let last: Promise<void> = Promise.resolve()
-  /** One after the other: two that change it at once would lose a change. */
+  /** Updates run one at a time: concurrent ones would lose a change. */
   const change = (changes: Partial<Kept>): Promise<void> => {
     last = last.catch(() => {}).then(async () => store.set(key, JSON.stringify({ ...(await kept()), ...changes })))
     return last
@@ -154,7 +154,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
     },
     saveClientInformation: (client) => change({ client }),
     tokens: async () => (await kept()).tokens,
-    // What has been discovered holds for one sign-in: the server may change whom it trusts.
+    // Discovered metadata is valid for one sign-in: the server may change its authorization server.
     saveTokens: (tokens) => change({ tokens, discovery: undefined }),
     saveCodeVerifier: (verifier) => change({ verifier }),
     codeVerifier: async () => (await kept()).verifier ?? '',
@@ -172,7 +172,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
           throw new Error('The browser came back with the state of another sign-in. Sign in again.')
         return query
       })()
-      // The caller that waits for it gets the error; there may be none yet.
+      // The waiting caller receives the error; there may be none yet.
       signIn.catch(() => {})
     },
     callback() {

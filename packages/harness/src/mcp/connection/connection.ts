@@ -1,5 +1,5 @@
-// One server, supervised: connected, listed, and connected again when the connection is lost. A request is never sent twice,
-// unless the server is known not to have carried it out.
+// One supervised server: connected, listed, and reconnected when the connection is lost. A request is never sent twice
+// unless the server is known not to have executed it.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
@@ -23,18 +23,18 @@ import { aborted, chosenEra, DialError, type Dialled, dial, faultIn, noiseOf, ty
 
 const FIRST_WAIT_MS = 500
 const MAX_WAIT_MS = 30_000
-/** A connection that lasted so long was a good one: the next wait is short again. */
+/** A connection that lasted this long was good: the next delay is short again. */
 const STABLE_MS = 30_000
 const MAX_NOTICE = 2_000
-/** In one connection: a server may have moved to another authorization server in the meantime. */
+/** Within one connection: the server may have moved to another authorization server since. */
 const MAX_SIGN_INS = 2
 
 export interface Request {
   readonly signal: AbortSignal
   readonly asking?: Elicitation
-  /** It changes nothing: a lost answer leaves no doubt behind. */
+  /** True when it changes nothing: a lost answer then leaves no doubt. */
   readonly onlyReads: boolean
-  /** The server carries out a repetition once: a request without an answer is sent once more. */
+  /** The server executes a repetition only once: a request without an answer is sent again. */
   readonly mayRepeat?: boolean
   readonly what: string
 }
@@ -43,7 +43,7 @@ export interface Connection {
   readonly name: string
   /** @throws OxbowError `mcp_unreachable` `mcp_unauthorized` … */
   open(): Promise<void>
-  /** What the server offers now. */
+  /** The server's current tools, resources and prompts. */
   offers(): Offers
   /** @throws OxbowError `outcome_unknown` when no answer says whether the call took effect */
   request<T>(request: Request, work: (client: Client) => Promise<T>): Promise<T>
@@ -64,7 +64,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   let lastOffers: Offers = { tools: [], hasResources: false, hasPrompts: false }
   let lastVerified: string | undefined
   let problem: { code: string; message: string } | undefined
-  /** Ends whatever is being opened when the connection is closed. */
+  /** Cancels the connection attempt when the connection is closed. */
   const closing = new AbortController()
   const isClosed = (): boolean => closing.signal.aborted
 
@@ -77,10 +77,10 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     return fault
   }
 
-  /** What went wrong, without the name of the server. */
+  /** The error without the name of the server. */
   function wordsOf(error: unknown): string {
     const [cause, said] = error instanceof DialError ? [error.cause, error.said] : [error, '']
-    return [wordsFor(cause, redact), redact(said)].filter((it) => it !== '').join('; it said: ')
+    return [wordsFor(cause, redact), redact(said)].filter((it) => it !== '').join('; server output:  ')
   }
 
   function faultOf(trouble: Trouble, error: unknown): OxbowError {
@@ -94,18 +94,18 @@ export function connection(name: string, server: McpServer, options: McpOptions)
 
   function listChanged(tools: readonly Listed[] | Error): void {
     if (tools instanceof Error) {
-      notice('warn', `New list of tools not readable: ${wordsFor(tools, redact)}`)
+      notice('warn', `Cannot read the changed tool list: ${wordsFor(tools, redact)}`)
       return
     }
     lastOffers = { ...lastOffers, tools }
     verified()
-    notice('info', 'The list of tools changed. Running agents keep the tools they were built with.')
+    notice('info', 'The tool list changed. Running agents keep the tools they were built with.')
   }
 
   function unusable(method: string, entries: readonly Unusable[]): void {
     const list = entries.slice(0, 5).map((it) => `${JSON.stringify(it.name.slice(0, 128))} (${it.reason})`)
     if (entries.length > list.length) list.push(`and ${entries.length - list.length} more`)
-    if (list.length > 0) notice('warn', `Left out of ${method}: ${list.join(', ')}.`)
+    if (list.length > 0) notice('warn', `Skipped in ${method}: ${list.join(', ')}.`)
   }
 
   async function connectOnce(): Promise<Dialled> {
@@ -128,12 +128,12 @@ export function connection(name: string, server: McpServer, options: McpOptions)
         const trouble = troubleOf((error as DialError).cause)
         if (trouble === 'unauthorized' && signIns < MAX_SIGN_INS) {
           signIns++
-          // A person signs in: with what they bring back the connection is tried again, and has its time again.
+          // After a person has signed in, the connection is retried with a fresh time limit.
           await signIn(error)
           deadline = performance.now() + connectTimeoutMs
           continue
         }
-        // Servers of older libraries end, fail or fall silent at the first question that they do not know.
+        // Servers of older libraries exit, fail or go silent at the first unknown request.
         const mayFallBack = era === 'auto' && server.protocolVersion === undefined && performance.now() < deadline
         if (!mayFallBack || isClosed() || (trouble !== 'unknown' && trouble !== 'refused')) throw error
         era = 'legacy'
@@ -149,7 +149,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     await httpTransport(server).finishAuth(query)
   }
 
-  /** The line, opened if there is none. */
+  /** The line; opened if there is none. */
   function ensure(): Promise<Dialled> {
     if (isClosed()) return Promise.reject(closed(name))
     if (line !== undefined) return Promise.resolve(line)
@@ -179,7 +179,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     if (which.lost) return
     which.lost = true
     if (line === which) line = undefined
-    // Others may still have their answers to come on it.
+    // Other calls may still receive their answers on it.
     if (which.calls.size === 0) void hangUp(which)
     if (isClosed()) return
     if (performance.now() - which.since > STABLE_MS) failures = 0
@@ -197,11 +197,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
     if (!isClosed())
       timer = setTimeout(() => {
         ensure().then(
-          () =>
-            notice(
-              'info',
-              isFirst ? 'Connected. Agents that are built from now on have its tools.' : 'Connected again.',
-            ),
+          () => notice('info', isFirst ? 'Connected. Agents built from now on have its tools.' : 'Connected again.'),
           () => {},
         )
       }, waitMs).unref()
@@ -209,7 +205,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
   }
 
   async function hangUp({ client, transport }: Dialled): Promise<void> {
-    // The session of a server that is gone is gone with it.
+    // The session ended with its server.
     if ('terminateSession' in transport) await withinASecond(transport.terminateSession?.())
     await client.close().catch(() => {})
   }
@@ -261,7 +257,8 @@ export function connection(name: string, server: McpServer, options: McpOptions)
           let trouble = troubleOf(error)
           if (!again && trouble === 'refused' && (await hasLostSession(on, error, signal))) trouble = 'session'
           if (trouble === 'session' || trouble === 'not_sent') lose(on, error)
-          // The server has not carried it out: in a new session, signed in, over a new connection it may.
+          // The server did not execute the request, which may succeed in a new session, after sign-in or on a new
+          // connection.
           if (!again && trouble === 'unauthorized') {
             await signIn(error).catch(() => {
               throw failed(faultOf(trouble, error))

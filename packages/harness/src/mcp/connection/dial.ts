@@ -1,4 +1,4 @@
-// One connection to a server, from the first byte to the list of its tools.
+// One connection to a server, from the first byte to its tool list.
 import {
   Client,
   type ClientOptions,
@@ -15,7 +15,7 @@ import { repairing } from '../transport/repairing.ts'
 import { type StdioTransport, stdioTransport } from '../transport/stdio-transport.ts'
 import type { Noise } from '../transport/stdout-reader.ts'
 
-/** How long a server may leave a question of the newest protocol unanswered before it is asked in the older one. */
+/** How long a server may ignore the newest protocol before the older one is tried. */
 const PROBE_MS = 5_000
 
 export interface Offers {
@@ -36,20 +36,20 @@ export interface Dialled {
 }
 
 export interface DialEvents {
-  /** The server changed its list, or what it sent cannot be read. */
+  /** The server changed its list, or sent an unreadable one. */
   readonly onTools: (line: Dialled, tools: readonly Listed[] | Error) => void
   readonly onUnusable: (method: string, unusable: readonly Unusable[]) => void
   readonly onClosed: (line: Dialled, error: Error) => void
 }
 
-/** `auto` asks in the newest protocol and falls back; `legacy` begins with `initialize`. */
+/** `auto` starts with the newest protocol and falls back; `legacy` starts with `initialize`. */
 export type Era = 'auto' | 'legacy'
 
-/** The era that the operator chose, if any. */
+/** The protocol era that the operator configured, if any. */
 export const chosenEra = ({ protocolVersion }: McpServer): Era =>
   protocolVersion === undefined || protocolVersion === PROTOCOL_2026 ? 'auto' : 'legacy'
 
-/** Connecting failed; what a program wrote meanwhile says more than the error. */
+/** Connecting failed; the program's output meanwhile says more than the error. */
 export class DialError extends Error {
   readonly said: string
   constructor(cause: unknown, said: string) {
@@ -59,9 +59,9 @@ export class DialError extends Error {
 }
 
 /**
- * Opens a connection and reads what the server offers.
+ * Opens a connection and reads the server's lists.
  *
- * @param timeoutMs for all of it
+ * @param timeoutMs for the whole process
  * @throws DialError
  */
 export async function dial(
@@ -85,7 +85,7 @@ export async function dial(
   const client = new Client(
     { name: 'oxbow', version: '0.1.0' },
     {
-      // Only forms: they can be answered with yes or no, while a user cannot be sent to an address.
+      // Only forms: they can be answered with yes or no, while a user cannot be sent to a URL.
       capabilities: { elicitation: { form: { applyDefaults: true } } },
       ...versionsFor(server, era, timeoutMs),
       jsonSchemaValidator: noValidator,
@@ -116,7 +116,7 @@ export async function dial(
     }
   } catch (error) {
     line.lost = true
-    // A program that is still to end has not said its last word.
+    // A program that has not exited yet may still write to standard error.
     await transport.close().catch(() => {})
     throw new DialError(faultIn(transport) ?? error, wordsIn(transport))
   }
@@ -135,7 +135,7 @@ function versionsFor({ protocolVersion }: McpServer, era: Era, timeoutMs: number
 
 type AnyTransport = HttpTransport | StdioTransport
 
-/** What a program wrote to standard error, and what it should not have written to standard output. */
+/** The program's standard error, and invalid lines on its standard output. */
 export function wordsIn(transport: AnyTransport): string {
   if (!('said' in transport)) return ''
   const { lines, last } = transport.noise()
@@ -146,7 +146,7 @@ export function wordsIn(transport: AnyTransport): string {
   return [transport.said(), noise].filter((it) => it !== '').join('; ')
 }
 
-/** Why we closed the connection, where we did. */
+/** Why this client closed the connection, if it did. */
 export const faultIn = (transport: AnyTransport): Error | undefined =>
   'fault' in transport ? transport.fault() : undefined
 
@@ -161,7 +161,7 @@ export function aborted(signal: AbortSignal): Promise<never> {
   })
 }
 
-// Results are untrusted text in any case, and the schema of a server can be made to keep the process busy.
+// Results are untrusted text in any case, and a server's schema can be crafted to keep the process busy.
 const noValidator: NonNullable<ClientOptions['jsonSchemaValidator']> = {
   getValidator<T>(): JsonSchemaValidator<T> {
     return (data) => ({ valid: true, data: data as T, errorMessage: undefined })

@@ -1,4 +1,4 @@
-// Calls that are interrupted: repeated where the server carries out a repetition once, asked about, or left unknown.
+// Interrupted calls: repeated where the server executes a repetition only once, reconciled, or left unknown.
 import { memory } from '@oxbow/backends'
 import { agent, createEngine } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
@@ -11,7 +11,7 @@ const order = (more: object = {}) => ({ name: 'order', inputSchema: { type: 'obj
 const idempotent = order({ annotations: { idempotentHint: true } })
 const metaOf = ({ params }: Message): unknown => params?._meta
 
-/** A server that carries out each operation once, and loses the answer to the first request. */
+/** A server that executes each operation once and loses the answer to the first request. */
 async function remembering() {
   const done = new Set<unknown>()
   let requests = 0
@@ -26,7 +26,7 @@ async function remembering() {
 }
 
 describe('Y12: a call whose answer is lost', () => {
-  test('is sent again, with the same operation id, when the tool is idempotent and the operator trusts the mark', async () => {
+  test('is sent again, with the same operation id, when the tool is idempotent and the operator trusts that hint', async () => {
     const { server, done, requests } = await remembering()
     const it = await talking({ raw: { url: server.url, tools: ['*'], trustIdempotent: true } }, [
       callOf('order'),
@@ -39,7 +39,7 @@ describe('Y12: a call whose answer is lost', () => {
     expect([...done]).toEqual([started.operationId])
   })
 
-  test('is unknown when the operator does not trust the mark', async () => {
+  test('is unknown when the operator does not trust the hint', async () => {
     const { server, requests } = await remembering()
     const it = await talking({ raw: { url: server.url, tools: ['*'] } }, [callOf('order'), { text: 'Told.' }])
     await it.session.run('Go.')
@@ -49,7 +49,7 @@ describe('Y12: a call whose answer is lost', () => {
 })
 
 describe('Y12: a call whose process dies', () => {
-  /** The first engine is left behind in the middle of a call; a second one takes the turn over. */
+  /** The first engine stops in the middle of a call; a second one claims the turn. */
   async function interrupted(witness: unknown, more: Partial<McpHttpServer> = {}, tool: object = order()) {
     const reached = gate()
     const asked: Message[] = []
@@ -96,34 +96,34 @@ describe('Y12: a call whose process dies', () => {
   const json = (value: object) => ({ content: [{ type: 'text', text: JSON.stringify(value) }] })
   const reconcile = { order: 'find_order' }
 
-  test('has its result, when the server says that it was done', async () => {
+  test('has its result when the server reports it as done', async () => {
     const it = await interrupted(json({ status: 'done', result: 'order 7' }), { reconcile })
     expect(it.finished).toMatchObject({ status: 'success', content: [{ type: 'text', text: 'order 7' }] })
     expect(it.runs()).toBe(1)
     expect(it.asked[0]!.params!.arguments).toEqual({ operation_id: it.started!.operationId, item: 'tea' })
   })
 
-  test('is run again, when the server says that it was not done', async () => {
+  test('runs again when the server reports it as not done', async () => {
     const it = await interrupted({ structuredContent: { status: 'not_done' }, content: [] }, { reconcile })
     expect(it.finished).toMatchObject({ status: 'success', content: [{ type: 'text', text: 'run 2' }] })
   })
 
   test.each([
-    ['says something else', json({ status: 'perhaps' })],
+    ['answers with another status', json({ status: 'perhaps' })],
     ['fails', { isError: true, ...json({ status: 'done' }) }],
     ['answers in words', { content: [{ type: 'text', text: 'It was done.' }] }],
-  ])('stays unknown, when the server %s', async (_, witness) => {
+  ])('stays unknown when the server %s', async (_, witness) => {
     const it = await interrupted(witness, { reconcile })
     expect(it.finished).toMatchObject({ status: 'unknown' })
     expect(it.runs()).toBe(1)
   })
 
-  test('stays unknown, when the tool to ask is not there', async () => {
+  test('stays unknown when the reconciling tool is missing', async () => {
     const it = await interrupted(json({ status: 'done' }), { reconcile: { order: 'nobody' } })
     expect(it.finished).toMatchObject({ status: 'unknown' })
   })
 
-  test('is run again, when the tool is idempotent and the operator trusts the mark', async () => {
+  test('runs again when the tool is idempotent and the operator trusts that hint', async () => {
     const it = await interrupted(json({}), { trustIdempotent: true }, idempotent)
     expect(it.finished).toMatchObject({ status: 'success', content: [{ type: 'text', text: 'run 2' }] })
   })

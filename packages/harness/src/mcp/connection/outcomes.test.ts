@@ -1,10 +1,10 @@
-// What an answer, or its absence, means for a call: refused, to be sent again, or unknown.
+// What an answer, or its absence, means for a call: refused, retried, or unknown.
 import { describe, expect, test } from 'vitest'
 import { callOf, connected, type RawServer, rawServer, talking } from '../mcp.fixture.ts'
 
 const PAGE = '<html><body>Bad gateway</body></html>'
 
-/** The first call is answered with this status; what comes after it as usual. */
+/** Answers the first call with this status, and later requests as usual. */
 async function answering(status: number, body = PAGE, headers: Record<string, string> = {}) {
   let runs = 0
   const server = await rawServer(({ method }, _request, response) => {
@@ -16,7 +16,7 @@ async function answering(status: number, body = PAGE, headers: Record<string, st
   return { server, runs: () => runs }
 }
 
-/** What becomes of one call of `change`, which writes. */
+/** The outcome of one call of `change`, which writes. */
 async function changeOn(server: RawServer, more: object = {}) {
   const it = await talking({ raw: { url: server.url, tools: ['*'], ...more } }, [callOf('change'), { text: 'Told.' }])
   await it.session.run('Go.')
@@ -26,7 +26,7 @@ async function changeOn(server: RawServer, more: object = {}) {
 const rpcError = (code: number, message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message } })
 
-describe('Y12: a call that the server may have carried out', () => {
+describe('Y12: a call that the server may have executed', () => {
   test.each([408, 409, 410, 418, 500, 501, 502, 503, 504, 524, 599, 204, 304])(
     'is unknown when an HTML page with status %i comes back, and is not sent again',
     async (status) => {
@@ -46,7 +46,7 @@ describe('Y12: a call that the server may have carried out', () => {
     expect(runs()).toBe(1)
   })
 
-  test.each([401, 403])('is refused with status %i, which asks for a sign-in', async (status) => {
+  test.each([401, 403])('is refused with status %i, which requires a sign-in', async (status) => {
     const { server } = await answering(status)
     const { call } = await changeOn(server)
     expect(call).toMatchObject({ status: 'error', error: { code: 'mcp_unauthorized' } })
@@ -74,7 +74,7 @@ describe('Y12: a call that the server may have carried out', () => {
   })
 
   test.each(['application/json', 'text/event-stream'])(
-    'is unknown when the answer is too long, and says so at once: %s',
+    'is unknown at once when the answer is too long: %s',
     async (type) => {
       const body = `${JSON.stringify({ jsonrpc: '2.0', id: 1, result: { content: [{ type: 'text', text: 'x'.repeat(300_000) }] } })}`
       const sent = type === 'application/json' ? body : `id: 1\ndata: ${body}\n\n`
@@ -103,7 +103,7 @@ describe('Y12: a call that the server may have carried out', () => {
 })
 
 describe('Y12: a server that was restarted', () => {
-  /** It answers 400, as servers in use do, to each request of a session that it does not know. */
+  /** It answers 400, as real servers do, to each request of an unknown session. */
   function restarting(server: RawServer): void {
     server.intercept = (_message, request, response) => {
       const session = request.headers['mcp-session-id']
@@ -124,7 +124,7 @@ describe('Y12: a server that was restarted', () => {
     expect(it.servers.status()[0]).toMatchObject({ state: 'connected' })
   })
 
-  test('a 400 in a session that lives is a refusal, and the session is kept', async () => {
+  test('a 400 in a live session is a refusal, and the session is kept', async () => {
     const { server } = await answering(400, rpcError(-32_602, 'no such order'))
     let greetings = 0
     server.intercept = ({ method }) => {
@@ -137,7 +137,7 @@ describe('Y12: a server that was restarted', () => {
   })
 })
 
-describe('Y12: a server that does not know the newest version', () => {
+describe('Y12: a server without the newest version', () => {
   test.each([
     ['500', 500, 'oops'],
     ['a 500 with JSON-RPC', 500, rpcError(-32_603, 'internal error')],
@@ -145,7 +145,7 @@ describe('Y12: a server that does not know the newest version', () => {
     ['an empty 200', 200, ''],
     ['an HTML page', 200, PAGE],
     ['503', 503, PAGE],
-  ])('is asked in the older one when it answers the question with %s', async (_, status, body) => {
+  ])('is called in the older one when it answers the first request with %s', async (_, status, body) => {
     const server = await rawServer()
     server.intercept = ({ method }, _request, response) => {
       if (method !== 'server/discover') return false
@@ -156,14 +156,14 @@ describe('Y12: a server that does not know the newest version', () => {
     expect(servers.status()[0]).toMatchObject({ state: 'connected', protocolVersion: '2025-11-25' })
   })
 
-  test('is asked in the older one when it is silent, within the one time limit', async () => {
+  test('is called in the older one when it is silent, within one time limit', async () => {
     const server = await rawServer()
     server.intercept = ({ method }) => method === 'server/discover'
     const { servers } = await connected({ raw: { url: server.url } }, { connectTimeoutMs: 1_000 })
     expect(servers.status()[0]).toMatchObject({ state: 'connected', protocolVersion: '2025-11-25' })
   })
 
-  test('may be named in the configuration: it is never asked in another one', async () => {
+  test('can be configured, and then only that version is used', async () => {
     const server = await rawServer()
     const asked: unknown[] = []
     server.intercept = ({ method, params }) => {
@@ -181,8 +181,8 @@ describe('Y12: a server that does not know the newest version', () => {
   })
 })
 
-describe('Y12: a server that asks for patience', () => {
-  test.each([429, 503])('with %i and Retry-After while it is being connected is waited for', async (status) => {
+describe('Y12: a server that asks for a delay', () => {
+  test.each([429, 503])('with %i and Retry-After is awaited while connecting', async (status) => {
     const server = await rawServer()
     let refused = 0
     server.intercept = ({ method }, _request, response) => {
@@ -196,13 +196,13 @@ describe('Y12: a server that asks for patience', () => {
     expect(refused).toBe(1)
   })
 
-  test('with 429 and Retry-After is given a call again', async () => {
+  test('with 429 and Retry-After receives the call again', async () => {
     const { server, runs } = await answering(429, 'later', { 'retry-after': '0' })
     expect((await changeOn(server)).call).toMatchObject({ status: 'success' })
     expect(runs()).toBe(2)
   })
 
-  test('with 503 is not given a call again: it may have been carried out', async () => {
+  test('with 503 does not receive the call again: it may have been executed', async () => {
     const { server, runs } = await answering(503, 'later', { 'retry-after': '0' })
     expect((await changeOn(server)).call).toMatchObject({ status: 'unknown' })
     expect(runs()).toBe(1)

@@ -1,4 +1,4 @@
-// What a server answers, as blocks for the model. All of it is untrusted text: none of it is an instruction to us.
+// A server's answer as blocks for the model. All of it is untrusted text, never an instruction to the engine.
 import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client'
 import type { InputBlock } from '@oxbow/core'
@@ -16,8 +16,8 @@ export function blocksOf({ content, structuredContent }: CallToolResult): InputB
 }
 
 /**
- * Servers repeat the structured content as text for older clients: whole, or, where a library has put a value into
- * `{ "result": … }`, the value alone, a list also as one text for each of its items.
+ * Servers repeat the structured content as text for older clients: whole, or the value alone where a library has
+ * wrapped it in `{ "result": … }`; a list also as one text for each item.
  */
 function isRepeated(value: unknown, texts: readonly string[]): boolean {
   const isText = (it: unknown): boolean => texts.some((one) => says(one, it))

@@ -1,5 +1,5 @@
-// Which tools of a server an agent may have, and why it does not have the others. A server may list anything: what is
-// left out costs nothing, and what is offered is bounded.
+// Which tools of a server an agent may have, and why it does not have the others. A server may list anything: skipped
+// tools cost nothing, and the offered ones are bounded.
 import type { Tool } from '@modelcontextprotocol/client'
 import type { JsonSchema } from '@oxbow/core'
 import { validatorFor } from '@oxbow/core/internal'
@@ -7,24 +7,24 @@ import { type McpServer, matches } from '../options.ts'
 import { modernSchema } from './schema.ts'
 
 const MAX_TOOLS = 512
-/** Of all tools of a server together: descriptions and schemas, in characters. Each request to a model carries them. */
+/** Descriptions and schemas of all tools of a server together, in characters. Every model request carries them. */
 const MAX_TOTAL = 1_000_000
 const MAX_NAME = 128
 export const MAX_DESCRIPTION = 4_000
 
-/** Why most tools are skipped; nothing is wrong with them. */
+/** The usual reason for skipping a tool; it is not an error. */
 export const NOT_MARKED = 'it is not marked as read-only; name it in "tools" or "allow"'
 
-/** A tool of the server with a usable input schema, or the reason why the agent does not have it. */
+/** A server's tool with a usable input schema, or the reason why the agent does not have it. */
 export type Listed =
   | { readonly tool: Tool; readonly input: JsonSchema }
   | { readonly tool: Pick<Tool, 'name'>; readonly skip: string }
 
 /**
- * Judges each tool of a server's list.
+ * Checks each tool of a server's list.
  *
- * @example await listed([{ name: 'look', inputSchema: { type: 'object' } }], { url: 'https://docs.internal/mcp', tools:
- * ['*'] })
+ * @example
+ * await listed([{ name: 'look', inputSchema: { type: 'object' } }], { url: 'https://docs.internal/mcp', tools: ['*'] })
  */
 export async function listed(tools: readonly Tool[], server: McpServer): Promise<Listed[]> {
   const result: Listed[] = []

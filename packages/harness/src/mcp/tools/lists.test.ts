@@ -1,4 +1,4 @@
-// Lists of servers in use, with what the protocol does not allow: one bad entry costs one entry.
+// Real servers' lists that violate the protocol: one bad entry costs one entry.
 import { until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { callOf, connected, program, rawServer, talking } from '../mcp.fixture.ts'
@@ -60,13 +60,13 @@ describe('Y12: an entry that does not fit the protocol', () => {
       'odd',
       'it runs only as a task, which is not supported',
     ],
-  ])('is left out with a reason, and the rest is kept: %s', async (_, entry, tool, reason) => {
+  ])('is skipped with a reason, and the rest is kept: %s', async (_, entry, tool, reason) => {
     const { names, skipped } = await offering(entry)
     expect(names).toEqual(['good'])
     expect(skipped).toEqual([{ tool, reason }])
   })
 
-  test('that comes with a change of the list is left out of the status and of the tools', async () => {
+  test('in a changed list is in neither the status nor the tools', async () => {
     const it = await talking({ p: program('good') }, [callOf('spoil'), { text: 'Told.' }])
     await it.session.run('Go.')
     await until(() => it.servers.status()[0]!.skipped.length > 0)
@@ -114,19 +114,15 @@ describe('Y12: an answer that does not fit the protocol', () => {
 
   test.each([
     ['a text for the content', { content: 'plain' }, ['plain']],
-    ['null for what is not there', { content: null, structuredContent: { a: 1 }, isError: null }, ['{"a":1}']],
-    [
-      'a kind of block that nobody knows',
-      { content: [{ type: 'chart', points: [1] }] },
-      ['{"type":"chart","points":[1]}'],
-    ],
+    ['null for missing values', { content: null, structuredContent: { a: 1 }, isError: null }, ['{"a":1}']],
+    ['an unknown kind of block', { content: [{ type: 'chart', points: [1] }] }, ['{"type":"chart","points":[1]}']],
     [
       'a block without its text',
       { content: [{ type: 'text' }, { type: 'text', text: 'b' }] },
       ['{"type":"text"}', 'b'],
     ],
     ['a list as structured content', { content: [], structuredContent: [1, 2] }, ['[1,2]']],
-  ])('is shown as far as it can be: %s', async (_, result, expected) => {
+  ])('is shown as far as possible: %s', async (_, result, expected) => {
     expect(await shown(result)).toEqual(expected)
   })
 
@@ -191,7 +187,7 @@ describe('references by name', () => {
     expect(properties.x).toEqual({ $ref: expect.stringMatching(/^#\/\$defs\/a(?:\/\$defs\/b)?$/) })
   })
 
-  test('that lead to nothing in the schema are refused', () => {
+  test('that do not resolve in the schema are refused', () => {
     expect(() => schema({ properties: { x: { $ref: '#nowhere' } } })).toThrow('"#nowhere" leads to no schema')
     expect(() => schema({ properties: { x: { $ref: 'https://e.com/a.json' } } })).toThrow('leads to no schema')
   })

@@ -1,5 +1,4 @@
-// What the model calls a tool: as its server does, unless two would be called the same or the name is none that models
-// accept.
+// The name of a tool for the model: the server's own, unless two would collide or models do not accept it.
 import { hash } from 'node:crypto'
 import { isStdio, type McpServer } from '../options.ts'
 
@@ -12,7 +11,7 @@ interface Named {
 }
 
 /**
- * By what a tool is known: what the model calls, what rules that take away may call it, too, and where it comes from.
+ * The names of a tool: the one that the model calls, the one that deny and ask rules may also use, and its origin.
  */
 export interface Naming {
   readonly name: string
@@ -20,7 +19,7 @@ export interface Naming {
   readonly origin: string
 }
 
-/** A server at another address is another one, also when it has the same name. */
+/** A server at another URL is another origin, even with the same name. */
 export function originOf(name: string, server: McpServer): string {
   const where = isStdio(server) ? [server.command, ...(server.args ?? [])] : [server.url]
   return `mcp:${name}:${hash('sha256', JSON.stringify(where)).slice(0, 16)}`
@@ -29,8 +28,8 @@ export function originOf(name: string, server: McpServer): string {
 export const aliasesOf = ({ server, tool }: Named): string[] => [tool, `${server}__${tool}`]
 
 /**
- * The name of each, in their order. It depends on the names alone, not on the order of the servers: whatever would
- * clash is called `server__tool` on all sides.
+ * The name of each, in order. It depends on the names alone, not on the order of the servers: all sides of a collision
+ * are named `server__tool`.
  */
 export function namesOf(tools: readonly Named[], reserved: readonly string[]): string[] {
   const count = new Map<string, number>(reserved.map((it) => [it, 1]))

@@ -1,10 +1,10 @@
-// What became of a call that was interrupted: a read-only tool of the same server says it.
+// The outcome of an interrupted call, reported by a read-only tool of the same server.
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import type { Reconciliation, ToolDefinition } from '@oxbow/core'
 import type { Connection } from '../connection/connection.ts'
 import { isJsonObject } from '../transport/repair.ts'
 
-/** What goes along with each call: a server that remembers the id carries out a repetition once. */
+/** Metadata of each call: a server that remembers the id executes a repetition only once. */
 export const metaFor = (operationId: string): { readonly 'oxbow/operationId': string } => ({
   'oxbow/operationId': operationId,
 })
@@ -13,7 +13,7 @@ const ID_NAMES = ['operation_id', 'operationId']
 const UNKNOWN: Reconciliation = { status: 'unknown' }
 
 /**
- * The `reconcile` of a tool, which asks another tool of its server.
+ * A tool's `reconcile` that calls another tool of its server.
  *
  * @param witness the other tool's name, as the server publishes it
  * @param timeoutMs for its answer
@@ -23,7 +23,7 @@ export const reconcileWith =
   (connection: Connection, witness: string, timeoutMs: number): NonNullable<ToolDefinition['reconcile']> =>
   async (operationId, given, { signal }) => {
     const listed = connection.offers().tools.find((it) => it.tool.name === witness)
-    // The server decides whether it takes part: a tool that it does not have says nothing.
+    // The server decides whether to take part: a missing tool reports nothing.
     if (listed === undefined || !('inputSchema' in listed.tool)) return UNKNOWN
     const { properties = {} } = listed.tool.inputSchema
     const known: Readonly<Record<string, unknown>> = {
@@ -44,7 +44,7 @@ export const reconcileWith =
     return readingOf(result)
   }
 
-/** Anything but a clear answer leaves the outcome unknown. */
+/** Any unclear answer leaves the outcome unknown. */
 function readingOf({ isError, structuredContent, content }: CallToolResult): Reconciliation {
   if (isError === true) return UNKNOWN
   const answer = structuredContent ?? jsonIn(content)

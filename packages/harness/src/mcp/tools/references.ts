@@ -1,11 +1,11 @@
-// References by name (`$id`, `$anchor`, `#name`), as places in one schema.
+// References by name (`$id`, `$anchor`, `#name`), rewritten as pointers into one schema.
 
 type Json = Record<string, unknown>
 
-/** A schema without an address has this one: relative references need something to be relative to. */
+/** The address of a schema without one: relative references need a base. */
 const NOWHERE = 'mcp://schema/'
 
-/** Collects what a schema names and what it refers to; then writes each reference as the place that it means. */
+/** Collects a schema's names and references, then rewrites each reference as a pointer to its target. */
 export class References {
   /** By address, without a fragment for a schema, with one for an anchor. */
   readonly #places = new Map<string, string>([[NOWHERE, '']])
@@ -13,8 +13,8 @@ export class References {
 
   /**
    * @param given the schema as the server wrote it
-   * @param made the one whose references are to be written
-   * @returns what references below it are relative to
+   * @param made the schema whose references are rewritten
+   * @returns the base of the references below it
    */
   add(given: Json, made: Json, { path, base }: { readonly path: string; readonly base: string }): string {
     // Drafts up to 4 call it `id`; a `#name` in it is an anchor.
@@ -32,7 +32,7 @@ export class References {
     if (!this.#places.has(address)) this.#places.set(address, path)
   }
 
-  /** A reference to nothing in the schema stays as it is. */
+  /** A reference that does not resolve in the schema is unchanged. */
   resolve(): void {
     for (const { schema, base } of this.#open) {
       const { $ref, $dynamicRef } = schema

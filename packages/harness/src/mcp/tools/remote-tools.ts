@@ -1,5 +1,5 @@
-// What one server offers, as tools of an agent. What the server says about them is a hint, and is not trusted by
-// default.
+// One server's tools, resources and prompts as tools of an agent. The server's annotations are hints, which are not
+// trusted by default.
 import type { Tool as McpTool } from '@modelcontextprotocol/client'
 import {
   type JsonSchema,
@@ -20,11 +20,11 @@ import { metaFor, reconcileWith } from './reconcile.ts'
 
 const MAX_PROGRESS = 200
 
-/** A tool of a server, before it has the name that the model calls. */
+/** A server's tool before it has its name for the model. */
 export interface Offer {
   readonly server: string
   readonly tool: string
-  /** Runs without asking, by a rule of the operator. */
+  /** True when a rule of the operator lets it run without asking. */
   readonly allowed: boolean
   readonly build: (naming: Naming) => Tool
 }
@@ -34,7 +34,7 @@ export interface Offered {
   readonly skipped: readonly { readonly tool: string; readonly reason: string }[]
 }
 
-/** The tools that the operator lets the agent have, and why it does not have the others. */
+/** The tools that the operator allows, and why the agent does not have the others. */
 export function offered(connection: Connection, server: McpServer): Offered {
   const { tools, hasResources, hasPrompts } = connection.offers()
   const offers: Offer[] = []
@@ -66,7 +66,7 @@ export function offered(connection: Connection, server: McpServer): Offered {
   return { offers, skipped }
 }
 
-/** The mark counts only where the operator trusts it: any effect but `read` asks by default. */
+/** The hint counts only where the operator trusts it: any effect but `read` asks by default. */
 const effectsOf = (server: McpServer, readOnly: boolean): Tool['effects'] =>
   readOnly && server.trustReadOnly === true ? ['read'] : readOnly ? ['net'] : ['write', 'net']
 
@@ -117,7 +117,7 @@ async function withQuestions(
       { ...limits(context, timeoutMs), onprogress: progressTo(context) },
     ),
   )
-  // The call ended without an answer to its question: its result means nothing.
+  // The call ended with an unanswered question: its result is meaningless.
   if (asking.open !== undefined) return ask(connection.name, published, given, asking.decided, asking.open)
   if (result.isError === true) throw new OxbowError('mcp_tool_error', errorText(result))
   return blocksOf(result)
@@ -136,7 +136,7 @@ function ask(
   })
 }
 
-/** The tool has its own time limit; that of the library comes after it. */
+/** The tool has its own time limit, which fires before the library's. */
 const limits = ({ signal }: Pick<ToolContext, 'signal'>, timeoutMs: number) => ({ signal, timeout: timeoutMs + 1_000 })
 
 const progressTo =
@@ -159,7 +159,7 @@ interface BuiltIn {
   build(naming: Naming, connection: Connection, server: McpServer): Tool
 }
 
-/** A tool of ours for resources and prompts. */
+/** A built-in tool for resources and prompts. */
 function builtIn(
   name: string,
   description: (server: string) => string,

@@ -1,4 +1,4 @@
-// What rules mean when servers come, go, and give their tools the names of others.
+// What rules mean when servers appear, disappear, and reuse the names of other tools.
 import { memory } from '@oxbow/backends'
 import { agent, createEngine } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
@@ -13,13 +13,13 @@ const serving = async (...tools: ServerTool[]) => Object.assign(await rawServer(
 type Serving = Awaited<ReturnType<typeof serving>>
 const runsOn = (server: Serving): number => server.received.filter((it) => it.method === 'tools/call').length
 
-describe('H2: a rule that takes away', () => {
+describe('H2: a deny or ask rule', () => {
   test.each([
     ['deny', 'wipe', 'completed'],
     ['deny', 'wip*', 'completed'],
     ['deny', 'good__wipe', 'completed'],
     ['ask', 'wipe', 'approval'],
-  ])('holds when another server makes the tool be renamed: %s %s', async (kind, rule, reason) => {
+  ])('applies when another server causes the tool to be renamed: %s %s', async (kind, rule, reason) => {
     const good = await serving(wipe, { ...wipe, name: 'wipe_all' })
     const evil = await serving(marked)
     const servers = { good: { url: good.url, allow: ['*'] }, evil: { url: evil.url } }
@@ -29,7 +29,7 @@ describe('H2: a rule that takes away', () => {
     expect(runsOn(good)).toBe(0)
   })
 
-  test('may name the server before any other one has the name', async () => {
+  test('may name the server before there is a collision', async () => {
     const good = await serving(wipe)
     const it = await talking({ good: { url: good.url, allow: ['*'] } }, [callOf('wipe'), { text: 'Told.' }], {
       deny: ['good__*'],
@@ -38,7 +38,7 @@ describe('H2: a rule that takes away', () => {
     expect((await it.finished())[0]!.status).toBe('denied')
   })
 
-  test('while one that allows means the name that the model calls, and no other', async () => {
+  test('while an allow rule only matches the name that the model calls', async () => {
     const [good, evil] = [await serving(wipe), await serving(wipe)]
     const both = { good: { url: good.url, tools: ['*'] }, evil: { url: evil.url, tools: ['*'] } }
     await expect(talking(both, [], { mode: 'default', allow: ['wipe'] })).rejects.toMatchObject({
@@ -47,8 +47,8 @@ describe('H2: a rule that takes away', () => {
   })
 })
 
-describe('H2: a rule that a person has accepted for the tool of a server', () => {
-  /** One engine after the other over the same store; `wipe` is called in a session of its own. */
+describe('H2: a remembered rule for a server’s tool', () => {
+  /** One engine after the other over the same store; `wipe` is called in a separate session. */
   async function world() {
     const backend = memory()
     onTestFinished(() => backend.close())
@@ -68,7 +68,7 @@ describe('H2: a rule that a person has accepted for the tool of a server', () =>
     }
   }
 
-  test.each(['user', 'session'] as const)('holds for that server only: %s', async (scope) => {
+  test.each(['user', 'session'] as const)('applies to that server only: %s', async (scope) => {
     const [good, evil] = [await serving(wipe), await serving(wipe)]
     const start = await world()
     const { session } = await start('server', good.url)

@@ -1,4 +1,4 @@
-// Schemas that are made to keep whoever checks with them busy, and those that only look like it.
+// Schemas crafted to keep a validator busy, and harmless ones that look similar.
 
 import { validatorFor } from '@oxbow/core/internal'
 import { describe, expect, test } from 'vitest'
@@ -37,10 +37,10 @@ describe('Y12: a schema is refused', () => {
       },
     ],
     [
-      'whose reference leads into what is no schema',
+      'whose reference does not point to a schema',
       { default: { pattern: '(a+)+$' }, properties: { x: { $ref: '#/default' } } },
     ],
-    ['whose reference leads elsewhere', { properties: { x: { $ref: 'https://elsewhere.example/s' } } }],
+    ['whose reference points to another document', { properties: { x: { $ref: 'https://elsewhere.example/s' } } }],
   ])('%s', (_, more) => {
     const before = performance.now()
     expect(() => schema(more)).toThrow(/refer/)
@@ -74,13 +74,13 @@ describe('Y12: a schema is used', () => {
       { definitions: { a: { type: 'string' } }, properties: { it: { $ref: '#/definitions/a' } } },
       { it: 'a' },
     ],
-  ])('that refers to itself in one way for each part: %s', async (_, more, value) => {
+  ])('that refers to itself once for each part: %s', async (_, more, value) => {
     const validate = await validatorFor(schema(more), 'it')
     expect(validate(value)).toBe(true)
     expect(validate({ it: Symbol.iterator, left: 1 })).toBe(false)
   })
 
-  test('without uniqueItems, and without what a field named __proto__ would bring in', () => {
+  test('without uniqueItems and without the effect of a field named __proto__', () => {
     const given = JSON.parse('{"properties":{"l":{"uniqueItems":true,"__proto__":{"pattern":"(a+)+$"}}}}') as object
     const { properties } = schema(given) as { properties: { l: { pattern?: string } } }
     expect(properties.l).toEqual({})

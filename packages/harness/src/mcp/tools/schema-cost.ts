@@ -1,10 +1,10 @@
-// How much work a schema makes of arguments. References may double at every step, so that a short schema keeps a process busy
-// for years: such a schema is refused before anything is checked with it.
+// How much work a schema causes when arguments are validated. References may double at every step, so that a short
+// schema could keep a process busy for years: such a schema is refused before it is used.
 import type { JsonSchema } from '@oxbow/core'
 
-/** Places of schemas that are visited for one value. Those of real servers stay below 2,000. */
+/** Visited places of schemas for one value. Real servers stay below 2,000. */
 const MAX_COST = 20_000
-/** All the work of finding that out. */
+/** The limit for this analysis itself. */
 const MAX_STEPS = 200_000
 const MAX_CHAIN = 500
 
@@ -12,7 +12,7 @@ type Json = Readonly<Record<string, unknown>>
 
 interface Step {
   readonly to: object
-  /** Of the value itself, or of a part of it: which one; `*` at its end means the parts that are not named in the same schema. */
+  /** Identifies a value or a part of it; a trailing `*` means the parts that are not named in the same schema. */
   readonly part?: string
 }
 
@@ -30,7 +30,7 @@ const PARTS: Readonly<Record<string, string>> = {
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * @param schemas all that are schemas in it: a reference may lead to these only
+ * @param schemas all schemas in it: a reference may only lead to these
  * @throws Error when checking a value could take more than a bounded number of steps for each of its parts
  */
 export function boundExpansion(root: JsonSchema, schemas: ReadonlySet<object>): void {
@@ -38,7 +38,7 @@ export function boundExpansion(root: JsonSchema, schemas: ReadonlySet<object>): 
   const count = (): void => {
     if (++steps > MAX_STEPS) throw new Error(TOO_MUCH)
   }
-  /** Steps for a value whose schema cannot come back to itself; `recursive` when it can. */
+  /** Steps for a value whose schema is not recursive; `recursive` when it is. */
   const costs = new Map<object, number | 'recursive' | 'open'>()
 
   const costOf = (schema: object, chain: number): number | 'recursive' => {
@@ -58,7 +58,7 @@ export function boundExpansion(root: JsonSchema, schemas: ReadonlySet<object>): 
     return cost
   }
 
-  /** A schema that comes back to itself must do so in one way for each part of a value: two ways double with each level. */
+  /** A recursive schema must recur in one way for each part of a value: two ways double with each level. */
   const checkRecursive = (schema: object): void => {
     const ways: { readonly part: string; readonly from: object }[] = []
     let cost = 0
@@ -68,7 +68,7 @@ export function boundExpansion(root: JsonSchema, schemas: ReadonlySet<object>): 
       if (cost > MAX_COST) throw new Error(TOO_MUCH)
     }
     const visit = (at: object, within: readonly object[]): void => {
-      if (within.includes(at)) throw new Error('the schema refers to itself without end')
+      if (within.includes(at)) throw new Error('the schema refers to itself endlessly')
       add(1)
       for (const { to, part } of stepsOf(at, root, schemas)) {
         const more = costOf(to, 0)
@@ -86,9 +86,9 @@ export function boundExpansion(root: JsonSchema, schemas: ReadonlySet<object>): 
   for (const [schema, cost] of costs) if (cost === 'recursive') checkRecursive(schema)
 }
 
-const TOO_MUCH = 'the references of the schema make too much work of checking arguments'
+const TOO_MUCH = 'the references of the schema make validating arguments too much work'
 
-/** Whether both may speak of the same part. Beside each other in one schema `*` is what the others are not. */
+/** Whether both may refer to the same part. Within one schema, `*` excludes the named parts. */
 function overlap(
   a: { readonly part: string; readonly from: object },
   b: { readonly part: string; readonly from: object },
@@ -113,7 +113,7 @@ const listOf = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(
 const namedIn = (value: unknown): [string, Json][] =>
   isObject(value) ? Object.entries(value).filter((it): it is [string, Json] => isObject(it[1])) : []
 
-/** A reference is a place in the schema itself: `#`, or `#/` and the way to it. */
+/** A reference is a place in the schema itself: `#`, or `#/` and its path. */
 function targetOf(reference: unknown, root: JsonSchema, schemas: ReadonlySet<object>): object {
   const fault = new Error(
     `the reference ${JSON.stringify(reference)?.slice(0, 100)} leads to no schema in it (write "#/…")`,

@@ -1,4 +1,4 @@
-// Schemas of servers, of any draft, as schemas of 2020-12 with which this process can check arguments.
+// Servers' schemas of any draft as schemas of 2020-12 that this process can validate with.
 import type { JsonSchema } from '@oxbow/core'
 import { References } from './references.ts'
 import { boundExpansion } from './schema-cost.ts'
@@ -20,13 +20,12 @@ const LISTS = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const NAMED = new Set(['properties', '$defs', 'definitions', 'dependentSchemas'])
 
 /**
- * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04; references
- * to
- * `$id` and `$anchor` become places in the schema. Regular expressions and `uniqueItems` are left out, because they can
- * be made to keep a process busy for hours; the server checks them itself.
+ * The same schema in 2020-12: lists of `items`, `dependencies`, `$recursiveRef`, the booleans of draft-04. References
+ * to `$id` and `$anchor` become pointers. Regular expressions and `uniqueItems` are removed, because they can be
+ * crafted to keep a process busy for hours; the server validates them itself.
  *
  * @example modernSchema({ type: 'object', properties: { age: { minimum: 0, exclusiveMinimum: true } } })
- * @throws Error when it is not a schema of an object, too deep, too long, or too much work to check arguments with
+ * @throws Error when it is not the schema of an object, or is too deep, too long, or too much work to validate with
  */
 export function modernSchema(schema: unknown): JsonSchema {
   if (!isObject(schema)) throw new Error('the input schema is not an object')
@@ -42,12 +41,12 @@ export function modernSchema(schema: unknown): JsonSchema {
 interface Place {
   /** From the root of the new schema, as a JSON pointer. */
   readonly path: string
-  /** The `$id` that references in it are relative to. */
+  /** The `$id` that is the base of its references. */
   readonly base: string
   readonly depth: number
 }
 
-/** @param schemas gets every schema in it: a reference may lead to these only */
+/** @param schemas receives every schema in it: a reference may only lead to these */
 function convert(schema: unknown, place: Place, schemas: Set<object>, references: References): unknown {
   if (place.depth > MAX_DEPTH) throw new Error(`the schema is nested deeper than ${MAX_DEPTH}`)
   if (!isObject(schema)) return schema
@@ -80,7 +79,7 @@ function convert(schema: unknown, place: Place, schemas: Set<object>, references
       if (value) result.exclusiveMaximum = schema.maximum
     } else if (!LEFT_OUT.has(key)) result[key] = value
   }
-  // What a pattern would have allowed must not be refused because the pattern is gone.
+  // Properties that a removed pattern would have allowed must not be refused.
   if (isObject(schema.patternProperties)) {
     delete result.additionalProperties
     delete result.unevaluatedProperties
@@ -90,7 +89,7 @@ function convert(schema: unknown, place: Place, schemas: Set<object>, references
 }
 
 const LEFT_OUT = new Set(
-  // References lead to places in this schema. `__proto__` would be more than a field.
+  // References are pointers into this schema. `__proto__` would be more than a field.
   'pattern patternProperties additionalItems uniqueItems $recursiveAnchor $id id $anchor $dynamicAnchor __proto__'.split(
     ' ',
   ),

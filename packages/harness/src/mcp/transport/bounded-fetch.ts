@@ -1,4 +1,4 @@
-// Response bodies, bounded: a message may be as long as the operator allows and no longer.
+// Bounded response bodies: a message may be as long as the operator allows and no longer.
 import { OxbowError } from '@oxbow/core'
 
 const LF = 10
@@ -6,9 +6,10 @@ const CR = 13
 
 /**
  * A `fetch` whose bodies fail when a message in them is longer than `limit` bytes. In an event stream each event counts
- * for itself, and its lines end with LF: the library waits for one more byte after a CR, which may not come for hours.
+ * separately, and its lines end with LF: the library waits for one more byte after a CR, which may not arrive for
+ * hours.
  *
- * @param onTooLong gets the error and the request whose answer was too long
+ * @param onTooLong receives the error and the request whose answer was too long
  * @example boundedFetch(fetch, 10_000_000, (error) => console.error(error.message))
  */
 export const boundedFetch =
@@ -38,7 +39,7 @@ export const boundedFetch =
     )
     const { status, statusText, headers } = response
     const copy = new Response(counted, { status, statusText, headers })
-    // A new response has no address, and redirects are judged by it.
+    // A new Response has no URL, which the redirect check needs.
     Object.defineProperty(copy, 'url', { value: response.url })
     return copy
   }
@@ -49,7 +50,7 @@ interface Lines {
   readonly rest?: number
 }
 
-/** Chunk by chunk: every end of line as LF, and where the last event of the chunk ends. */
+/** Chunk by chunk: every line end as LF, and where the last event of the chunk ends. */
 function eventLines(): (chunk: Uint8Array<ArrayBuffer>) => Lines {
   let afterCr = false
   let afterLf = false

@@ -13,24 +13,24 @@ import { boundedFetch } from './bounded-fetch.ts'
 import { politeFetch } from './polite-fetch.ts'
 
 export interface HttpTransport extends Transport {
-  /** Ends the session, where the server has one. */
+  /** Ends the session, if the server has one. */
   terminateSession?(): Promise<void>
-  /** With the query of the address to which the authorization server sent the user back. */
+  /** With the query of the URL to which the authorization server returned the user. */
   finishAuth(callback: URLSearchParams): Promise<void>
 }
 
 /** @example httpTransport({ url: 'https://docs.internal/mcp' }) */
 export function httpTransport(server: McpHttpServer): HttpTransport {
   const url = new URL(server.url)
-  // The library waits for an answer until it times out, also when that answer can no longer come.
+  // The library waits for an answer until its timeout, even when that answer can no longer arrive.
   const noAnswer = (id: string | number, message: string): void =>
     transport.onmessage?.({ jsonrpc: '2.0', id, error: { code: NO_ANSWER, message } })
   const polite = politeFetch(guardedFetch(server))
   const fetch = boundedFetch(
     async (input, init) => {
       const response = await polite(input, init)
-      // 202 says that no answer follows. Only some older servers send it elsewhere, and those do not know this
-      // question.
+      // 202 means that no answer follows. Only some older servers send it elsewhere, and those do not support this
+      // request.
       const { id, method } = response.status === 202 ? requestIn(init) : {}
       if (id !== undefined && method === 'server/discover') noAnswer(id, 'the server answered 202')
       return response

@@ -1,14 +1,14 @@
-// What servers ask of a client besides the protocol: to come to another address, or later.
+// What servers ask of a client at the HTTP level: another URL, or a later time.
 import { setTimeout as delay } from 'node:timers/promises'
 
 const MAX_REDIRECTS = 3
-/** A call is not held longer than that: the answer is returned as it is. */
+/** The longest delay of a call: beyond it the answer is returned unchanged. */
 const MAX_WAIT_MS = 30_000
 
 /**
- * A `fetch` that follows a POST which was moved (301, 302) within its origin, as the library does for 307 and 308, and
- * that waits once for `Retry-After`. Only a request that is known not to have been carried out is sent again: 429, or
- * 503 for anything but a tool call.
+ * A `fetch` that follows a moved POST (301, 302) within its origin, as the library does for 307 and 308, and that waits
+ * once for `Retry-After`. Only a request that is known not to have been executed is sent again: after 429, or after 503
+ * for anything but a tool call.
  *
  * @example politeFetch(fetch)
  */
@@ -54,7 +54,7 @@ function waitFor({ status, headers }: Response, init: RequestInit | undefined): 
   return waitMs >= 0 && waitMs <= MAX_WAIT_MS ? waitMs : undefined
 }
 
-/** What cannot be read may be one. */
+/** True also for a body that cannot be parsed. */
 function isToolCall(init: RequestInit | undefined): boolean {
   if (init?.method !== 'POST') return false
   try {

@@ -1,11 +1,11 @@
-// Answers of servers, made to fit the protocol before the library checks them: its schemas take a list whole or not at
-// all, and servers in use write `null` for "none", leave schemas out, and list what has no name. One bad entry costs
+// Server answers, repaired to fit the protocol before the library validates them: its schemas accept a whole list or
+// none of it, and real servers write `null` for "none", omit schemas, and list nameless entries. One bad entry costs
 // that entry.
 
 type Json = Readonly<Record<string, unknown>>
 
 export interface Unusable {
-  /** As the server calls it; where it has no name, its place in the list. */
+  /** The server's name for it; without one, its place in the list. */
   readonly name: string
   readonly reason: string
 }
@@ -21,9 +21,9 @@ export const isJsonObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * The result of a request, as close to the original as the protocol allows. What fits is not changed.
+ * The result of a request, as close to the original as the protocol allows. Valid parts are unchanged.
  *
- * @param method of the request that it answers
+ * @param method of the answered request
  * @example repaired('tools/list', { tools: [{ name: 'look', inputSchema: null }], nextCursor: null })
  */
 export function repaired(method: string, result: unknown): Repaired {
@@ -59,10 +59,10 @@ const withoutNulls = (value: Json): Json =>
     ? Object.fromEntries(Object.entries(value).filter(([, it]) => it !== null))
     : value
 
-/** @param entryOf gives a text when the entry cannot be used: why */
+/** @param entryOf returns the reason as text when the entry cannot be used */
 function list(result: Json, key: string, entryOf: (entry: Json) => Json | string): Repaired {
   const given = result[key]
-  // The library refuses what is not a list.
+  // The library refuses anything but a list.
   if (given !== undefined && !Array.isArray(given)) return whole(result)
   const entries: Json[] = []
   const unusable: Unusable[] = []
@@ -85,13 +85,13 @@ function withText(entry: Json, key: string, defaults: Json = {}): Json | string 
   return { ...defaults, ...onlyTexts(rest, ['name', 'title', 'description', 'mimeType']) }
 }
 
-/** Without those of these fields that are not a text. */
+/** Without those of these fields that are not text. */
 const onlyTexts = (entry: Json, keys: readonly string[]): Json =>
   Object.fromEntries(Object.entries(entry).filter(([key, it]) => !keys.includes(key) || typeof it === 'string'))
 
 const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
 
-/** What we use of a tool. Results are not checked with its output schema, which could keep the process busy. */
+/** The used fields of a tool. Results are not validated with its output schema, which could keep the process busy. */
 function toolOf({ name, description, inputSchema, annotations, execution }: Json): Json | string {
   if (!isText(name)) return 'it has no name'
   const schema = schemaOf(inputSchema)
@@ -111,7 +111,7 @@ function toolOf({ name, description, inputSchema, annotations, execution }: Json
   }
 }
 
-/** Arguments are always an object, so a schema may leave that out; a text says why it cannot be used. */
+/** Arguments are always an object, so a schema may omit that; a text is the reason why it cannot be used. */
 function schemaOf(value: unknown): Json | string {
   if (value === undefined || value === null || value === true) return { type: 'object' }
   if (!isJsonObject(value)) return 'its input schema is not an object'
@@ -148,7 +148,7 @@ function messageOf(entry: Json): Json | string {
 
 function callOf(result: Json): Json {
   const { content, structuredContent, ...rest } = result
-  // A task, or a question: not content.
+  // A task or a question is not content.
   if (content === undefined && structuredContent === undefined)
     return rest.isError === undefined ? result : { ...rest, content: [] }
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : []
@@ -167,7 +167,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   resource_link: ['uri', 'name'],
 }
 
-/** A block of a kind that the protocol does not have, or without what its kind needs, is shown as it was written. */
+/** A block of an unknown kind, or without required fields, is shown as written. */
 function blockOf(block: unknown): Json {
   if (!isJsonObject(block)) return asText(block)
   const { annotations, icons, ...given } = withoutNulls(block)
@@ -186,7 +186,7 @@ const asText = (value: unknown): Json => ({
   text: (typeof value === 'string' ? value : (JSON.stringify(value) ?? '')).slice(0, MAX_TEXT),
 })
 
-/** What a server says of itself as the connection opens. */
+/** What a server reports about itself when the connection opens. */
 function greetingOf(result: Json): Json {
   const { capabilities, serverInfo, instructions, ...rest } = result
   const own = isJsonObject(serverInfo) ? withoutNulls(serverInfo) : {}

@@ -1,4 +1,4 @@
-// A transport whose answers are repaired on their way to the library.
+// A transport that repairs answers on their way to the library.
 import {
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -11,14 +11,14 @@ import { repaired, type Unusable } from './repair.ts'
 
 interface Sent {
   readonly method: string
-  /** Not one of the further pages of a list. */
+  /** False for further pages of a list. */
   readonly isFirst: boolean
 }
 
 /**
- * Repairs what the server answers, in place.
+ * Repairs the server's answers in place.
  *
- * @param onUnusable gets what is missing in the answer, once for each page of a list
+ * @param onUnusable receives the skipped entries, once for each page of a list
  * @example repairing(httpTransport(server), ({ method }, unusable) => console.log(method, unusable))
  */
 export function repairing<T extends Transport>(
@@ -45,7 +45,7 @@ export function repairing<T extends Transport>(
     return { ...message, result } as JSONRPCMessage
   }
   let handler: Transport['onmessage']
-  // The library sets and reads the handler: what it sets gets the repaired message.
+  // The library sets and reads the handler: the handler it sets receives the repaired message.
   Object.defineProperty(transport, 'onmessage', {
     configurable: true,
     get: () => handler,

@@ -1,5 +1,5 @@
-// A server that is a program: JSON-RPC, a message a line, over its standard input and output. Unlike the library's own
-// transport it gives the program nothing of our environment but PATH, and ends whatever the program has started.
+// A server that is a program: one JSON-RPC message per line, over its standard input and output. Unlike the library's
+// own transport it passes only PATH of this environment, and ends everything that the program has started.
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client'
@@ -7,24 +7,24 @@ import spawn from 'cross-spawn'
 import { MAX_MESSAGE_BYTES, type McpStdioServer } from '../options.ts'
 import { type Noise, stdoutReader } from './stdout-reader.ts'
 
-/** How long a program may take to end without a signal, and then after SIGTERM. */
+/** How long a program may take to exit without a signal, and then after SIGTERM. */
 const PATIENCE_MS = 1_000
 const STDERR_TAIL = 500
 
 export interface StdioTransport extends Transport {
-  /** The end of what it wrote to standard error. */
+  /** The end of its standard error. */
   said(): string
-  /** What it wrote to standard output that is not a message. */
+  /** Other text on its standard output. */
   noise(): Noise
-  /** Why we ended it, where we did. */
+  /** Why this client ended it, if it did. */
   fault(): Error | undefined
-  /** The library knows a transport over pipes by these two. */
+  /** The library recognises a transport over pipes by these two. */
   readonly pid: number | null
   readonly stderr: null
 }
 
 const running = new Set<ChildProcess>()
-/** Without a chance to wait: nothing that we have started outlives us. */
+/** Without waiting, so that no child process outlives this one. */
 process.on('exit', () => {
   for (const child of running) signal(child, 'SIGKILL')
 })
@@ -37,7 +37,7 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
 
   const reader = stdoutReader(server.maxMessageBytes ?? MAX_MESSAGE_BYTES, {
     onMessage: (message) => transport.onmessage?.(message),
-    // Whose answer it was is not known: all that wait learn of it, and the program is ended.
+    // It is unknown whose answer it was: all waiting requests receive the error, and the program is ended.
     onTooLong(error) {
       fault = error
       void transport.close()
@@ -58,7 +58,7 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
         const started = spawn(server.command, [...(server.args ?? [])], {
           env: { PATH, ...server.env },
           stdio: 'pipe',
-          // Its own process group, which can be ended as a whole: `npx` and shells start further processes.
+          // Its own process group, which can be killed as a whole: `npx` and shells start further processes.
           detached: process.platform !== 'win32',
           windowsHide: true,
           ...(server.cwd !== undefined && { cwd: server.cwd }),
@@ -100,7 +100,7 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
   return transport
 }
 
-/** As the specification has it: close its input, wait, SIGTERM, wait, SIGKILL. */
+/** As the specification requires: close its input, wait, SIGTERM, wait, SIGKILL. */
 async function end(child: ChildProcess | undefined): Promise<void> {
   if (child === undefined || !running.has(child)) return
   const gone = new Promise<true>((resolve) => child.once('close', () => resolve(true)))
@@ -110,12 +110,12 @@ async function end(child: ChildProcess | undefined): Promise<void> {
   signal(child, 'SIGTERM')
   if (await within()) return
   signal(child, 'SIGKILL')
-  // A process that has left the group may still hold the pipes.
+  // A process outside the group may still hold the pipes.
   for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy()
   await gone
 }
 
-/** To the whole group, where there are groups. */
+/** To the whole group, on systems with process groups. */
 function signal(child: ChildProcess, name: NodeJS.Signals): void {
   if (child.pid === undefined) return
   try {

@@ -1,10 +1,9 @@
-// What a program writes to its standard output: a JSON-RPC message a line, and whatever else it should have written
-// elsewhere.
+// Reads a program's standard output: one JSON-RPC message per line, and any other text that does not belong there.
 import type { JSONRPCMessage } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
 
 export interface Noise {
-  /** Lines that hold no message, or more than a message. */
+  /** Lines without a message, or with more than a message. */
   readonly lines: number
   /** The last of them, shortened. */
   readonly last?: string
@@ -12,7 +11,7 @@ export interface Noise {
 
 interface Listeners {
   readonly onMessage: (message: JSONRPCMessage) => void
-  /** Nothing is read any more. */
+  /** Stops reading. */
   readonly onTooLong: (error: OxbowError) => void
 }
 
@@ -20,8 +19,8 @@ const LF = 10
 const MAX_SHOWN = 120
 
 /**
- * Cuts output into messages. A byte order mark is skipped, a batch (2025-03-26) is read message by message, and a
- * message behind a banner on the same line is found.
+ * Splits output into messages. A byte order mark is skipped, a batch (2025-03-26) is read message by message, and a
+ * message after a banner on the same line is found.
  *
  * @param limit the longest line, in bytes
  * @example stdoutReader(10_000_000, { onMessage: handle, onTooLong: fail }).read(chunk)
@@ -66,7 +65,7 @@ export function stdoutReader(limit: number, { onMessage, onTooLong }: Listeners)
       held = []
       onTooLong(new OxbowError('mcp_too_long', `The server sent a message of more than ${limit} bytes.`))
     },
-    /** A banner without an end of line counts, too. */
+    /** A banner without a line end counts too. */
     noise(): Noise {
       const open = Buffer.concat(held).subarray(0, MAX_SHOWN).toString().trim()
       if (open === '' || /^[{[]/.test(open)) return last === undefined ? { lines } : { lines, last }
@@ -75,7 +74,7 @@ export function stdoutReader(limit: number, { onMessage, onTooLong }: Listeners)
   }
 }
 
-/** Checked as far as the library needs it: it matches answers by their id. */
+/** Validated as far as the library needs: it matches answers by id. */
 function messagesOf(line: string): JSONRPCMessage[] {
   let value: unknown
   try {

@@ -4,11 +4,11 @@ import { DEFAULTS, leaves, PROFILE_DEFAULTS, PROFILES, SETTINGS, type Setting } 
 
 export interface SettingRow extends Setting {
   readonly default: unknown
-  /** Profiles whose default is another one; undefined: the value must be given there. */
+  /** Profiles with a different default; undefined: the setting is required there. */
   readonly inProfile: Readonly<Record<string, unknown>>
 }
 
-/** Every setting, for the documentation: key, variable, default, what is allowed, what it is for. */
+/** Every setting, for the documentation: key, variable, default, allowed values and description. */
 export function describeConfig(): SettingRow[] {
   return SETTINGS.map((it) => ({
     ...it,
@@ -22,10 +22,10 @@ export function describeConfig(): SettingRow[] {
   }))
 }
 
-/** What a table of `[models]` may hold, for the documentation. */
+/** The fields of a table of `[models]`, for the documentation. */
 export const describeModels = (): Pick<Setting, 'key' | 'description' | 'allowed'>[] =>
   leaves(modelSettings, 'models.NAME.')
 
-/** What a table of `[mcp]` may hold. */
+/** The fields of a table of `[mcp]`, for the documentation. */
 export const describeMcp = (): Pick<Setting, 'key' | 'description' | 'allowed'>[] =>
   leaves(mcpServerSettings, 'mcp.NAME.')

@@ -1,4 +1,4 @@
-// The settings of identity: how callers prove who they are, and where a principal's parts are found.
+// The settings of identity: how callers authenticate, and where the fields of a principal are found.
 import { z } from 'zod'
 import { type About, choice, duration, integer, list, path, secret, textSetting, url } from './kinds.ts'
 
@@ -9,7 +9,7 @@ export const ALGORITHMS = {
 
 const CONDITION = /^[^=\s]+=.*$/
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Not those that belong to the connection of the caller. */
+/** Without the headers that belong to the caller's connection. */
 const HEADER_NAME =
   /^(?!(?:host|connection|content-length|content-type|transfer-encoding|upgrade|te|expect)$)[!#$%&'*+.^_`|~0-9A-Za-z-]+$/i
 
@@ -25,83 +25,77 @@ const keys = z.array(z.unknown()).meta({
   allowed: 'tables with id, hash, user, and optionally tenant, department, roles, permissions, dataScope, expires',
 } satisfies About)
 
-/** Where a principal's parts stand. */
+/** The paths of a principal's fields in a document. */
 const fields = (where: string) => ({
-  user: path(`Where ${where} has the user.`),
-  tenant: path(`Where ${where} has the tenant. Default: everybody is of the tenant "default".`).optional(),
-  department: path(`Where ${where} has the department.`).optional(),
-  roles: path(`Where ${where} has the roles: a list, or a text with spaces or commas.`).optional(),
-  permissions: path(`Where ${where} has the permission ids, in the same form.`).optional(),
+  user: path(`The user in ${where}.`),
+  tenant: path(`The tenant in ${where}. Default: all users belong to the tenant "default".`).optional(),
+  department: path(`The department in ${where}.`).optional(),
+  roles: path(`The roles in ${where}: a list, or a string separated by spaces or commas.`).optional(),
+  permissions: path(`The permission ids in ${where}, in the same form.`).optional(),
   dataScope: path(
-    `Where ${where} has the data scopes: names (all, own, department, department_and_below) in the same form, or a list of ` +
-      'tables with type and details. Default: own rows.',
+    `The data scopes in ${where}: names (all, own, department, department_and_below) in the same form, or a list of ` +
+      'tables with type and details. Default: the user’s own rows.',
   ).optional(),
 })
 
 export const identitySettings = z.strictObject({
   mode: choice(
     ['none', 'api-keys', 'jwt', 'introspection'],
-    'How callers prove who they are. "none": everybody is who they say, on loopback only.',
+    'How callers authenticate. "none": callers are not authenticated, on loopback only.',
   ),
   keys: keys.optional(),
-  keysFile: textSetting('A TOML file with further [[keys]]; read again when it changes.', 'a path').optional(),
+  keysFile: textSetting('A TOML file with further [[keys]]; reloaded when it changes.', 'a path').optional(),
   jwt: z.strictObject({
-    jwksUrl: url('Where the issuer publishes its keys (JWKS).').optional(),
+    jwksUrl: url('The address of the issuer’s public keys (JWKS).').optional(),
     publicKey: textSetting(
-      'Instead of jwksUrl: a public key or certificate.',
-      'a PEM text, or the path of a file with one',
+      'A public key or certificate, instead of jwksUrl.',
+      'a PEM string, or the path of a PEM file',
     ).optional(),
-    secret: secret('Instead of jwksUrl: a shared secret.', 'at least 32 bytes').optional(),
+    secret: secret('A shared secret, instead of jwksUrl.', 'at least 32 bytes').optional(),
     algorithms: list(
       new RegExp(`^(?:${[...ALGORITHMS.symmetric, ...ALGORITHMS.asymmetric].join('|')})$`),
-      'Algorithms that are accepted. Default: all that fit the key.',
-      `${ALGORITHMS.symmetric.join(', ')} for a secret, else ${ALGORITHMS.asymmetric.join(', ')}`,
+      'Accepted algorithms. Default: all that suit the key.',
+      `${ALGORITHMS.symmetric.join(', ')} for a secret; otherwise ${ALGORITHMS.asymmetric.join(', ')}`,
     ).optional(),
     issuer: textSetting('The issuer (iss) that tokens must name. Required with jwksUrl.').optional(),
     audience: textSetting('The audience (aud) that tokens must name. Required with jwksUrl.').optional(),
-    clockSkew: duration('0ms', '10m', 'How far clocks may differ.'),
+    clockSkew: duration('0ms', '10m', 'The allowed difference between clocks.'),
     requiredClaims: list(/^[^=\s]+(?:=.*)?$/, 'Claims that tokens must have.', 'paths, or path=value'),
-    jwksMaxAge: duration('1s', '24h', 'How long fetched keys are used without asking again.'),
-    jwksCooldown: duration('0ms', '1h', 'The shortest time between two fetches because of an unknown key id.'),
+    jwksMaxAge: duration('1s', '24h', 'How long fetched keys are cached.'),
+    jwksCooldown: duration('0ms', '1h', 'The minimum time between two fetches that unknown key ids cause.'),
     claims: z.strictObject(fields('a token')),
   }),
   introspection: z.strictObject({
-    preset: choice(['none', 'ruoyi', 'ruoyi-vue-plus'], 'Fills what is not given below for a known host system.'),
-    url: url('What to ask about a session: the host answers with JSON about the user.').optional(),
-    method: choice(['GET', 'POST'], 'How to ask.'),
+    preset: choice(
+      ['none', 'ruoyi', 'ruoyi-vue-plus'],
+      'Fills in the fields below for a known host system, where they are not set.',
+    ),
+    url: url('The endpoint of the host system that returns the user of a session as JSON.').optional(),
+    method: choice(['GET', 'POST'], 'The HTTP method of the request.'),
     headers: list(
       HEADER_NAME,
-      'Headers of the caller that are passed on. Default: authorization.',
+      'Headers of the caller that are forwarded. Default: authorization.',
       'header names',
     ).optional(),
-    cookies: list(
-      NAME,
-      'Cookies of the caller that are passed on; no others are. Default: none.',
-      'cookie names',
-    ).optional(),
-    success: condition(
-      'What the answer must say for the caller to be signed in. Default: a status of 2xx is enough.',
-    ).optional(),
+    cookies: list(NAME, 'Cookies of the caller that are forwarded. Default: none.', 'cookie names').optional(),
+    success: condition('Conditions that mark the caller as signed in. Default: any 2xx status.').optional(),
     refused: list(
       CONDITION,
-      'What an answer of status 2xx says when the caller is not signed in. With it, an answer that says neither is a fault of the host.',
+      'Conditions of a 2xx answer that mark the caller as not signed in. When set, an answer that meets neither condition counts as a failure of the host.',
       'path=value',
     ).optional(),
-    timeout: duration('10ms', '1m', 'How long the host may take.'),
-    cacheTime: duration('0ms', '1h', 'How long an answer is used without asking again.'),
-    cacheSize: integer(0, 1_000_000, 'The most answers that are kept.'),
-    fields: z.strictObject({ ...fields('the answer'), user: path('Where the answer has the user.').optional() }),
+    timeout: duration('10ms', '1m', 'The time limit of a request to the host.'),
+    cacheTime: duration('0ms', '1h', 'How long an answer is cached.'),
+    cacheSize: integer(0, 1_000_000, 'The maximum number of cached answers.'),
+    fields: z.strictObject({ ...fields('the answer'), user: path('The user in the answer.').optional() }),
   }),
   refresh: z.strictObject({
     url: url(
-      'Asked when an approval is used: what may this person do now? {user} and {tenant} are replaced. It answers in the form ' +
-        'of the mode’s fields; 401, 403, 404 and 410 mean that they may not act any more.',
+      'The endpoint that returns a user’s current rights when an approval is used. {user} and {tenant} are replaced. The answer has the form ' +
+        'of the mode’s fields; 401, 403, 404 and 410 mean that the user may no longer act.',
     ).optional(),
-    authorization: secret(
-      'The Authorization header that goes with it.',
-      'a header value such as "Bearer …"',
-    ).optional(),
-    timeout: duration('10ms', '1m', 'How long it may take.'),
+    authorization: secret('The Authorization header of that request.', 'a header value such as "Bearer …"').optional(),
+    timeout: duration('10ms', '1m', 'The time limit of that request.'),
   }),
 })
 

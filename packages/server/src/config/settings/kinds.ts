@@ -1,4 +1,4 @@
-// What a setting may hold: each kind with its check, and with the sentence that says what is allowed.
+// The kinds of settings: each with its check and a sentence that states the allowed values.
 import { z } from 'zod'
 import { parseDuration } from './duration.ts'
 
@@ -10,7 +10,7 @@ export interface About extends Record<string, unknown> {
   readonly allowed: string
 }
 
-export const textSetting = (description: string, allowed = 'a text that is not blank') =>
+export const textSetting = (description: string, allowed = 'a string that is not blank') =>
   z
     .string()
     .regex(/\S/)
@@ -44,7 +44,7 @@ export const choice = <const T extends readonly [string, ...string[]]>(values: T
     allowed: values.map((it) => JSON.stringify(it)).join(' or '),
   } satisfies About)
 
-/** A text that no message shows. */
+/** A string that no message shows. */
 export const secret = (description: string, allowed: string, isValid = (it: string) => /\S/.test(it)) =>
   z
     .string()
@@ -54,7 +54,7 @@ export const secret = (description: string, allowed: string, isValid = (it: stri
 export const boolean = (description: string) =>
   z.boolean().meta({ kind: 'boolean', description, allowed: 'true or false' } satisfies About)
 
-/** In a variable: separated by commas. */
+/** In an environment variable: separated by commas. */
 export const list = (item: RegExp, description: string, allowed: string) =>
   z.array(z.string().regex(item)).meta({ kind: 'list', description, allowed: `a list of ${allowed}` } satisfies About)
 
@@ -66,9 +66,9 @@ export const url = (description: string) =>
     .refine(isHttp)
     .meta({ kind: 'text', description, allowed: 'an address that begins with http:// or https://' } satisfies About)
 
-/** Dotted paths into a JSON document; a name that has dots itself is found as well. */
+/** Dotted paths into a JSON document. A name that itself contains dots is found as well. */
 export const path = (description: string) => textSetting(description, 'a path such as "user.name"')
 
-/** What the file holds as a table, and a variable as JSON. */
+/** A table in the file, or JSON in an environment variable. */
 export const table = (description: string, allowed: string) =>
   ({ kind: 'tables', description, allowed }) satisfies About

@@ -8,43 +8,41 @@ const PATTERN = /^[^*\s]*\*?$/
 
 /** A table of `[mcp]`. */
 export const mcpServerSettings = z.strictObject({
-  url: url('Where the server is.').optional(),
+  url: url('The address of the server.').optional(),
   transport: choice(
     ['http', 'streamable-http', 'sse'],
-    'Streamable HTTP (two names for it), or its predecessor. Default "http".',
+    'Streamable HTTP ("http" or "streamable-http"), or its predecessor ("sse"). Default "http".',
   ).optional(),
   headers: z
     .record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string())
-    .meta(table('Sent with each request.', 'a table of texts; secrets as "${VARIABLE}"'))
+    .meta(table('Headers of each request.', 'a table of strings; secrets as "${VARIABLE}"'))
     .optional(),
   auth: z
     .strictObject({
-      clientId: textSetting('Of this service, at the authorization server (OAuth client credentials).'),
+      clientId: textSetting('The id of this service at the authorization server (OAuth client credentials).'),
       secretVariable: z
         .string()
         .regex(VARIABLE)
         .meta(table('The environment variable that holds the secret.', 'the name of an environment variable')),
-      issuer: url(
-        'The authorization server that the secret is for, as its metadata names it. It is sent nowhere else.',
-      ),
-      scope: textSetting('The requested scope. Default: what the server names.').optional(),
+      issuer: url('The issuer of the authorization server, as in its metadata. The secret is sent nowhere else.'),
+      scope: textSetting('The requested scope. Default: the scope that the server names.').optional(),
     })
     .optional(),
-  command: textSetting('Instead of url: a program on this machine. Not in profile prod.').optional(),
-  args: z.array(z.string()).meta(table('Its arguments.', 'a list of texts')).optional(),
+  command: textSetting('A program on this machine, instead of url. Not allowed in profile prod.').optional(),
+  args: z.array(z.string()).meta(table('The arguments of the program.', 'a list of strings')).optional(),
   env: list(
     VARIABLE,
-    'Variables of this environment that the program gets in addition to PATH.',
+    'Environment variables that are passed to the program, in addition to PATH.',
     'names of environment variables',
   ).optional(),
   tools: list(
     PATTERN,
-    'Tools to offer in addition to those that the server marks as read-only. They ask before they run.',
+    'Tools to offer in addition to the ones that the server marks as read-only. Their calls need approval.',
     'names of tools, or "prefix*"',
   ).optional(),
-  allow: list(PATTERN, 'Tools that run without asking.', 'names of tools, or "prefix*"').optional(),
+  allow: list(PATTERN, 'Tools that run without approval.', 'names of tools, or "prefix*"').optional(),
   trustReadOnly: boolean(
-    'Whether tools that the server marks as read-only run without asking. Default false.',
+    'Whether tools that the server marks as read-only run without approval. Default false.',
   ).optional(),
   trustIdempotent: boolean(
     'Whether a call of a tool that the server marks as idempotent is sent again when its outcome is unknown. Default false.',
@@ -53,19 +51,21 @@ export const mcpServerSettings = z.strictObject({
     .record(z.string().min(1), z.string().min(1))
     .meta(
       table(
-        'For tools, the tool of the server that reports what became of an interrupted call.',
+        'For each tool, the tool of the same server that reports the outcome of an interrupted call.',
         'a table of tool names',
       ),
     )
     .optional(),
   protocolVersion: choice(
     ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'],
-    'The version to speak. Default: the newest that both sides know.',
+    'The protocol version. Default: the newest that both sides support.',
   ).optional(),
-  timeout: duration('1s', '24h', 'How long a call may take. Default 60s.').optional(),
-  required: boolean('Whether the start fails, and /readyz reports 503, without the server. Default true.').optional(),
+  timeout: duration('1s', '24h', 'The time limit of a call. Default 60s.').optional(),
+  required: boolean(
+    'Whether startup fails, and /readyz reports 503, when the server is unavailable. Default true.',
+  ).optional(),
 })
 
 export const mcpSetting = z
   .record(z.string(), z.unknown())
-  .meta(table('MCP servers by name: see below. In the variable: a JSON object.', 'one table for each name'))
+  .meta(table('MCP servers by name; see below. In the environment variable: a JSON object.', 'one table for each name'))

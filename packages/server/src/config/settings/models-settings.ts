@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has placeholders of its own.
-// The settings of models: one table for each name, and the aliases.
+// The settings of models: one table for each model, and the aliases.
 import { z } from 'zod'
 import { type About, duration, integer, table, textSetting, url } from './kinds.ts'
 
@@ -12,51 +12,55 @@ const money = (description: string) =>
 
 /** A table of `[models]`. */
 export const modelSettings = z.strictObject({
-  provider: textSetting('Who offers it.', 'a provider such as "openai", "anthropic", "deepseek" or "vllm"'),
-  model: textSetting('Its name there. Default: one that the provider has.').optional(),
+  provider: textSetting('The provider of the model.', 'a provider such as "openai", "anthropic", "deepseek" or "vllm"'),
+  model: textSetting('The model’s name at the provider. Default: the provider’s default model.').optional(),
   keyVariable: z
     .string()
     .regex(/^[A-Za-z_]\w{0,63}$/)
     .meta({
       kind: 'secret',
-      description: 'The environment variable that holds the key. Default: that of the provider.',
+      description: 'The environment variable that holds the key. Default: the provider’s own.',
       allowed: 'the name of an environment variable, such as "OPENAI_API_KEY"; never the key itself',
     } satisfies About)
     .optional(),
-  baseUrl: url('Where it is asked, up to the path of the format. Default: that of the provider.').optional(),
+  baseUrl: url('The base URL of the API. Default: the provider’s own.').optional(),
   headers: z
     .record(z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/), z.string())
-    .meta(table('Sent with each request.', 'a table of texts; secrets as "${VARIABLE}"'))
+    .meta(table('Headers of each request.', 'a table of strings; secrets as "${VARIABLE}"'))
     .optional(),
   options: z
     .record(z.string(), z.unknown())
-    .meta(table('Passed through to the provider with each request.', 'a table such as { reasoning_effort = "low" }'))
+    .meta(table('Fields that are added to the body of each request.', 'a table such as { reasoning_effort = "low" }'))
     .optional(),
   timeouts: z
     .strictObject({
-      firstByte: duration('100ms', '1h', 'How long it may be silent before its answer begins. Default 60s.').optional(),
-      idle: duration('100ms', '1h', 'How long it may be silent within an answer. Default 30s.').optional(),
-      total: duration('1s', '24h', 'How long a whole answer may take. Default 10m.').optional(),
+      firstByte: duration('100ms', '1h', 'The time limit for the first byte of an answer. Default 60s.').optional(),
+      idle: duration('100ms', '1h', 'The maximum silence within an answer. Default 30s.').optional(),
+      total: duration('1s', '24h', 'The time limit of a whole answer. Default 10m.').optional(),
     })
     .optional(),
   limits: z
     .strictObject({
-      concurrency: integer(1, 100_000, 'Requests at once, of all models at the same address. Default 64.').optional(),
-      requestsPerMinute: integer(1, 10_000_000, 'Of all models at the same address. Default: no limit.').optional(),
+      concurrency: integer(1, 100_000, 'Concurrent requests of all models at the same address. Default 64.').optional(),
+      requestsPerMinute: integer(
+        1,
+        10_000_000,
+        'Requests per minute of all models at the same address. Default: no limit.',
+      ).optional(),
     })
     .optional(),
   price: z
     .strictObject({
-      input: money('Of input.'),
-      output: money('Of output.'),
-      cacheRead: money('Of input that was read from the cache. Default: as input.').optional(),
-      cacheWrite: money('Of input that was written to the cache. Default: as input.').optional(),
+      input: money('The price of input.'),
+      output: money('The price of output.'),
+      cacheRead: money('The price of input that is read from the cache. Default: the price of input.').optional(),
+      cacheWrite: money('The price of input that is written to the cache. Default: the price of input.').optional(),
     })
     .optional(),
   contextWindow: integer(
     1,
     100_000_000,
-    'Tokens of input and output together. Default: by the public list.',
+    'The context window in tokens: input and output together. Default: from the public list.',
   ).optional(),
   fallbacks: z
     .array(
@@ -67,7 +71,7 @@ export const modelSettings = z.strictObject({
     )
     .meta(
       table(
-        'Models that are asked when this one cannot answer, drawn by weight.',
+        'Models that answer when this one cannot, chosen at random by weight.',
         'a list of names, or of tables such as { model = "spare", weight = 2 }',
       ),
     )
@@ -78,7 +82,7 @@ export const modelsSetting = z
   .record(z.string(), z.unknown())
   .meta(
     table(
-      'Models by name, and [models.aliases]: see below. In the variable: a JSON object.',
+      'Models by name, and [models.aliases]; see below. In the environment variable: a JSON object.',
       'one table for each name',
     ),
   )

@@ -1,4 +1,5 @@
-// Every setting: its key, what it allows, what it is for. Variables, errors and documentation come from here.
+// Every setting: its key, its allowed values and its description. Environment variables, errors and documentation are
+// derived from it.
 
 import { MODES } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -25,62 +26,61 @@ const RULES = 'rules such as "save_note", "get_*" or "tool(pattern)"'
 
 export const settings = z.strictObject({
   model: textSetting(
-    'The language model. Default: models.aliases.default, else that of the first provider whose key is set, else the offline model.',
+    'The language model. Default: models.aliases.default, then the default model of the first provider whose key is set, then the offline model.',
     'the name or alias of one of [models], provider:model (for example "openai:gpt-5"), a provider that has a default model, or "offline"',
   ).optional(),
   models: modelsSetting.optional(),
   mcp: mcpSetting.optional(),
   server: z.strictObject({
-    host: textSetting('Where to listen. Only loopback addresses while identity.mode is "none".'),
-    port: integer(0, 65_535, 'The port; 0 takes a free one.'),
-    heartbeat: duration('1s', '5m', 'How often an idle stream sends a comment, so that nothing in between closes it.'),
-    onDisconnect: choice(['stop', 'continue'], 'What becomes of a turn when everybody who watched it has left.'),
-    disconnectGrace: duration('0ms', '1h', 'How long a turn waits for somebody to come back before it is stopped.'),
+    host: textSetting('The address to listen on. Only loopback addresses are allowed while identity.mode is "none".'),
+    port: integer(0, 65_535, 'The port; 0 chooses a free one.'),
+    heartbeat: duration('1s', '5m', 'How often an idle stream sends a comment, so that proxies keep it open.'),
+    onDisconnect: choice(['stop', 'continue'], 'What happens to a turn when its last reader disconnects.'),
+    disconnectGrace: duration('0ms', '1h', 'How long a turn waits for a reader to reconnect before it is stopped.'),
     recheck: duration(
       '1s',
       '1h',
-      'How often it is asked, with identity on, whether readers of open streams still may.',
+      'With identity enabled: how often the rights of readers of open streams are checked again.',
     ),
     rightsMaxAge: duration(
       '0ms',
       '1h',
-      'With identity on: how old the rights of a caller may be when a tool call starts or a waited answer is written.',
+      'With identity enabled: the maximum age of a caller’s rights when a tool call starts or a pending answer is sent.',
     ),
-    shutdownGrace: duration('0ms', '1h', 'How long running turns may go on when the service stops.'),
+    shutdownGrace: duration('0ms', '1h', 'How long running turns may continue when the service stops.'),
     limits: z.strictObject({
-      bodyBytes: integer(1_024, 1_073_741_824, 'The largest request body.'),
-      headerBytes: integer(1_024, 1_048_576, 'The largest request head.'),
-      messageLength: integer(1, 100_000_000, 'The longest message, in characters.'),
-      jsonDepth: integer(4, 1_000, 'The deepest nesting of a request body.'),
-      requestTime: duration('1s', '1h', 'How long a request may take to arrive.'),
+      bodyBytes: integer(1_024, 1_073_741_824, 'The maximum size of a request body, in bytes.'),
+      headerBytes: integer(1_024, 1_048_576, 'The maximum size of the request headers, in bytes.'),
+      messageLength: integer(1, 100_000_000, 'The maximum length of a message, in characters.'),
+      jsonDepth: integer(4, 1_000, 'The maximum nesting depth of a request body.'),
+      requestTime: duration('1s', '1h', 'The time limit for a request to arrive.'),
     }),
     allowedHosts: list(
       /^[^\s/]+$/,
-      'Names under which the service may be asked (the Host header), with identity on; empty: any.',
+      'With identity enabled: accepted values of the Host header; empty: any.',
       'host names, each with or without a port',
     ),
-    mcp: boolean('Whether the agents are tools of the Model Context Protocol, at POST /mcp.'),
-    metrics: choice(['open', 'admin'], 'Who may read /metrics with identity on: everybody, or holders of oxbow:admin.'),
+    mcp: boolean('Whether POST /mcp offers the agents as tools of the Model Context Protocol.'),
+    metrics: choice(
+      ['open', 'admin'],
+      'With identity enabled: who may read /metrics, anyone or holders of oxbow:admin.',
+    ),
     cors: z.strictObject({
       origins: list(
         /^https?:\/\/[^\s/?#*]+$/,
-        'Pages that may use this service from a browser. Empty: none but its own.',
+        'Origins whose pages may use this service from a browser. Empty: only the service’s own.',
         'origins such as "https://app.example.com"; no wildcards',
       ),
-      credentials: boolean('Whether those pages may send cookies.'),
+      credentials: boolean('Whether pages of these origins may send cookies.'),
     }),
     rateLimits: z.strictObject({
       requestsPerMinute: integer(0, 1_000_000, 'Requests of one principal per minute; 0: no limit.'),
-      concurrentTurns: integer(0, 100_000, 'Turns of one principal that may run when another one begins; 0: no limit.'),
-      openStreams: integer(
-        0,
-        1_000_000,
-        'Event streams and WebSockets that one principal may have open at a time; 0: no limit.',
-      ),
+      concurrentTurns: integer(0, 100_000, 'Concurrent turns of one principal; 0: no limit.'),
+      openStreams: integer(0, 1_000_000, 'Event streams and WebSockets that one principal may have open; 0: no limit.'),
       failedAuthenticationsPerMinute: integer(
         1,
         1_000_000,
-        'Wrong credentials from one address per minute; more are answered with 429.',
+        'Invalid credentials from one address per minute; further attempts get a 429.',
       ),
     }),
   }),
@@ -96,39 +96,50 @@ export const settings = z.strictObject({
     ).optional(),
   }),
   agent: z.strictObject({
-    instructions: textSetting('The system prompt of the agent. Default: the one that it comes with.').optional(),
-    mode: choice(MODES, 'How calls are judged that no rule speaks of; "default": what only reads runs, the rest asks.'),
-    allow: list(RULE, 'Calls that run without asking.', RULES),
-    ask: list(RULE, 'Calls that need an approval; stronger than allow.', RULES),
-    deny: list(RULE, 'Calls that never run; stronger than ask.', RULES),
-    approvalTimeout: duration('1s', '8760h', 'How long a person may take to decide on an approval.'),
-    maxSteps: integer(1, 10_000, 'Model calls per turn that may use tools; then one more without tools ends it.'),
-    totalTimeout: duration('1s', '24h', 'Work on one turn, waiting for people excluded.'),
-    idleTimeout: duration('1s', '24h', 'The longest time without any sign of progress in a turn.'),
+    instructions: textSetting('The system prompt of the agent. Default: the agent’s own.').optional(),
+    mode: choice(
+      MODES,
+      'How calls are treated that no rule decides. "default": read-only calls run, all others need approval.',
+    ),
+    allow: list(RULE, 'Calls that run without approval.', RULES),
+    ask: list(RULE, 'Calls that need approval; takes precedence over allow.', RULES),
+    deny: list(RULE, 'Calls that never run; takes precedence over ask.', RULES),
+    approvalTimeout: duration('1s', '8760h', 'How long an approval stays open before it expires.'),
+    maxSteps: integer(
+      1,
+      10_000,
+      'Model calls per turn that may use tools; one more call without tools then ends the turn.',
+    ),
+    totalTimeout: duration('1s', '24h', 'The time limit of a turn, not counting the time it waits for people.'),
+    idleTimeout: duration('1s', '24h', 'The maximum time without progress in a turn.'),
     stateTimeouts: z.strictObject({
-      created: duration('1s', '8760h', 'The longest time a turn may wait for its worker; then it fails.'),
+      created: duration('1s', '8760h', 'The maximum time a turn may wait for a worker before it fails.'),
       running: duration(
         '1s',
         '8760h',
-        'The longest time in one stay at work. Default: totalTimeout and a minute.',
+        'The maximum time a turn may stay in the state running. Default: totalTimeout plus one minute.',
       ).optional(),
       waitingTool: duration(
         '1s',
         '8760h',
-        'The longest time in one stay with a tool. Default: as for running.',
+        'The maximum time a turn may stay in a tool call. Default: the same as running.',
       ).optional(),
-      waitingUser: duration('1s', '8760h', 'The longest time a turn may wait for people.'),
+      waitingUser: duration('1s', '8760h', 'The maximum time a turn may wait for people.'),
     }),
     compaction: z.strictObject({
-      trigger: integer(3, 100_000, 'Messages after which the conversation that the model sees is compacted.'),
-      keep: integer(1, 100_000, 'The newest messages, which stay as they are; below trigger − 1.'),
+      trigger: integer(
+        3,
+        100_000,
+        'The number of messages in the model’s context after which the conversation is compacted.',
+      ),
+      keep: integer(1, 100_000, 'The number of newest messages that compaction keeps; less than trigger − 1.'),
       threshold: z
         .number()
         .gt(0)
         .lt(1)
         .meta({
           kind: 'number',
-          description: 'The part of the model’s window after which it is compacted.',
+          description: 'The fraction of the model’s context window after which the conversation is compacted.',
           allowed: 'a number between 0 and 1',
         } satisfies About),
       model: textSetting(
@@ -137,7 +148,7 @@ export const settings = z.strictObject({
       ).optional(),
     }),
     agents: textSetting(
-      'A folder with further agents in Markdown, to which the agent can hand tasks.',
+      'A folder of agents in Markdown to which the agent can delegate tasks.',
       'the path of a folder',
     ).optional(),
     temperature: z
@@ -146,25 +157,25 @@ export const settings = z.strictObject({
       .max(2)
       .meta({
         kind: 'number',
-        description: 'Sampling temperature; without it the model’s own.',
+        description: 'The sampling temperature. Default: the model’s own.',
         allowed: 'a number from 0 to 2',
       } satisfies About)
       .optional(),
     maxOutputTokens: integer(
       1,
       10_000_000,
-      'The longest answer, in tokens; without it the model’s own limit.',
+      'The maximum length of an answer, in tokens. Default: the model’s own limit.',
     ).optional(),
   }),
   knowledge: knowledgeSettings,
   telemetry: z.strictObject({
     endpoint: url(
-      'Where OpenTelemetry traces of turns go, by OTLP over HTTP, such as "http://127.0.0.1:4318". Without it, none are made.',
+      'The OTLP/HTTP endpoint for OpenTelemetry traces of turns, such as "http://127.0.0.1:4318". Unset: traces are disabled.',
     ).optional(),
   }),
   log: z.strictObject({
-    level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'What is logged.'),
-    format: choice(['auto', 'pretty', 'json'], 'JSON lines, or lines for people; auto: pretty on a terminal.'),
+    level: choice(['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'The lowest level that is logged.'),
+    format: choice(['auto', 'pretty', 'json'], 'The format of log lines; auto: pretty on a terminal, JSON otherwise.'),
   }),
   identity: identitySettings,
   tasks: taskSettings,
@@ -219,7 +230,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   ...protocolDefaults,
 }
 
-/** Where a profile differs. In `prod` what must be given has no default. */
+/** The defaults that differ by profile. In `prod`, required settings have no default. */
 export const PROFILE_DEFAULTS: Readonly<Record<Profile, Readonly<Record<string, unknown>>>> = {
   local: {},
   test: { 'server.port': 0, 'store.path': ':memory:', 'log.level': 'warn' },

@@ -1,4 +1,4 @@
-// An API key: `oxb_<id>_<secret>`. The id is public and finds the record; the record has a hash of the whole key.
+// An API key: `oxb_<id>_<secret>`. The id is public and identifies the record, which stores a hash of the whole key.
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OxbowError, type Principal } from '@oxbow/core'
 import { assertId, DEFAULT_TENANT } from '@oxbow/core/internal'
@@ -16,14 +16,14 @@ export interface ApiKey {
 
 const FORM = /^oxb_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/
 const idOfKey = (key: string): string | undefined => FORM.exec(key)?.[1]
-// The secret is 256 random bits: nobody can try them out, so a slow hash would protect nothing.
+// The secret has 256 random bits: it cannot be guessed, so a slow hash would protect nothing.
 const digestOf = (key: string): Buffer => hash('sha256', key, 'buffer')
 
 export interface NewApiKey {
-  /** Shown once, and stored nowhere. */
+  /** Shown once and never stored. */
   readonly key: string
   readonly id: string
-  /** What goes into the file of keys. */
+  /** The record for the file of keys. */
   readonly toml: string
 }
 
@@ -59,10 +59,14 @@ export function createApiKey(
   return { key, id, toml: `${lines.join('\n')}\n` }
 }
 
-/** JSON's texts, numbers and lists are TOML's, too; tables are written with `=`, and there is no null. */
+/** JSON strings, numbers and lists are valid TOML. Tables are written with `=`, and TOML has no null. */
 function inlineTable(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inlineTable).join(', ')}]`
-  if (value === null) throw new OxbowError('invalid_data_scope', 'dataScope: a file of keys cannot say null.')
+  if (value === null)
+    throw new OxbowError(
+      'invalid_data_scope',
+      'dataScope must not contain null: TOML has no null. Leave the field out.',
+    )
   if (typeof value !== 'object') return JSON.stringify(value)
   const entries = Object.entries(value).map(([name, it]) => `${JSON.stringify(name)} = ${inlineTable(it)}`)
   return `{ ${entries.join(', ')} }`
@@ -70,12 +74,12 @@ function inlineTable(value: unknown): string {
 
 const NOBODY = Buffer.alloc(32)
 
-/** The record of this very key, expired or not. */
+/** The record of exactly this key, expired or not. */
 export function findApiKey(keys: ReadonlyMap<string, ApiKey>, presented: string): ApiKey | undefined {
   const id = idOfKey(presented)
   if (id === undefined) return undefined
   const found = keys.get(id)
-  // Compared also when there is no such id, so that both take the same time.
+  // Compares even when the id is unknown, so that both cases take the same time.
   const same = timingSafeEqual(digestOf(presented), found?.digest ?? NOBODY)
   return same ? found : undefined
 }
@@ -88,24 +92,24 @@ function timeOf(text: string): number | undefined {
   return Number.isNaN(time) ? undefined : time
 }
 
-const id = z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,64}$/, 'use 1 to 64 of the characters A-Z a-z 0-9 _ . -')
+const id = z.string().regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,64}$/, 'must have 1 to 64 of the characters A-Z a-z 0-9 _ . -')
 const record = z.strictObject({
-  id: z.string().regex(/^[0-9a-f]{12}$/, 'it is not the id of a key'),
-  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'write it as sha256: and 64 hexadecimal digits'),
+  id: z.string().regex(/^[0-9a-f]{12}$/, 'must be the id of a key: 12 hexadecimal digits'),
+  hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: followed by 64 hexadecimal digits'),
   user: id,
   tenant: id.optional(),
   department: z.string().optional(),
   roles: z.array(z.string()).default([]),
   permissions: z.array(z.string()).default([]),
   dataScope: dataScopes.optional(),
-  // TOML's own dates print themselves as they were written.
+  // TOML dates serialize as they were written.
   expires: z
     .union([z.string(), z.date().transform((it) => it.toISOString())])
-    .refine((it) => timeOf(it) !== undefined, `write it as ${DATE_FORM}`)
+    .refine((it) => timeOf(it) !== undefined, `must be ${DATE_FORM}`)
     .optional(),
 })
 
-/** Reads records of keys; what is wrong with one is told by its place, without its hash. */
+/** Reads records of keys. Each mistake is reported with its place and without the hash. */
 export function parseApiKeys(records: readonly unknown[], where: string, problems: string[]): ApiKey[] {
   return records.flatMap((it, n) => {
     const parsed = record.safeParse(it)

@@ -29,7 +29,7 @@ async function identityOf(toml: string, environment: Record<string, string> = {}
 }
 
 describe('API keys', () => {
-  test('a key is made with the record that belongs to it, and the record does not have the key', async () => {
+  test('a new key comes with its record, which does not contain the key', async () => {
     const { key, id, toml } = createApiKey({
       user: 'ann',
       tenant: 'acme',
@@ -59,7 +59,7 @@ describe('API keys', () => {
     expect(() => createApiKey({ user: 'ann', expires: '2020-01-01' })).toThrow(/expires is in the past: 2020-01-01/)
   })
 
-  test('it comes as a bearer token or as X-API-Key, once', async () => {
+  test('a request sends a key once, as a bearer token or as X-API-Key', async () => {
     const { key, toml } = createApiKey({ user: 'ann' })
     const { codeOf } = await identityOf(toml)
     expect(await codeOf('authorization', `bearer ${key}`)).toBe('accepted ann')
@@ -71,7 +71,7 @@ describe('API keys', () => {
     expect(await codeOf()).toBe('credentials_missing')
   })
 
-  test('any other text is no key', async () => {
+  test('any other text is rejected', async () => {
     const { key, toml } = createApiKey({ user: 'ann' })
     const { codeOf } = await identityOf(toml)
     const last = key.at(-1) === 'A' ? 'B' : 'A'
@@ -88,8 +88,8 @@ describe('API keys', () => {
       expect(await codeOf('Authorization', `Bearer ${wrong}`)).toBe('credentials_invalid')
   })
 
-  test('a file without a key that is valid is told at the start and when it changes: everybody is refused', async () => {
-    const told = expect.stringMatching(/no API key that is valid: .*oxbow keys create --user NAME.*keys\.toml/)
+  test('a file without a valid key is reported at startup and on change: all requests are refused', async () => {
+    const told = expect.stringMatching(/No API key is valid.*oxbow keys create --user NAME.*keys\.toml/)
     expect((await identityOf('')).problems).toEqual([told])
     const { toml } = createApiKey({ user: 'ann' })
     expect((await identityOf(`${toml}expires = 2020-01-01`)).problems).toEqual([told])
@@ -106,7 +106,7 @@ describe('API keys', () => {
     expect(problems).toEqual([told])
   })
 
-  test('one whose time is over is told so, and its holder only', async () => {
+  test('an expired key is reported as expired, to its holder only', async () => {
     const { key, toml } = createApiKey({ user: 'ann' })
     const { codeOf, refresh } = await identityOf(`${toml}expires = "2020-01-01T00:00:00Z"`)
     expect(await codeOf('X-API-Key', key)).toBe('credentials_expired')
@@ -114,19 +114,19 @@ describe('API keys', () => {
     expect(await refresh({ user: 'ann', tenant: 'default' })).toBeUndefined()
   })
 
-  test('expiry may be a date of TOML', async () => {
+  test('the expiry may be a TOML date', async () => {
     const { key, toml } = createApiKey({ user: 'ann' })
     const { codeOf } = await identityOf(`${toml}expires = 2020-01-01`)
     expect(await codeOf('X-API-Key', key)).toBe('credentials_expired')
   })
 
-  test('keys may stand in the configuration, also in a variable', async () => {
+  test('keys may be in the configuration, also in an environment variable', async () => {
     const { key, toml } = createApiKey({ user: 'ann' })
     const { codeOf } = await identityOf('', { OXBOW_IDENTITY_KEYS: JSON.stringify(parse(toml).keys) })
     expect(await codeOf('X-API-Key', key)).toBe('accepted ann')
   })
 
-  test('a file that changes is read again; one that is broken changes nothing', async () => {
+  test('a changed file is reloaded; an invalid file changes nothing', async () => {
     const one = createApiKey({ user: 'ann' })
     const two = createApiKey({ user: 'bob' })
     const { codeOf, write, problems, refresh } = await identityOf(one.toml)
@@ -136,14 +136,14 @@ describe('API keys', () => {
       expect(await codeOf('X-API-Key', one.key)).toBe('accepted ann')
       return problems.length > 0
     })
-    expect(problems[0]).toMatch(/not valid TOML.*stay as they were/)
+    expect(problems[0]).toMatch(/not valid TOML.*keys are unchanged/)
     await write(two.toml)
     await until(async () => (await codeOf('X-API-Key', two.key)) === 'accepted bob')
     expect(await codeOf('X-API-Key', one.key)).toBe('credentials_invalid')
     expect(await refresh({ user: 'ann', tenant: 'default' })).toBeUndefined()
   })
 
-  test('what began with a key has the rights of that key, and none when it is gone, whatever others the person has', async () => {
+  test('a turn has the rights of the key that started it, and none once that key is revoked, whatever other keys the user has', async () => {
     const narrow = createApiKey({ user: 'ann', permissions: ['a:one', 'a:two'], department: '103' })
     const broad = createApiKey({
       user: 'ann',
@@ -170,7 +170,7 @@ describe('API keys', () => {
     expect(await refresh(await principalOf(broad.key))).toMatchObject({ permissions: ['*'] })
   })
 
-  test('where no key is recorded, it may have been any of theirs, and nothing is added', async () => {
+  test('when no key is recorded, the turn keeps only rights that one of the user’s keys has', async () => {
     const keys = [
       createApiKey({ user: 'ann', permissions: ['a:*'] }),
       createApiKey({ user: 'ann', permissions: ['b:one'] }),
@@ -182,17 +182,17 @@ describe('API keys', () => {
 
   test.each([
     ['[[keys]]\nuser = "ann"', /keys\[0\]\.id.*keys\[0\]\.hash/],
-    [createApiKey({ user: 'ann' }).toml.replace('sha256:', 'md5:'), /keys\[0\]\.hash: write it as sha256:/],
-    [createApiKey({ user: 'ann' }).toml.replace('"ann"', '"a/b"'), /keys\[0\]\.user: use 1 to 64/],
-    [`${createApiKey({ user: 'ann' }).toml}expires = "soon"`, /keys\[0\]\.expires: write it as a date/],
+    [createApiKey({ user: 'ann' }).toml.replace('sha256:', 'md5:'), /keys\[0\]\.hash: must be sha256:/],
+    [createApiKey({ user: 'ann' }).toml.replace('"ann"', '"a/b"'), /keys\[0\]\.user: must have 1 to 64/],
+    [`${createApiKey({ user: 'ann' }).toml}expires = "soon"`, /keys\[0\]\.expires: must be a date/],
     [`${createApiKey({ user: 'ann' }).toml}rolls = []`, /keys\[0\]: .*rolls/],
     [createApiKey({ user: 'ann' }).toml.repeat(2), /two API keys have the id/],
-    ['other = 1', /\[\[keys\]\] tables and nothing else/],
-  ])('%j is a mistake of the configuration', async (toml, message) => {
+    ['other = 1', /\[\[keys\]\] tables only/],
+  ])('%j is a configuration error', async (toml, message) => {
     await expect(identityOf(toml)).rejects.toThrow(message)
   })
 
-  test('a file that is not there fails the start', async () => {
+  test('a missing file fails the start', async () => {
     await expect(createIdentity({ mode: 'api-keys', keys: [], keysFile: '/nowhere/keys.toml' })).rejects.toThrow(
       /identity\.keysFile: "\/nowhere\/keys\.toml" cannot be read \(ENOENT\)/,
     )

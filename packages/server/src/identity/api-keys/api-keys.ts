@@ -1,4 +1,4 @@
-// API keys from the configuration and from a file that may change while the service runs.
+// API keys from the configuration, and from a file that may change while the service runs.
 import { readFile, stat } from 'node:fs/promises'
 import { OxbowError, type Principal } from '@oxbow/core'
 import { isSamePerson } from '@oxbow/core/internal'
@@ -8,53 +8,53 @@ import { invalid, tokenOf } from '../credentials.ts'
 import { narrowed } from '../narrowing.ts'
 import { type ApiKey, findApiKey, parseApiKeys } from './api-key.ts'
 
-/** A key that is taken out of the file is refused after this time at the latest. */
-const LOOK_AGAIN_MS = 1_000
+/** A key that is removed from the file is refused after this time at the latest. */
+const RECHECK_MS = 1_000
 
 /** @throws OxbowError `config_invalid` */
 export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProblem: OnProblem): Promise<Identity> {
   let all = byId(keys, [])
   let seen: string | undefined
-  let lookedAt = 0
-  let looking: Promise<void> | undefined
+  let checkedAt = 0
+  let reloading: Promise<void> | undefined
 
   if (keysFile !== undefined) {
     all = byId(keys, await recordsOf(keysFile))
     seen = await stampOf(keysFile)
-    lookedAt = performance.now()
+    checkedAt = performance.now()
   }
-  tellIfNobody()
+  reportNoValidKey()
 
-  /** Everybody would be refused, and only the log can say why. */
-  function tellIfNobody(): void {
+  /** Without a valid key every request is refused, and only the log can say why. */
+  function reportNoValidKey(): void {
     if ([...all.values()].every(isExpired))
       onProblem({
         message:
-          'There is no API key that is valid: everybody is refused. Make one with "oxbow keys create --user NAME", and put ' +
-          `its record into ${keysFile ?? 'the file that identity.keysFile names'}.`,
+          'No API key is valid, so all requests are refused. Create one with "oxbow keys create --user NAME" and add ' +
+          `its record to ${keysFile ?? 'the file that identity.keysFile names'}.`,
       })
   }
 
-  /** A file that is broken leaves the keys as they are: a slip of the pen must not lock everybody out. */
-  async function look(file: string): Promise<void> {
-    lookedAt = performance.now()
+  /** An invalid file leaves the keys unchanged: a typing error must not lock out everyone. */
+  async function reload(file: string): Promise<void> {
+    checkedAt = performance.now()
     const stamp = await stampOf(file)
     if (stamp === seen) return
     seen = stamp
     try {
       all = byId(keys, await recordsOf(file))
-      tellIfNobody()
+      reportNoValidKey()
     } catch (cause) {
-      onProblem({ message: `${(cause as Error).message} The keys stay as they were.`, cause })
+      onProblem({ message: `${(cause as Error).message} The keys are unchanged.`, cause })
     }
   }
 
   async function current(): Promise<ReadonlyMap<string, ApiKey>> {
-    if (keysFile !== undefined && performance.now() - lookedAt > LOOK_AGAIN_MS) {
-      looking ??= look(keysFile).finally(() => {
-        looking = undefined
+    if (keysFile !== undefined && performance.now() - checkedAt > RECHECK_MS) {
+      reloading ??= reload(keysFile).finally(() => {
+        reloading = undefined
       })
-      await looking
+      await reloading
     }
     return all
   }
@@ -80,15 +80,15 @@ export async function apiKeyIdentity({ keys, keysFile }: ApiKeysConfig, onProble
         (it) =>
           !isExpired(it) && isSamePerson(it.principal, principal) && (credential === undefined || it.id === credential),
       )
-      return theirs.length === 0 ? undefined : narrowed(principal, together(theirs, principal))
+      return theirs.length === 0 ? undefined : narrowed(principal, unionOfRights(theirs, principal))
     },
   }
 }
 
 const isExpired = ({ expiresAt }: ApiKey): boolean => expiresAt !== undefined && expiresAt <= Date.now()
 
-/** Where it is not recorded which key somebody came with, it may have been any of theirs. */
-function together(keys: readonly ApiKey[], { user, department }: Principal): Principal {
+/** All rights of the user's keys: when no key is recorded for a turn, any of them may have started it. */
+function unionOfRights(keys: readonly ApiKey[], { user, department }: Principal): Principal {
   const all = keys.map((it) => it.principal)
   const there = all.some((it) => it.department === department)
   return {
@@ -131,7 +131,7 @@ async function recordsOf(file: string): Promise<unknown[]> {
     throw invalid(`is not valid TOML: ${(error as Error).message.split('\n')[0]}`)
   }
   const { keys = [], ...rest } = document
-  if (!Array.isArray(keys) || Object.keys(rest).length > 0) throw invalid('must have [[keys]] tables and nothing else')
+  if (!Array.isArray(keys) || Object.keys(rest).length > 0) throw invalid('must contain [[keys]] tables only')
   return keys
 }
 

@@ -1,4 +1,4 @@
-// A stand-in for RuoYi: sessions behind tokens, `/getInfo` with the code in the body and status 200 whatever happens.
+// A fake RuoYi: sessions behind tokens, and `/getInfo` with the code in the body and always status 200.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -8,16 +8,16 @@ export interface HostUser {
   readonly deptId?: number
   readonly roles?: readonly string[]
   readonly permissions?: readonly string[]
-  /** The roles as they stand below the user, with their data scopes. */
+  /** The roles below the user, with their data scopes. */
   readonly roleRecords?: readonly unknown[]
 }
 
 export interface HostSystem {
   readonly url: string
   readonly sessions: Map<string, HostUser>
-  /** What came to `/getInfo`. */
+  /** The requests that `/getInfo` received. */
   readonly asked: IncomingMessage[]
-  /** Answers in another way from now on. Undefined: as it should. */
+  /** Replaces the answer from now on. Undefined: the normal answer. */
   behave(how: ((request: IncomingMessage, response: ServerResponse) => void) | undefined): void
   close(): Promise<void>
 }

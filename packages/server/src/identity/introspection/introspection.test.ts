@@ -34,7 +34,7 @@ const codeOf = (result: { accepted: boolean }): string =>
     : (result as never as { code: string }).code
 
 describe('B16 a session of RuoYi', () => {
-  test('is who its /getInfo says', async () => {
+  test('authenticates the user that /getInfo returns', async () => {
     const host = await ruoyi({
       t1: { userName: 'ann', userId: 7, deptId: 103, roles: ['common'], permissions: ['biz:order:query'] },
     })
@@ -55,12 +55,12 @@ describe('B16 a session of RuoYi', () => {
     expect(codeOf(await byNumber.bearer('t1'))).toBe('accepted 7')
   })
 
-  test('its *:*:* is every permission, however many segments that has', async () => {
+  test('with *:*:* has every permission, of any number of segments', async () => {
     const { bearer } = await identityOf(await ruoyi({ t1: { userName: 'admin', permissions: ['*:*:*'] } }))
     expect(await bearer('t1')).toMatchObject({ principal: { permissions: ['*:*:*', '*'] } })
   })
 
-  test('RuoYi-Vue-Plus has all of it below data, with tenants, and gets the client id', async () => {
+  test('RuoYi-Vue-Plus has the same fields below data, with tenants, and receives the client id', async () => {
     const host = await ruoyi()
     host.behave((request, response) => {
       const user = { userName: 'ann', tenantId: '000000', deptId: 103 }
@@ -75,7 +75,7 @@ describe('B16 a session of RuoYi', () => {
     expect(codeOf(await ask('clientid', 'web'))).toBe('credentials_missing')
   })
 
-  test('over HTTP: the department reaches a tool, and what was allowed is gone with the permission', async () => {
+  test('over HTTP: the department reaches a tool, and losing the permission ends the access', async () => {
     const host = await ruoyi({ t1: { userName: 'ann', deptId: 103, permissions: ['biz:order:pay'] } })
     const seen: unknown[] = []
     const pay = tool({
@@ -116,14 +116,14 @@ describe('B16 a session of RuoYi', () => {
     const second = await approve('s2')
     host.sessions.set('t1', { userName: 'ann', deptId: 103, permissions: [] })
     expect(await second()).toMatchObject({ status: 'denied' })
-    // The answer that was kept is gone, too: the next call is refused at once, and nobody is asked.
+    // The cached answer is gone too: the next call is refused without asking the host.
     expect((await rig.post('/api/chat', { sessionId: 's3', message: 'Pay' }, { headers })).status).toBe(200)
     expect(seen).toHaveLength(1)
   })
 })
 
-describe('what is passed on', () => {
-  test('is the headers and cookies that are named, and nothing else', async () => {
+describe('forwarded credentials', () => {
+  test('are the configured headers and cookies only', async () => {
     const host = await ruoyi()
     const { ask } = await identityOf(host, { headers: ['x-session'], cookies: ['Admin-Token'] })
     const raw = [
@@ -143,7 +143,7 @@ describe('what is passed on', () => {
     expect(headers).not.toHaveProperty('x-more')
   })
 
-  test('two cookies of one name are refused without asking', async () => {
+  test('with two cookies of one name are refused without asking the host', async () => {
     const host = await ruoyi()
     const { ask } = await identityOf(host, { headers: [], cookies: ['Admin-Token'] })
     expect(codeOf(await ask('Cookie', 'Admin-Token=t1; Admin-Token=t2'))).toBe('credentials_ambiguous')
@@ -152,7 +152,7 @@ describe('what is passed on', () => {
     expect(host.asked).toHaveLength(0)
   })
 
-  test('a cookie and a bearer token are one session when they are the same, else they are refused', async () => {
+  test('may be a cookie and a bearer token with the same value; different values are refused', async () => {
     const host = await ruoyi()
     const { ask } = await identityOf(host, { headers: ['authorization'], cookies: ['Admin-Token'] })
     expect(codeOf(await ask('Cookie', 'Admin-Token=t1', 'Authorization', 'Bearer t2'))).toBe('credentials_ambiguous')
@@ -160,7 +160,7 @@ describe('what is passed on', () => {
     expect(codeOf(await ask('Cookie', 'Admin-Token=t1', 'Authorization', 'Bearer t1'))).toBe('accepted ann')
   })
 
-  test('a header that comes twice is refused without asking', async () => {
+  test('with a duplicate header are refused without asking the host', async () => {
     const host = await ruoyi()
     const { ask } = await identityOf(host)
     const twice = await ask('Authorization', 'Bearer t1', 'authorization', 'Bearer t2')
@@ -170,8 +170,8 @@ describe('what is passed on', () => {
   })
 })
 
-describe('asking the host', () => {
-  test('an answer is kept for a while, and one question serves all who ask at the same time', async () => {
+describe('requests to the host', () => {
+  test('an answer is cached, and concurrent requests share one question', async () => {
     const host = await ruoyi()
     const held = gate()
     host.behave(async (_request, response) => {
@@ -187,7 +187,7 @@ describe('asking the host', () => {
     expect(host.asked).toHaveLength(1)
   })
 
-  test('without a cache each request asks', async () => {
+  test('without a cache each request asks the host', async () => {
     const host = await ruoyi()
     const { bearer } = await identityOf(host, { cacheTime: '0ms' })
     expect(codeOf(await bearer('t1'))).toBe('accepted ann')
@@ -220,12 +220,12 @@ describe('asking the host', () => {
       (_, response) => response.end('{"code":500,"user":{"userName":"ann"}}'),
       'identity_unavailable',
     ],
-    ['no JSON', (_, response) => response.end('<html>code=200</html>'), 'identity_unavailable'],
+    ['invalid JSON', (_, response) => response.end('<html>code=200</html>'), 'identity_unavailable'],
     ['nothing', (_, response) => response.end(), 'identity_unavailable'],
     ['null', (_, response) => response.end('null'), 'identity_unavailable'],
     ['code 200 without a user', (_, response) => response.end('{"code":200}'), 'identity_unavailable'],
     [
-      'a user that is no name',
+      'a user that is not a string',
       (_, response) => response.end('{"code":200,"user":{"userName":{}}}'),
       'identity_unavailable',
     ],
@@ -235,39 +235,35 @@ describe('asking the host', () => {
       'identity_unavailable',
     ],
     [
-      'a megabyte too much',
+      'an answer that is too large',
       (_, response) => response.end(`{"code":200,"user":{"userName":"ann"},"x":"${'x'.repeat(1_100_000)}"}`),
       'identity_unavailable',
     ],
-    ['a connection that breaks', (_, response) => response.destroy(), 'identity_unavailable'],
-    [
-      'an answer that does not end',
-      (_, response) => void response.writeHead(200).write('{"code":200,'),
-      'identity_unavailable',
-    ],
+    ['a broken connection', (_, response) => response.destroy(), 'identity_unavailable'],
+    ['an endless answer', (_, response) => void response.writeHead(200).write('{"code":200,'), 'identity_unavailable'],
     ['no answer', () => {}, 'identity_unavailable'],
-  ])('%s is never a yes', async (_name, how, code) => {
+  ])('%s never authenticates the caller', async (_name, how, code) => {
     const host = await ruoyi()
     host.behave(how)
     const { bearer } = await identityOf(host, { timeout: '300ms' })
     expect(codeOf(await bearer('t1'))).toBe(code)
   })
 
-  test('a host that is down is left alone, and asked again after a rest', async () => {
+  test('the circuit breaker opens for a host that is down, and closes after a successful request', async () => {
     const host = await ruoyi({ t1: { userName: 'ann' }, t2: { userName: 'bob' } })
     const { bearer, problems } = await identityOf(host)
     expect(codeOf(await bearer('t1'))).toBe('accepted ann')
     host.behave((_request, response) => response.writeHead(503).end())
     for (let i = 0; i < 10; i++) expect(codeOf(await bearer('t2'))).toBe('identity_unavailable')
     expect(host.asked).toHaveLength(4)
-    expect(problems.at(-1)).toMatch(/left alone/)
-    // Who is known stays known.
+    expect(problems.at(-1)).toMatch(/circuit breaker open/)
+    // Cached callers stay authenticated.
     expect(codeOf(await bearer('t1'))).toBe('accepted ann')
     host.behave(undefined)
     await until(async () => codeOf(await bearer('t2')) === 'accepted bob')
   })
 
-  test('over HTTP it is a typed 503 with Retry-After, on a stream before it starts', async () => {
+  test('over HTTP an unavailable host is a typed 503 with Retry-After, on a stream before it starts', async () => {
     const host = await ruoyi()
     host.behave((_request, response) => response.destroy())
     const rig = await start({
@@ -285,7 +281,7 @@ describe('asking the host', () => {
 describe('refresh', () => {
   const ann = { tenant: 'default', user: 'ann', permissions: ['old', 'new'] }
 
-  test('asks the host about the session that the person has shown, past the cache', async () => {
+  test('asks the host about the caller’s session, bypassing the cache', async () => {
     const host = await ruoyi()
     const { bearer, refresh } = await identityOf(host)
     expect(await refresh(ann)).toBeUndefined()
@@ -296,11 +292,11 @@ describe('refresh', () => {
     expect(await refresh(ann)).toBeUndefined()
     host.sessions.delete('t1')
     expect(await refresh(ann)).toBeUndefined()
-    // Signed out there is signed out here.
+    // A session that ended at the host ends here.
     expect(codeOf(await bearer('t1'))).toBe('credentials_invalid')
   })
 
-  test('asks about the session that the turn began in; another one of the same person adds nothing to it', async () => {
+  test('asks about the session that started the turn; another session of the same user adds no rights', async () => {
     const host = await ruoyi({
       'first-token': { userName: 'ann', permissions: ['a:one', 'a:two'] },
       'other-token': { userName: 'ann', permissions: ['*:*:*'], roles: ['admin'] },
@@ -312,7 +308,7 @@ describe('refresh', () => {
     expect(await refresh(began)).toEqual({ ...began, dataScope: [{ type: 'own' }] })
     host.sessions.set('first-token', { userName: 'ann', permissions: ['a:two', 'b:one'] })
     expect(await refresh(began)).toMatchObject({ permissions: ['a:two'], roles: [] })
-    // Signed out and in again: the new session counts, as far as the turn's own rights go. A stream ends with its
+    // After signing out and in again the new session counts, within the turn's own rights. A stream ends with its
     // session.
     host.sessions.delete('first-token')
     expect(await refresh(began)).toMatchObject({ permissions: ['a:one', 'a:two'], roles: [] })
@@ -321,7 +317,7 @@ describe('refresh', () => {
     expect(await refresh(began)).toBeUndefined()
   })
 
-  test('is neither yes nor no while the host is down', async () => {
+  test('neither grants nor denies while the host is down', async () => {
     const host = await ruoyi()
     const { bearer, refresh } = await identityOf(host)
     await bearer('t1')

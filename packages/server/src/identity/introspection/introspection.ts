@@ -1,4 +1,4 @@
-// Identity of a host system: who is signed in there is known here. Asked per session, remembered for a short time.
+// Identity of a host system: its sessions authenticate callers here. Answers are cached per session for a short time.
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Principal } from '@oxbow/core'
 import { isSamePerson } from '@oxbow/core/internal'
@@ -22,12 +22,12 @@ import { principalOfAnswer } from './verdict.ts'
 
 type PassedOn = Readonly<Record<string, string>>
 
-/** Sessions whose headers are kept to ask about them again when an approval is used. */
+/** Sessions whose headers are kept, so that rights can be checked again when an approval is used. */
 const MAX_KNOWN = 10_000
 
 /**
- * Questions at a time about credentials that nobody knows, from addresses that have sent many wrong ones; others wait,
- * or are refused.
+ * Limits on concurrent questions about unknown credentials from addresses that sent many invalid ones. Further requests
+ * wait, or are refused.
  */
 const SPARING = { atOnce: 2, waiting: 50 }
 
@@ -38,9 +38,9 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
   const few = bulkhead(SPARING.atOnce, SPARING.waiting)
   const flights = new Map<string, Promise<KnownPrincipal | undefined>>()
   const sessions = boundedMap<PassedOn>(MAX_KNOWN)
-  /** By person: the session that they have shown last. */
+  /** The latest session of each user. */
   const latest = boundedMap<string>(MAX_KNOWN)
-  // Names of sessions are stored with turns: nobody may find the session by its name.
+  // Turns store the names of sessions: nobody may derive a session from its name.
   const secret = randomBytes(32)
   const naming = (headers: PassedOn): string =>
     createHmac('sha256', secret).update(JSON.stringify(headers)).digest('base64url')
@@ -60,7 +60,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
     return principal
   }
 
-  /** What the principal may do in this session of theirs. */
+  /** The principal's current rights in this session. */
   async function asIn(name: string | undefined, principal: Principal): Promise<Principal | undefined> {
     const headers = name === undefined ? undefined : sessions.get(name)
     if (headers === undefined) return undefined
@@ -68,7 +68,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
     return now !== undefined && isSamePerson(now, principal) ? narrowed(principal, now) : undefined
   }
 
-  /** Requests that come at the same time with the same credentials are one question. */
+  /** Concurrent requests with the same credentials share one question. */
   function ask(headers: PassedOn, name: string): Promise<KnownPrincipal | undefined> {
     const flying = flights.get(name)
     if (flying !== undefined) return flying
@@ -89,7 +89,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       if (headers === 'ambiguous')
         return refused(
           'credentials_ambiguous',
-          'The request brings more than one session: two headers, two cookies of one name, or both kinds. Send one.',
+          'The request has more than one session: two headers, two cookies of one name, or both kinds. Send one.',
         )
       if (headers === undefined)
         return refused(
@@ -99,7 +99,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       const name = naming(headers)
       const hit = cache.get(name)
       const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
-      // A session that was right once is asked about like any other: nobody can make such names up.
+      // A session that was valid before is not throttled: its name cannot be guessed.
       const held = sparing && sessions.get(name) === undefined
       try {
         const question = () => ask(headers, name)
@@ -120,7 +120,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       return orUnavailable('identity.introspection.url', onProblem, async () => {
         const now = await asIn(credential, principal)
         if (now !== undefined || reading) return now
-        // Sessions end by themselves, often before the answer of a person comes.
+        // Sessions expire, often before an approval is decided.
         const last = latest.get(nameOfPerson(principal))
         return last === credential ? undefined : asIn(last, principal)
       })
@@ -128,7 +128,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
   }
 }
 
-/** The headers of the caller's session; undefined when they bring none. */
+/** The headers of the caller's session; undefined when there are none. */
 function passedOn(credentials: Credentials, config: IntrospectionConfig): PassedOn | 'ambiguous' | undefined {
   const headers: Record<string, string> = {}
   for (const name of config.headers) {
@@ -138,11 +138,11 @@ function passedOn(credentials: Credentials, config: IntrospectionConfig): Passed
   }
   const cookies = cookiesOf(credentials, config.cookies)
   if (cookies === 'ambiguous') return 'ambiguous'
-  // Two sessions may be those of two people; a front end that sends one token both ways is one person.
+  // Different sessions may belong to different users. A front end that sends one token both ways is one user.
   const bearer = headers.authorization?.replace(/^Bearer +/i, '')
   if (bearer !== undefined && cookies !== '' && !valuesIn(cookies).includes(bearer)) return 'ambiguous'
   if (cookies !== '') headers.cookie = cookies
-  // A header that only accompanies the session, such as a client id, is no credential by itself.
+  // A header that only accompanies the session, such as a client id, is not a credential.
   const proves = cookies !== '' || headers[config.headers[0] ?? ''] !== undefined
   return proves ? headers : undefined
 }

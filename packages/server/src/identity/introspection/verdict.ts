@@ -1,4 +1,4 @@
-// What an answer about a person means: this is who they are, they are nobody, or it cannot be known.
+// Interprets the host's answer about a caller: authenticated, not signed in, or unknown.
 import type { FieldPaths, ScopeOfRole } from '../../config/introspection-presets.ts'
 import type { KnownPrincipal } from '../contract.ts'
 import { holds, principalIn } from '../fields.ts'
@@ -13,13 +13,13 @@ export interface VerdictRules {
 }
 
 /**
- * Undefined: not signed in. What the rules do not provide for is a fault of the host, and never a yes.
+ * Undefined: not signed in. An answer that the rules do not cover is a failure of the host, and never authenticates.
  *
  * @throws HostUnavailable
  */
 export function principalOfAnswer(answer: HostAnswer, rules: VerdictRules): KnownPrincipal | undefined {
   const { status } = answer
-  // Hosts with pages of their own send strangers to the page where they sign in.
+  // Hosts with a web UI redirect anonymous callers to their sign-in page.
   if ([301, 302, 303, 307, 308, 401, 403, 404, 410].includes(status)) return undefined
   if (status < 200 || status > 299) throw new HostUnavailable(`it answered with status ${status}`)
   const document = jsonOf(answer)

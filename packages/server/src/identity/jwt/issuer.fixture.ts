@@ -1,4 +1,4 @@
-// An issuer of tokens: real keys, published over real HTTP.
+// A token issuer: real keys, published over real HTTP.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose'
@@ -10,9 +10,9 @@ export interface Issuer {
   readonly fetched: number
   /** Signs with the newest key. */
   sign(claims: JWTPayload, header?: { kid?: string; alg?: string }): Promise<string>
-  /** A new key; the old one is not published any more. */
+  /** Publishes a new key instead of the old one. */
   rotate(): Promise<void>
-  /** From now on its answers are these. Undefined: the keys again. */
+  /** Replaces the answer from now on. Undefined: the keys. */
   answer(other: { status: number; body: string } | undefined): void
   publicJwk(): JWK
   close(): Promise<void>

@@ -1,4 +1,4 @@
-// The key that tokens are verified with: one that is configured, or those that the issuer publishes.
+// The key that verifies tokens: a configured one, or the issuer's published keys.
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { OxbowError } from '@oxbow/core'
@@ -25,18 +25,18 @@ async function publicKey(given: string): Promise<KeyObject> {
   let pem = given
   if (!given.includes('-----BEGIN'))
     pem = await readFile(given, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw invalid(`${JSON.stringify(given)} is no PEM text, and cannot be read as a file (${error.code})`)
+      throw invalid(`${JSON.stringify(given)} is neither a PEM string nor a readable file (${error.code})`)
     })
   if (pem.includes('PRIVATE KEY'))
-    throw invalid('this is a private key; give the public one, and keep the private one elsewhere')
+    throw invalid('must be a public key; got a private key, which should be kept elsewhere')
   try {
     return createPublicKey(pem)
   } catch {
-    throw invalid('it is not a public key or certificate in PEM')
+    throw invalid('must be a public key or certificate in PEM')
   }
 }
 
-/** An unknown key id fetches again, at most once per cool-down; what was fetched is used while the issuer is down. */
+/** An unknown key id triggers a fetch, at most once per cool-down. Fetched keys are used while the issuer is down. */
 function publishedKeys({ url, maxAgeMs, cooldownMs }: JwtConfig['key'] & { type: 'jwks' }): JWTVerifyGetKey {
   const issuer = host(TIMEOUT_MS)
   const keys = createRemoteJWKSet(new URL(url), {
@@ -57,7 +57,9 @@ function publishedKeys({ url, maxAgeMs, cooldownMs }: JwtConfig['key'] & { type:
         error instanceof errors.JWKSMultipleMatchingKeys ||
         error instanceof errors.JOSENotSupported
       if (ofTheToken || error instanceof HostUnavailable) throw error
-      throw new HostUnavailable(`it published no usable keys: ${(error as Error).message}`, 1_000, { cause: error })
+      throw new HostUnavailable(`the issuer published no usable keys: ${(error as Error).message}`, 1_000, {
+        cause: error,
+      })
     }
   }
 }

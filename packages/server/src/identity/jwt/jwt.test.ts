@@ -40,7 +40,7 @@ const withJwks = (made: Issuer, more: Record<string, unknown> = {}) =>
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('tokens', () => {
-  test('a principal comes from the claims, by dotted paths and by names with dots', async () => {
+  test('the claims give the principal, through dotted paths and names with dots', async () => {
     const made = await anIssuer()
     const { ask } = await withJwks(made, {
       claims: {
@@ -72,7 +72,7 @@ describe('tokens', () => {
     expect(await ask(await made.sign({ preferred: { name: 'ann' } }))).toMatchObject({ code: 'credentials_invalid' })
   })
 
-  test('a user whose name is no id gets one that nobody can choose', async () => {
+  test('a user whose name is not a valid id gets an id that nobody can choose', async () => {
     const made = await anIssuer()
     const { ask } = await withJwks(made)
     const of = async (sub: string) => {
@@ -90,8 +90,8 @@ describe('tokens', () => {
     ['wrong audience', { aud: 'another-service' }, 'credentials_invalid'],
     ['wrong issuer', { iss: 'https://evil.example' }, 'credentials_invalid'],
     ['no user', { sub: undefined }, 'credentials_invalid'],
-    ['a user that is no text', { sub: { name: 'ann' } as never }, 'credentials_invalid'],
-    ['no end', { exp: undefined }, 'credentials_invalid'],
+    ['a user that is not a string', { sub: { name: 'ann' } as never }, 'credentials_invalid'],
+    ['no expiry', { exp: undefined }, 'credentials_invalid'],
     ['expired beyond the skew', { exp: seconds(-60) }, 'credentials_expired'],
     ['expired within the skew', { exp: seconds(-10) }, 'accepted ann'],
     ['not valid yet', { nbf: seconds(60) }, 'credentials_invalid'],
@@ -103,7 +103,7 @@ describe('tokens', () => {
     expect(await codeOf(await made.sign({ sub: 'ann', ...claims } as never))).toBe(code)
   })
 
-  test('required claims must be there, with the value that is asked for', async () => {
+  test('required claims must be present with the configured value', async () => {
     const made = await anIssuer()
     const { codeOf } = await withJwks(made, { requiredClaims: ['email_verified=true', 'realm.name'] })
     expect(await codeOf(await made.sign({ sub: 'ann' }))).toBe('credentials_invalid')
@@ -115,7 +115,7 @@ describe('tokens', () => {
     )
   })
 
-  test('a token without a signature, or of a garbled form, is refused', async () => {
+  test('a token without a signature, or with a malformed one, is refused', async () => {
     const made = await anIssuer()
     const { codeOf } = await withJwks(made)
     const claims = part({ sub: 'ann', iss: made.url, aud: AUDIENCE, exp: seconds(60) })
@@ -150,7 +150,7 @@ describe('tokens', () => {
 })
 
 describe('algorithms', () => {
-  test('a public key is never taken for the secret of an HS algorithm', async () => {
+  test('a public key is never used as the secret of an HS algorithm', async () => {
     const made = await anIssuer('RS256')
     const pem = await exportSPKI((await importJWK(made.publicJwk(), 'RS256')) as never)
     const forge = (secret: string) => {
@@ -165,7 +165,7 @@ describe('algorithms', () => {
     expect(await stat.codeOf(await made.sign({ sub: 'ann' }))).toBe('accepted ann')
   })
 
-  test('algorithms that do not fit the key are a mistake of the configuration', async () => {
+  test('algorithms that do not suit the key are a configuration error', async () => {
     const secret = 'x'.repeat(32)
     await expect(identityOf({ secret, algorithms: ['RS256'] })).rejects.toThrow(/RS256 cannot be used with a secret/)
     await expect(
@@ -234,7 +234,7 @@ describe('published keys', () => {
     expect(made.fetched).toBe(1)
   })
 
-  test('while the issuer is down, known keys go on and new ones are a 503, asked for less and less often', async () => {
+  test('while the issuer is down, known keys still work, and new ones are a 503, fetched less and less often', async () => {
     const made = await anIssuer()
     const { codeOf, problems } = await withJwks(made, { jwksCooldown: '0ms' })
     const known = await made.sign({ sub: 'ann' })
@@ -248,14 +248,14 @@ describe('published keys', () => {
     expect(problems[0]).toMatch(/identity\.jwt\.jwksUrl/)
   })
 
-  test.each(['not json', '{"keys": 5}', '[]', ''])('keys like %j are nobody’s: a 503', async (body) => {
+  test.each(['not json', '{"keys": 5}', '[]', ''])('unusable keys such as %j are a 503', async (body) => {
     const made = await anIssuer()
     made.answer({ status: 200, body })
     const { codeOf } = await withJwks(made)
     expect(await codeOf(await made.sign({ sub: 'ann' }))).toBe('identity_unavailable')
   })
 
-  test('an issuer that is not there is a typed 503 with Retry-After, on a stream before it starts', async () => {
+  test('an unreachable issuer is a typed 503 with Retry-After, on a stream before it starts', async () => {
     const made = await issuer()
     const token = await made.sign({ sub: 'ann' })
     await made.close()
@@ -273,7 +273,7 @@ describe('published keys', () => {
 })
 
 describe('refresh', () => {
-  test('is the last token of the person, until it ends; without one nobody is vouched for', async () => {
+  test('uses the latest token of the user until it expires; without one the rights are unknown', async () => {
     const made = await anIssuer()
     const { ask, refresh } = await withJwks(made, { clockSkew: '0ms' })
     const ann = { tenant: 'default', user: 'ann', permissions: ['a:b', 'a:c'] }
@@ -287,7 +287,7 @@ describe('refresh', () => {
     expect(await refresh({ tenant: 'other', user: 'ann' })).toBeUndefined()
   })
 
-  test('asks the endpoint that is configured, with the service’s own credentials', async () => {
+  test('asks the configured endpoint, with the service’s own credentials', async () => {
     const made = await anIssuer()
     const host = await hostSystem()
     onTestFinished(() => host.close())

@@ -1,4 +1,4 @@
-// Tokens that an issuer has signed.
+// Signed tokens of an issuer (JWT).
 import type { JWTPayload } from 'jose'
 import { errors, jwtVerify } from 'jose'
 import type { JwtConfig } from '../../config/identity-config.ts'
@@ -27,7 +27,7 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
   const rules = {
     algorithms: [...config.algorithms],
     clockTolerance,
-    // What never ends could never be taken back.
+    // A token without expiry could never be revoked.
     requiredClaims: ['exp'],
     ...(config.issuer !== undefined && { issuer: config.issuer }),
     ...(config.audience !== undefined && { audience: config.audience }),
@@ -61,7 +61,7 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
         }
         if (error instanceof errors.JWTExpired)
           return refused('credentials_expired', 'The token has expired. Get a new one.')
-        // Which check failed would help only those who try.
+        // Naming the failed check would only help attackers.
         return invalid()
       }
       if (!config.requiredClaims.every((it) => holds(claims, it))) return invalid()

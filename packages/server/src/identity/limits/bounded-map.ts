@@ -1,4 +1,4 @@
-/** Forgets what was used least recently. */
+/** A map that drops its least recently used entries. */
 export interface BoundedMap<T> {
   get(name: string): T | undefined
   set(name: string, value: T): void

@@ -1,15 +1,15 @@
-// Token buckets in memory, one per name: a burst of one minute's worth, then as fast as it refills.
+// Token buckets in memory, one per name: a burst of one minute's requests, then a steady refill.
 import { boundedMap } from './bounded-map.ts'
 
 export interface Buckets {
-  /** Takes one. 0: granted; else the milliseconds until there is one again. */
+  /** Takes one token. 0: granted; otherwise the milliseconds until the next token. */
   take(name: string): number
-  /** The same without taking. */
+  /** Like `take`, without taking a token. */
   wait(name: string): number
 }
 
 const MINUTE_MS = 60_000
-/** Names beyond these push out those that were used least recently, whose buckets are full by then. */
+/** Beyond this number, the least recently used names are dropped; their buckets are full by then. */
 const MAX_NAMES = 50_000
 
 export function buckets(perMinute: number, now: () => number = () => performance.now()): Buckets {

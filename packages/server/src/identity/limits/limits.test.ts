@@ -1,4 +1,4 @@
-// How often somebody may come, from where, and under which name.
+// Rate limits, origins and host names.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { tool } from '@oxbow/core'
@@ -23,7 +23,7 @@ const withKeys = (overrides: Record<string, unknown> = {}) => ({
 })
 
 describe('rate limits', () => {
-  test('a principal has so many requests per minute, whoever else comes', async () => {
+  test('each principal has its own number of requests per minute', async () => {
     const { get } = await start(withKeys({ 'server.rateLimits.requestsPerMinute': 3 }))
     for (let i = 0; i < 3; i++) expect((await get('/api/sessions', as(ann))).status).toBe(200)
     const answer = await get('/api/sessions', as(ann))
@@ -34,7 +34,7 @@ describe('rate limits', () => {
     expect((await get('/healthz')).status).toBe(200)
   })
 
-  test('a bucket fills again as time goes by', () => {
+  test('a bucket refills over time', () => {
     let now = 0
     const { take } = buckets(60, () => now)
     for (let i = 0; i < 60; i++) expect(take('ann')).toBe(0)
@@ -46,7 +46,7 @@ describe('rate limits', () => {
     expect(take('ann')).toBeGreaterThan(0)
   })
 
-  test('a principal has so many turns at the same time; the same turn again is none', async () => {
+  test('a principal has a limited number of concurrent turns; a retry of the same turn does not count', async () => {
     const held = gate()
     const { post, get } = await start({
       ...withKeys({ 'server.rateLimits.concurrentTurns': 1 }),
@@ -75,12 +75,12 @@ describe('rate limits', () => {
     ['chat', '/api/chat', (n) => ({ sessionId: `c${n}`, message: 'Hi' })],
     ['stream', '/api/chat/stream', (n) => runInput('Hi', { threadId: `s${n}` })],
     ['task', '/agent/task', (n) => ({ taskId: `t${n}`, message: 'Hi' })],
-    ['task that is waited for', '/agent/task?wait=30', (n) => ({ taskId: `w${n}`, message: 'Hi' })],
+    ['task with wait', '/agent/task?wait=30', (n) => ({ taskId: `w${n}`, message: 'Hi' })],
     ['task of the Agent Protocol', '/tasks', (n) => ({ task_id: `p${n}`, input: 'Hi' })],
   ]
 
   test.each(surfaces)(
-    'a turn over %s takes one of the places, and is refused when there is none, on whatever surface',
+    'a turn over %s takes a slot, and is refused when none is free, on every surface',
     async (_, path, body) => {
       const { post, get, model } = await start({
         ...withKeys({ 'server.rateLimits.concurrentTurns': 1, 'server.shutdownGrace': '0ms' }),
@@ -92,11 +92,11 @@ describe('rate limits', () => {
         const refused = await post(other, bodyOf(2), as(ann))
         expect([other, refused.status, (await json(refused)).error.code]).toEqual([other, 429, 'too_many_turns'])
       }
-      // Whoever only looks needs no place: the frames of a task over a socket begin no turn.
+      // Reading needs no slot: the frames of a task over a socket start no turn.
       expect((await get('/api/sessions', as(ann))).status).toBe(200)
       const { sessions } = await json(get('/api/sessions', as(ann)))
       expect(sessions).toHaveLength(1)
-      // The place is free when the turn is over, however it was begun.
+      // The slot is free when the turn ends, on whatever surface it started.
       await post(`/api/sessions/${sessions[0].sessionId}/interrupt`, {}, as(ann))
       await (await holding).text()
       await until(
@@ -107,7 +107,7 @@ describe('rate limits', () => {
     },
   )
 
-  test('a turn that goes on without its reader counts until it ends', async () => {
+  test('a turn that continues without its reader counts until it ends', async () => {
     const held = gate()
     const { post, url, engine } = await start({
       ...withKeys({ 'server.rateLimits.concurrentTurns': 1, 'server.onDisconnect': 'continue' }),
@@ -129,7 +129,7 @@ describe('rate limits', () => {
     await until(async () => (await post('/api/chat', { sessionId: 'b', message: 'Hi' }, as(ann))).status === 200)
   })
 
-  test('a turn that goes on after its pause always does, and counts among those that run', async () => {
+  test('a turn that resumes after a pause is never refused, and counts as running', async () => {
     const held = gate()
     const pay = tool({
       name: 'pay',
@@ -149,7 +149,7 @@ describe('rate limits', () => {
     })
     const begin = (session: string) =>
       post('/api/chat', { sessionId: session, turnId: session, message: 'Pay.' }, as(ann))
-    // While they wait they do not count.
+    // Waiting turns do not count.
     const waiting = [await json(begin('a')), await json(begin('b'))]
     for (const { approvals } of waiting)
       expect((await post(`/api/approvals/${approvals[0].id}`, { verdict: 'approved' }, as(ann))).status).toBe(200)
@@ -164,7 +164,7 @@ describe('rate limits', () => {
     expect((await begin('c')).status).toBe(200)
   })
 
-  test('wrong credentials from one address are a 429 after a while; the right ones still come in', async () => {
+  test('many invalid credentials from one address lead to a 429; valid ones are still accepted', async () => {
     const { get } = await start(withKeys({ 'server.rateLimits.failedAuthenticationsPerMinute': 2 }))
     const wrong = createApiKey({ user: 'ann' })
     for (let i = 0; i < 2; i++) expect((await get('/api/sessions', as(wrong))).status).toBe(401)
@@ -175,7 +175,7 @@ describe('rate limits', () => {
     expect((await get('/api/sessions')).status).toBe(401)
   })
 
-  test('after them the host system is asked for a few at a time; right ones come in, those of before without waiting', async () => {
+  test('after invalid credentials, questions to the host are throttled; valid credentials are accepted, known ones without waiting', async () => {
     const held: (() => void)[] = []
     const host = await hostSystem()
     host.behave(({ headers }, response) => {
@@ -197,11 +197,11 @@ describe('rate limits', () => {
     expect(await status('t1')).toBe(200)
     for (const key of ['x1', 'x2']) expect(await status(key)).toBe(401)
     expect(await status('x3')).toBe(429)
-    // Who comes for the first time, and with that pushes the other out of the cache.
+    // A first request, which pushes the other session out of the cache.
     expect(await status('t2')).toBe(200)
     const asked = host.asked.length
     const wrong = Array.from({ length: 60 }, (_, n) => status(`hold${n}`))
-    // More than may wait are refused at once, while two are asked about.
+    // Requests beyond the queue are refused at once, while two questions are open.
     await Promise.race(wrong)
     await until(() => held.length === 2)
     expect(await status('t1')).toBe(200)
@@ -213,7 +213,7 @@ describe('rate limits', () => {
     })
     for (const answer of held) answer()
     expect(new Set(await Promise.all(wrong))).toEqual(new Set([429]))
-    // It may have been one too many.
+    // The request may have exceeded the queue.
     expect([await late, await status('t3')]).toContain(200)
   })
 
@@ -223,7 +223,7 @@ describe('rate limits', () => {
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['::1', '0:0:0:0::/64'],
-  ])('%s is of the network %s', (address, network) => {
+  ])('%s belongs to the network %s', (address, network) => {
     expect(networkOf(address)).toBe(network)
   })
 })
@@ -231,7 +231,7 @@ describe('rate limits', () => {
 describe('pages of other origins', () => {
   const page = 'https://app.example.com'
 
-  test('get nothing unless they are configured', async () => {
+  test('are rejected unless they are configured', async () => {
     const { get } = await start(withKeys())
     const preflight = await get('/api/chat', {
       method: 'OPTIONS',
@@ -247,7 +247,7 @@ describe('pages of other origins', () => {
     expect([refused.status, (await json(refused)).error.code]).toEqual([403, 'origin_not_allowed'])
   })
 
-  test('configured ones may read every answer, streams and refusals included', async () => {
+  test('that are configured may read every answer, streams and refusals included', async () => {
     const { get, post } = await start({
       ...withKeys({ 'server.cors.origins': [page] }),
       replies: { always: { text: 'Hello.' } },
@@ -275,7 +275,7 @@ describe('pages of other origins', () => {
   })
 
   test.each(['https://app.example.com.evil.example', 'http://app.example.com', 'https://APP.example.com', 'null'])(
-    '%s is another one',
+    '%s is a different origin',
     async (origin) => {
       const { get } = await start(withKeys({ 'server.cors.origins': [page], 'server.cors.credentials': true }))
       const answer = await get('/api/sessions', as(ann, { origin }))
@@ -284,7 +284,7 @@ describe('pages of other origins', () => {
     },
   )
 
-  test('a foreign page cannot use the cookie of a host session', async () => {
+  test('cannot use the cookie of a host session', async () => {
     const host = await hostSystem({ t1: { userName: 'ann' } })
     onTestFinished(() => host.close())
     const { get, url } = await start({
@@ -308,21 +308,21 @@ describe('pages of other origins', () => {
   })
 })
 
-describe('beyond this machine', () => {
-  test('with identity it may listen on any address', async () => {
+describe('beyond loopback', () => {
+  test('with identity the service may listen on any address', async () => {
     const { service, config } = await start(withKeys({ 'server.host': '0.0.0.0' }))
     expect(config.server.host).toBe('0.0.0.0')
     expect(service.routes.length).toBeGreaterThan(5)
   })
 
-  test('without the identity that is configured there is no service', async () => {
+  test('the service does not start without the configured identity', async () => {
     const { createService, createLogger } = await import('../../index.ts')
     const { engine, config } = await start(withKeys())
     const log = createLogger({ level: 'silent', format: 'json' })
-    expect(() => createService({ engine, config, log })).toThrow(/Give it createIdentity/)
+    expect(() => createService({ engine, config, log })).toThrow(/Pass the result of createIdentity/)
   })
 
-  test('names that are configured are the only ones; probes come by address', async () => {
+  test('only configured host names are accepted, except for probes', async () => {
     const { url } = await start(withKeys({ 'server.allowedHosts': ['oxbow.example.com', 'other.example:81'] }))
     const status = async (host: string, path = '/openapi.json') => {
       const { hostname, port } = new URL(url)
@@ -342,7 +342,7 @@ describe('beyond this machine', () => {
     expect(await status('10.0.0.7', '/healthz')).toBe(200)
   })
 
-  test('credentials that come twice are refused', async () => {
+  test('duplicate credentials are refused', async () => {
     const { url } = await start(withKeys())
     const { hostname, port } = new URL(url)
     const socket = connect(Number(port), hostname)

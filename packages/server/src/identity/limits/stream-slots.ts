@@ -1,4 +1,4 @@
-// How many streams one principal may hold open at a time.
+// The number of streams that one principal may have open.
 import type { Principal } from '@oxbow/core'
 import { HttpError } from '../../http/errors.ts'
 import { nameOfPerson } from '../refresh.ts'

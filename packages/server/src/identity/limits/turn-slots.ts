@@ -1,12 +1,12 @@
-// How many turns somebody has running at the same time.
+// The number of turns that one principal may have running.
 import type { Principal, RunningTurn } from '@oxbow/core'
 import { HttpError } from '../../http/errors.ts'
 import { nameOfPerson } from '../refresh.ts'
 
 export interface TurnSlots {
   /**
-   * Call the result when the turn has come to its end or its pause; there is none where nothing is limited. The same
-   * turn again takes no second slot.
+   * Call the result when the turn ends or pauses; undefined when there is no limit. A retry of the same turn takes no
+   * second slot.
    *
    * @throws HttpError 429 `too_many_turns`
    */
@@ -14,11 +14,11 @@ export interface TurnSlots {
 }
 
 /**
- * @param running turns that the engine works on. One that goes on after its pause counts again, though nobody holds a
- * slot for it: it always goes on, and no other may begin beside it that would be one too many
+ * @param running the turns that the engine works on. A turn that resumes after a pause counts again without a slot: it
+ * is never refused, but no other turn may start beyond the limit
  */
 export function turnSlots(max: number, running: () => readonly RunningTurn[]): TurnSlots {
-  /** By principal: turns, and how many requests hold each. */
+  /** By principal: turns, and the number of requests that hold each. */
   const held = new Map<string, Map<string, number>>()
 
   return {
