@@ -128,8 +128,7 @@ export function appender(
       // What the same turn of the event loop brings goes into one statement.
       setImmediate(() => void flush())
       underWay.add(promise)
-      const done = () => underWay.delete(promise)
-      promise.then(done, done)
+      void Promise.allSettled([promise]).then(() => underWay.delete(promise))
       return promise
     },
     idle: () => Promise.allSettled(underWay),

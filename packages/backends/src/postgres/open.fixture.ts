@@ -29,6 +29,8 @@ export const missing: string | undefined = await onServer((client) => client.que
   (error: Error) => `no PostgreSQL at ${new URL(server).host}: ${error.message}`,
 )
 
+if (missing !== undefined && process.env.CI) throw new Error(missing)
+
 export async function open(directory: string) {
   await onServer((client) => client.query(`CREATE DATABASE ${databaseOf(directory)}`)).catch(
     (error: { code?: string }) => {
