@@ -227,6 +227,11 @@ export class SessionLog {
     return { pending, stored }
   }
 
+  /** Resolves when everything that was folded before is stored. Rejects if that fails. */
+  async flushed(): Promise<void> {
+    if (this.#flushing || this.#pending.length > 0) await this.append(() => {})
+  }
+
   /** One write at a time; what is folded meanwhile makes the next one. */
   async #flush(): Promise<void> {
     this.#flushing = true

@@ -99,6 +99,7 @@ export interface Session {
   follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
   /** Stored events after `after`, at most 500. */
   events(after?: number): Promise<Event[]>
+  /** The stored state, including everything that this process wrote before the call. */
   state(): Promise<SessionState>
 }
 
@@ -355,7 +356,11 @@ export function openSession(
       return follow(options.after, options.signal)
     },
     events: (after = 0) => engine.journal.read(key, after),
-    state: () => withCurrentLog((log) => log.state),
+    state: () =>
+      withCurrentLog(async (log) => {
+        await log.flushed()
+        return log.state
+      }),
   }
 }
 

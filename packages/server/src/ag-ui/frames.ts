@@ -66,7 +66,7 @@ export function frameWriter(strict?: Strict): FrameWriter {
   let text = ''
   let last = ''
   let seq = 0
-  let told = 0
+  let sentSeq = 0
   const flush = (): void => {
     if (last === '') return
     text += last
@@ -74,9 +74,9 @@ export function frameWriter(strict?: Strict): FrameWriter {
   }
   const data = (json: string): void => {
     flush()
-    if (seq > told && strict === undefined) {
+    if (seq > sentSeq && strict === undefined) {
       text += `id: ${seq}\n`
-      told = seq
+      sentSeq = seq
     }
     last = `data: ${json}\n\n`
   }
@@ -88,7 +88,7 @@ export function frameWriter(strict?: Strict): FrameWriter {
       seq = reached
       if (last === '' || strict !== undefined) return
       last = `id: ${seq}\n${last}`
-      told = seq
+      sentSeq = seq
     },
     take() {
       flush()

@@ -11,7 +11,7 @@ const start = rigs()
 /** More than the kernel buffers for a connection, about 4 MB on Linux, and more than the server keeps for it. */
 const TEXT = Array.from({ length: 2_450 }, (_, i) => String(i).padEnd(4_000, 'x')).join(' ')
 
-const said = (messages: readonly Pick<SseMessage, 'event' | 'data'>[]): string =>
+const textIn = (messages: readonly Pick<SseMessage, 'event' | 'data'>[]): string =>
   messages
     .filter((it) => it.event === 'message')
     .map((it) => it.data.text)
@@ -43,12 +43,12 @@ test('B9 a slow reader of a task loses nothing, in order, with an end', { timeou
   await Promise.all([once(socket, 'close'), closed])
   const answer = Buffer.concat(parts).toString()
   const messages = messagesOf(answer.slice(answer.indexOf('\r\n\r\n') + 4))
-  for (const told of [messages, frames]) {
-    expect(said(told)).toBe(TEXT)
-    expect(told.at(-1)!.event).toBe('done')
-    const ids = told.map((it) => it.id)
+  for (const received of [messages, frames]) {
+    expect(textIn(received)).toBe(TEXT)
+    expect(received.at(-1)!.event).toBe('done')
+    const ids = received.map((it) => it.id)
     expect(ids).toEqual([...new Set(ids)].toSorted((a, b) => a - b))
     // The reader was behind: dropped fragments arrive in one piece.
-    expect(Math.max(...told.map((it) => String(it.data.text ?? '').length))).toBeGreaterThan(40_000)
+    expect(Math.max(...received.map((it) => String(it.data.text ?? '').length))).toBeGreaterThan(40_000)
   }
 })

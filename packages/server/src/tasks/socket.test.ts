@@ -42,13 +42,13 @@ test('B9 a WebSocket has the frames of the event stream, from any position', asy
   held.open()
   expect(await live.closed).toBe(1000)
   expect(live.frames.at(-1)).toMatchObject({ event: 'done', data: { result: 'one two' } })
-  const told = messagesOf(await (await rig.get(`/agent/stream/${taskId}`)).text())
+  const received = messagesOf(await (await rig.get(`/agent/stream/${taskId}`)).text())
   const whole = await watch(rig, `/agent/ws/${taskId}`)
   await whole.closed
-  expect(whole.frames).toEqual(told)
-  const rest = await watch(rig, `/agent/ws/${taskId}?after=${told[1]!.id}`)
+  expect(whole.frames).toEqual(received)
+  const rest = await watch(rig, `/agent/ws/${taskId}?after=${received[1]!.id}`)
   await rest.closed
-  expect(rest.frames).toEqual(told.slice(2))
+  expect(rest.frames).toEqual(received.slice(2))
 })
 
 test('B9 a client that disconnects stops nothing', async () => {
@@ -59,8 +59,8 @@ test('B9 a client that disconnects stops nothing', async () => {
   socket.close()
   await closed
   held.open()
-  const told = messagesOf(await (await rig.get(`/agent/stream/${taskId}`)).text())
-  expect(told.at(-1)).toMatchObject({ event: 'done' })
+  const received = messagesOf(await (await rig.get(`/agent/stream/${taskId}`)).text())
+  expect(received.at(-1)).toMatchObject({ event: 'done' })
 })
 
 test('a refused upgrade gets an ordinary answer', async () => {
