@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { OxbowError } from '../errors.ts'
 import type { Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
-import { auditOf, type SecretsOf } from './audit.ts'
-import { nextDeadline, type StateLimits } from './deadlines.ts'
-import { evolve, evolveAll, foldFrom } from './evolve.ts'
+import { auditOf, type SecretsOf } from '../state/audit.ts'
+import { nextDeadline, type StateLimits } from '../state/deadlines.ts'
+import { evolve, evolveAll, foldFrom } from '../state/evolve.ts'
+import { emptyState, type SessionState, STATE_VERSION, statusOf } from '../state/state.ts'
 import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
-import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 
