@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { memory } from '@oxbow/backends'
 import { gate, until } from '@oxbow/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
 import { agent, createEngine, type Event, type SessionKey, tool } from '../index.ts'
 import { emptyState, evolve } from '../internal.ts'
@@ -222,10 +222,18 @@ describe('what must not hang, leak or run away', () => {
     const silent = await bench([{ text: 'ok' }], { middleware: [{ name: 'silent', onAgent: async () => {} }] })
     await expect(silent.session.run('Go.')).rejects.toMatchObject({ code: 'middleware_invalid' })
     expect((await silent.session.state()).turn).toBeUndefined()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const never = gate()
     const deaf = await bench([{ text: 'ok' }], {
-      middleware: [{ name: 'deaf', onModelCall: () => new Promise(() => {}) }],
+      middleware: [{ name: 'deaf', onModelCall: () => never.pass() as Promise<never> }],
     })
-    await expect(deaf.session.run('Go.', { totalTimeoutMs: 20 })).rejects.toMatchObject({ code: 'total_timeout' })
+    const running = expect(deaf.session.run('Go.', { totalTimeoutMs: 20 })).rejects.toMatchObject({
+      code: 'total_timeout',
+    })
+    await never.reached
+    await vi.advanceTimersByTimeAsync(60_000)
+    await running
   })
 
   test('a run requested while the engine stops is refused as such', async () => {
@@ -255,15 +263,25 @@ describe('what must not hang, leak or run away', () => {
   })
 
   test('a tool may work longer than the idle limit of its turn', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const working = gate()
     const slow = tool({
       name: 'slow',
       description: 's',
       effects: ['read'],
       input: {},
-      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 1_500)),
+      run: async () => {
+        await working.pass()
+        return 'done'
+      },
     })
     const { session } = await bench([call('slow', {}), { text: 'ok' }], { tools: [slow] })
-    expect((await session.run('Go.', { idleTimeoutMs: 1_000 })).text).toBe('ok')
+    const running = session.run('Go.', { idleTimeoutMs: 1_000 })
+    await working.reached
+    vi.advanceTimersByTime(10_000)
+    working.open()
+    expect((await running).text).toBe('ok')
   })
 
   test('arguments of white space without end are read in linear time', async () => {
