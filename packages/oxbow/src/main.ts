@@ -9,7 +9,10 @@ followLauncher()
 // Node reads the proxy variables only on request; older versions need NODE_USE_ENV_PROXY.
 if (hasProxy(process.env)) http.setGlobalProxyFromEnv?.()
 
-const storeOption = new Option('--store <path>', 'the SQLite file (default: .oxbow/oxbow.db)')
+const storeOption = new Option(
+  '--store <path>',
+  'the SQLite file or the postgres:// address (default: .oxbow/oxbow.db)',
+)
 const modelOption = new Option(
   '--model <provider:model>',
   'the model (default: OXBOW_MODEL, then the first provider with an API key, then the offline stub)',
@@ -294,7 +297,7 @@ try {
 } catch (error) {
   const { message, code } = error as { message?: string; code?: string }
   // Loaded here, because most commands end without an error.
-  const { printable } = await import('./transcript.ts')
+  const { printable } = await import('./terminal/transcript.ts')
   const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
   say(`oxbow: ${message ?? String(error)}`)
   if (code === undefined) say(String((error as Error).stack))

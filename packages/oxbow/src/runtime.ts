@@ -1,6 +1,6 @@
 // What every command needs: configuration, store, model, agent, engine.
 import { existsSync } from 'node:fs'
-import { memory, sqlite } from '@oxbow/backends'
+import { memory, postgres, sqlite } from '@oxbow/backends'
 import {
   type Agent,
   type Backend,
@@ -15,7 +15,7 @@ import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent, type ModelsByAlias } from './agent/agent.ts'
 import { type AgentKnowledge, openAgentKnowledge } from './agent/knowledge.ts'
-import { inLine } from './transcript.ts'
+import { inLine } from './terminal/transcript.ts'
 
 export interface RuntimeOptions {
   readonly model?: string | undefined
@@ -29,7 +29,7 @@ export function configOf({ model, store, host, port }: RuntimeOptions): Promise<
   return loadConfig({
     overrides: {
       ...(model !== undefined && { model }),
-      ...(store !== undefined && { store: { path: store } }),
+      ...(store !== undefined && { store: /^postgres(ql)?:/.test(store) ? { url: store } : { path: store } }),
       ...((host !== undefined || port !== undefined) && {
         server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: numeral(port) }) },
       }),
@@ -43,6 +43,7 @@ const numeral = (text: string): number | string =>
 
 /** Reading must not create an empty store where the path was mistyped. */
 export const hasStore = ({ store }: Config): boolean =>
+  store.url !== undefined ||
   store.path === ':memory:' ||
   // A marker without its database means that the database was lost, which opening it reports.
   ['', '-mark'].some((end) => existsSync(store.path + end))
@@ -51,7 +52,15 @@ export const noStore = ({ store }: Config): OxbowError =>
   new OxbowError('no_store', `No store at ${store.path}. Check --store and store.path.`)
 
 export const openBackend = ({ store }: Config): Backend =>
-  store.path === ':memory:' ? memory() : sqlite({ path: store.path })
+  store.url !== undefined
+    ? postgres({ url: store.url })
+    : store.path === ':memory:'
+      ? memory()
+      : sqlite({ path: store.path })
+
+/** For messages: without the password of a database. */
+export const nameOfStore = ({ store }: Config): string =>
+  store.url === undefined ? store.path : `${new URL(store.url).host}${new URL(store.url).pathname}`
 
 /** For commands that read the store and run nothing. @throws OxbowError `no_store` */
 export async function withBackend(options: RuntimeOptions, work: (backend: Backend) => Promise<void>): Promise<void> {

@@ -98,7 +98,7 @@ export function processConformance(subject: Subject, module: URL): void {
 
   const title = 'every acknowledged append survives kill -9 of its writer, repeatedly, and nothing is torn'
   subject.test(`${subject.name}: ${title}`, () =>
-    withDirectory(async (directory) => {
+    withDirectory(subject, async (directory) => {
       for (let kills = 0; kills < 5; kills += 1) {
         const acknowledged = await killWriter(directory)
         assert.ok(acknowledged.size > 0)

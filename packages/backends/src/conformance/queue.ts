@@ -17,7 +17,9 @@ function collector(backend: Backend, concurrency = 1, handle: (job: Job) => Prom
 export function queueConformance(check: ConformanceCheck): void {
   check('a job is handed out with its key and reason, once it is due', async (backend) => {
     const jobs: Job[] = []
-    const later = Date.now() + 300
+    // A queue may make its tables at its first use.
+    await backend.queue.depth()
+    const later = Date.now() + 1_000
     await backend.queue.enqueue(job('later'), later)
     await backend.queue.enqueue(job('now', 'turn'))
     const worker = backend.queue.work(async (it) => {
@@ -45,9 +47,12 @@ export function queueConformance(check: ConformanceCheck): void {
     for (let n = 0; n < 6; n += 1) await backend.queue.enqueue(job(`s${n}`))
     let running = 0
     let most = 0
+    const two = Promise.withResolvers<void>()
     const { handed, stop } = collector(backend, 2, async () => {
       running += 1
       most = Math.max(most, running)
+      if (running === 2) two.resolve()
+      await two.promise
       await new Promise((resolve) => setTimeout(resolve, 5))
       running -= 1
     })

@@ -66,6 +66,9 @@ export function lifeConformance(check: ConformanceCheck): void {
       ['files.delete', () => files.delete(someKey, 'a')],
       ['announce', () => workers.announce('worker-2')],
       ['alive', () => workers.alive('worker-1')],
+      ['enqueue', () => backend.queue.enqueue({ key: someKey, reason: 'late' })],
+      ['depth', () => backend.queue.depth()],
+      ['acquire', () => backend.locks.acquire('late', 1_000)],
       ['check', () => backend.check()],
     ]
     for (const [name, call] of calls) await assert.rejects(call(), { code: 'backend_closed' }, name)

@@ -16,6 +16,8 @@ export interface Subject {
    * close, a second opening and `kill -9`, and be safe for several processes at once: the suite starts some.
    */
   readonly processes?: URL
+  /** Removes what the data of a directory left outside of it, for example a database. */
+  readonly drop?: (directory: string) => Promise<unknown>
 }
 
 /** Runs one test on a back end of its own. */
@@ -25,7 +27,7 @@ export const checkOf =
   (subject: Subject): ConformanceCheck =>
   (title, run) => {
     subject.test(`${subject.name}: ${title}`, () =>
-      withDirectory(async (directory) => {
+      withDirectory(subject, async (directory) => {
         const backend = await subject.open(directory)
         try {
           await run(backend, directory)
@@ -36,11 +38,15 @@ export const checkOf =
     )
   }
 
-export async function withDirectory(run: (directory: string) => Promise<void>): Promise<void> {
+export async function withDirectory(
+  { drop }: Pick<Subject, 'drop'>,
+  run: (directory: string) => Promise<void>,
+): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'oxbow-conformance-'))
   try {
     await run(directory)
   } finally {
+    await drop?.(directory)
     await rm(directory, { recursive: true, force: true })
   }
 }

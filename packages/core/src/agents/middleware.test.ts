@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
-import { externalTool, type Middleware, tool } from '../index.ts'
+import { externalTool, type Middleware, type SessionState, tool } from '../index.ts'
 
 const tracer = (name: string, log: string[]): Middleware => ({
   name,
@@ -49,6 +49,21 @@ test('H3: the five hooks nest, the first middleware outermost', async () => {
     'A agent end',
   ])
   expect(server.requests[0]?.messages[0]).toMatchObject({ role: 'system', content: 'You help. A B' })
+})
+
+test('H3: the state of the session after onAgent includes the end of the turn', async () => {
+  let after: Promise<SessionState> | undefined
+  const last: Middleware = {
+    name: 'last',
+    async onAgent(_, next) {
+      await next()
+      after = session.state()
+      await after
+    },
+  }
+  const { session } = await bench([{ text: 'ok' }], { middleware: [last] })
+  const { turnId } = await session.run('Go.')
+  expect((await after)!.finished.map((it) => it.turnId)).toEqual([turnId])
 })
 
 test('H3: onActing wraps each call: run, denied, unknown, broken and external', async () => {

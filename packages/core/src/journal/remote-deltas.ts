@@ -2,9 +2,9 @@
 // for it, and nothing otherwise. Messages may be lost: events are the truth, and offsets show what is missing.
 import { type Delta, isEvent, type SessionItem } from '../events/types.ts'
 import type { Bus, SessionKey } from '../ports.ts'
+import type { SessionState, TurnState } from '../state/state.ts'
 import { nameOfKey } from './ids.ts'
 import { type BlockDelta, type LiveStep, liveStep } from './live-step.ts'
-import type { SessionState, TurnState } from './state.ts'
 
 /** What of a session's log is needed here. */
 interface StreamedLog {

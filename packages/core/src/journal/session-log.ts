@@ -4,13 +4,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { OxbowError } from '../errors.ts'
 import type { Delta, Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
-import { auditOf, type SecretsOf } from './audit.ts'
-import { nextDeadline, type StateLimits } from './deadlines.ts'
-import { evolve, evolveAll, foldFrom } from './evolve.ts'
+import { auditOf, type SecretsOf } from '../state/audit.ts'
+import { nextDeadline, type StateLimits } from '../state/deadlines.ts'
+import { evolve, evolveAll, foldFrom } from '../state/evolve.ts'
+import { emptyState, type SessionState, STATE_VERSION, statusOf } from '../state/state.ts'
 import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import type { Hearing } from './remote-deltas.ts'
-import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
 
 export type FaultPoint = (name: string) => void
 
@@ -235,6 +235,11 @@ export class SessionLog {
     const pending: Pending = { build, value, patient, resolve, reject }
     this.#pending.push(pending)
     return { pending, stored }
+  }
+
+  /** Resolves when everything that was folded before is stored. Rejects if that fails. */
+  async flushed(): Promise<void> {
+    if (this.#flushing || this.#pending.length > 0) await this.append(() => {})
   }
 
   /** One write at a time; what is folded meanwhile makes the next one. */

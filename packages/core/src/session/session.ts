@@ -11,11 +11,11 @@ import { OxbowError } from '../errors.ts'
 import type { Delegation, Event, EventBody, Failure, Principal, SessionItem } from '../events/types.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
-import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
-import { turnEvents } from '../journal/turn-events.ts'
-import { type TurnResult, turnResult } from '../journal/turn-result.ts'
+import { compactBetweenTurns } from '../perform/compact.ts'
 import type { SessionKey } from '../ports.ts'
-import { compactBetweenTurns } from '../turn/compact.ts'
+import { findTurn, SCHEMA_VERSION, type SessionState } from '../state/state.ts'
+import { turnEvents } from '../state/turn-events.ts'
+import { type TurnResult, turnResult } from '../state/turn-result.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
@@ -99,6 +99,7 @@ export interface Session {
   follow(options?: { after?: number; signal?: AbortSignal }): AsyncIterableIterator<SessionItem>
   /** Stored events after `after`, at most 500. */
   events(after?: number): Promise<Event[]>
+  /** The stored state, including everything that this process wrote before the call. */
   state(): Promise<SessionState>
 }
 
@@ -361,7 +362,11 @@ export function openSession(
       return follow(options.after, options.signal)
     },
     events: (after = 0) => engine.journal.read(key, after),
-    state: () => withCurrentLog((log) => log.state),
+    state: () =>
+      withCurrentLog(async (log) => {
+        await log.flushed()
+        return log.state
+      }),
   }
 }
 

@@ -1,8 +1,8 @@
 // `oxbow store check`: checks that all stored data is present and unchanged.
 import { type Backend, OxbowError, type StoreReport } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, hasStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
-import { printable } from '../transcript.ts'
+import { configOf, hasStore, nameOfStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
+import { printable } from '../terminal/transcript.ts'
 
 interface StoreCommand extends RuntimeOptions {
   readonly json?: boolean
@@ -18,8 +18,8 @@ export async function check(options: StoreCommand): Promise<void> {
     return openBackend(config)
   })
   if (options.json)
-    console.log(JSON.stringify({ store: config.store.path, ok: report.problems.length === 0, ...report }))
-  else for (const line of inWords(config.store.path, report)) console.log(printable(line))
+    console.log(JSON.stringify({ store: nameOfStore(config), ok: report.problems.length === 0, ...report }))
+  else for (const line of inWords(nameOfStore(config), report)) console.log(printable(line))
   if (report.problems.length > 0) process.exitCode = EXIT.failed
 }
 

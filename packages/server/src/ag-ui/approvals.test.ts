@@ -204,9 +204,9 @@ describe('AG-UI approvals', () => {
     expect(refused).toMatchObject({ type: 'RUN_ERROR', code: 'INVALID_INPUT_ERROR' })
     expect(refused.message).toContain(one!.id)
     expect(textOf(await thread.resume({ [one!.id]: yes }))).toBe('Both done.')
-    const said = rig.model.requests.at(-1)!.messages
-    expect(said.map((it) => it.role)).toEqual(['system', 'user', 'assistant', 'tool', 'user'])
-    expect(said.at(-1)?.content).toBe('And hurry.')
+    const messages = rig.model.requests.at(-1)!.messages
+    expect(messages.map((it) => it.role)).toEqual(['system', 'user', 'assistant', 'tool', 'user'])
+    expect(messages.at(-1)?.content).toBe('And hurry.')
   })
 
   test('5: a cancelled entry of a user who may decide is a denial', async () => {

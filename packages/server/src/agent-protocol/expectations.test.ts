@@ -108,13 +108,13 @@ describe('P3 events', () => {
     await held.reached
     const readers = await Promise.all(['', '', '?from_seq=0'].map((query) => events('t1', query)))
     held.open()
-    const told = await Promise.all(readers.map(async (it) => messagesOf(await it.text())))
-    const textOf = (messages: (typeof told)[number]) =>
+    const received = await Promise.all(readers.map(async (it) => messagesOf(await it.text())))
+    const textOf = (messages: (typeof received)[number]) =>
       messages
         .filter((it) => it.event === 'TEXT_DELTA')
         .map((it) => it.data.text)
         .join('')
-    for (const it of told) expect([textOf(it), it.at(-1)?.event]).toEqual(['one two three', 'RUN_FINISHED'])
+    for (const it of received) expect([textOf(it), it.at(-1)?.event]).toEqual(['one two three', 'RUN_FINISHED'])
   })
 })
 

@@ -64,7 +64,11 @@ export interface Config {
   /** For `mcp` of the harness, by server name. */
   readonly mcp: McpConfig
   readonly server: ServerConfig
-  readonly store: { readonly path: string }
+  readonly store: {
+    readonly path: string
+    /** The database instead of the file; with its password, so it is never shown. */
+    readonly url: string | undefined
+  }
   readonly agent: {
     /** Undefined: the agent's own instructions. */
     readonly instructions: string | undefined
@@ -138,6 +142,15 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
     fromObject(overrides, 'the command line', problems),
   ]
   for (const layer of layers) for (const [key, value] of layer) given.set(key, value)
+
+  // A database needs no file, and what is given last counts.
+  if (given.has('store.url')) {
+    const path = given.get('store.path')
+    if (path === undefined)
+      given.set('store.path', { value: DEFAULTS['store.path'], source: 'the defaults', shown: true })
+    else if (path.source === 'the command line' && given.get('store.url')!.source !== path.source)
+      given.delete('store.url')
+  }
 
   const parsed = settings.safeParse(nested(given))
   if (!parsed.success) {
@@ -285,7 +298,7 @@ function toConfig(
       cors: server.cors,
       rateLimits,
     },
-    store: { path: atHome(store.path) },
+    store: { path: atHome(store.path), url: store.url },
     agent: {
       instructions: agent.instructions,
       mode: agent.mode,

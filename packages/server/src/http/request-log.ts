@@ -19,7 +19,7 @@ export const requestLog =
     const status = c.env.outgoing.headersSent ? c.env.outgoing.statusCode : c.res.status
     observe({ method, route: c.get('route') ?? 'unmatched', status, seconds: ms / 1_000 })
     const code = c.get('errorCode')
-    const about = { requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms), ...whoOf(c) }
+    const about = { requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms), ...callerFields(c) }
     log[levelOf(path, status, code)]({ ...about, ...(code !== undefined && { code }) }, 'request')
   }
 
@@ -32,7 +32,7 @@ function levelOf(path: string, status: number, code: string | undefined): 'debug
 }
 
 /** The authenticated caller. Never the credentials. */
-function whoOf(c: AppContext): Record<string, string> {
+function callerFields(c: AppContext): Record<string, string> {
   const caller = c.get('caller')
   const keyId = c.get('keyId')
   const refusal = c.get('refusal')

@@ -38,10 +38,10 @@ export type OnProblem = (problem: { readonly message: string; readonly cause?: u
 export interface Identity {
   readonly mode: IdentityConfig['mode']
   /**
-   * Never throws because of the credentials. `sparing`: the address has sent many invalid credentials. Requests to
+   * Never throws because of the credentials. `throttled`: the address has sent many invalid credentials. Requests to
    * other systems are then throttled, and refused when too many wait; credentials known to be valid are not delayed.
    */
-  authenticate(credentials: Credentials, options?: { readonly sparing?: boolean }): Promise<Authentication>
+  authenticate(credentials: Credentials, options?: { readonly throttled?: boolean }): Promise<Authentication>
   /**
    * The principal with the rights that remain, never with more than before. Undefined: the principal may no longer act.
    * This is the engine's `currentPrincipal`. `reading`: the check is for an open stream, which lasts no longer than the

@@ -23,8 +23,8 @@ export function requestGuard(identity: Identity, limits: RateLimits): Guard {
     const { rawHeaders, socket } = c.env.incoming
     const address = networkOf(socket?.remoteAddress ?? '')
     // An authenticated caller still gets in from an address that sent many invalid credentials.
-    const sparing = failures.wait(address) > 0
-    const result = await identity.authenticate({ rawHeaders }, { sparing })
+    const throttled = failures.wait(address) > 0
+    const result = await identity.authenticate({ rawHeaders }, { throttled })
     if (result.accepted) return result
     // Where credentials are optional, a request without them is not refused.
     if (access !== 'optional' || result.code !== 'credentials_missing') c.set('refusal', result.code)

@@ -162,11 +162,13 @@ describe('POST /api/sessions/{sessionId}/interrupt', () => {
 test('validation errors have clear messages', async () => {
   const { post, get } = await start({ replies: always })
   await post('/api/chat', { sessionId: 's', message: 'Hi' })
-  const told = async (answer: Promise<Response>) => (await json(answer)).error.message
-  expect(await told(get('/api/sessions?limit=x'))).toBe('limit must be a whole number from 1 to 200.')
-  expect(await told(get('/api/sessions/s/events?after=x'))).toBe('after must be a whole number, 0 or more.')
+  const messageOf = async (answer: Promise<Response>) => (await json(answer)).error.message
+  expect(await messageOf(get('/api/sessions?limit=x'))).toBe('limit must be a whole number from 1 to 200.')
+  expect(await messageOf(get('/api/sessions/s/events?after=x'))).toBe('after must be a whole number, 0 or more.')
   for (const content of [undefined, 5])
-    expect(await told(post('/api/sessions/s/calls/c', { content }))).toMatch(/^content must be a string, or a list of/)
+    expect(await messageOf(post('/api/sessions/s/calls/c', { content }))).toMatch(
+      /^content must be a string, or a list of/,
+    )
 })
 
 const turnId = 't'

@@ -19,7 +19,7 @@ const CHUNK_LENGTH = 4_000
 const MEBIBYTE = 1_048_576
 
 /** A connection that requests the stream and never reads. */
-async function deaf(url: string, path: string): Promise<Socket> {
+async function connectWithoutReading(url: string, path: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   await once(socket, 'connect')
@@ -65,7 +65,7 @@ test(`${READERS} readers that never read a long turn`, { timeout: 60_000 }, asyn
   const good = readStream(await post('/api/chat/stream', runInput('Hi')))
   await held.reached
   const path = '/api/sessions/thread/stream'
-  const readers = await Promise.all(Array.from({ length: READERS }, () => deaf(url, path)))
+  const readers = await Promise.all(Array.from({ length: READERS }, () => connectWithoutReading(url, path)))
   await until(async () => (await (await get('/metrics')).text()).includes(`oxbow_streams_open ${READERS + 1}`))
 
   const before = used()
@@ -111,7 +111,7 @@ describe('one stream', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    const socket = await deaf(`http://127.0.0.1:${port}`, '/')
+    const socket = await connectWithoutReading(`http://127.0.0.1:${port}`, '/')
     const response = await until(() => responses[0])
     const streams = sseStreams(heartbeatMs, stalledMs)
     const close = () => {

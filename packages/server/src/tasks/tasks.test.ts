@@ -29,13 +29,13 @@ test('B9 a stream reports that an answer begins again: the state has a higher ep
   await first.close()
 
   const second = await start({ backend: shared, model })
-  const told = await stream(second, 't1', `?after=${had.at(-1)!.id}`)
+  const received = await stream(second, 't1', `?after=${had.at(-1)!.id}`)
   expect(had.find((it) => it.data.epoch !== undefined)?.data.epoch).toBe(1)
-  expect(told[0]).toMatchObject({ event: 'state', data: { epoch: 2 } })
-  const text = told.filter((it) => it.event === 'message').map((it) => it.data.text)
+  expect(received[0]).toMatchObject({ event: 'state', data: { epoch: 2 } })
+  const text = received.filter((it) => it.event === 'message').map((it) => it.data.text)
   expect(text.join('')).toBe('the whole answer')
   // The text to discard has the number of the repeated step.
-  const steps = [...had, ...told].filter((it) => it.event === 'message').map((it) => it.data.step)
+  const steps = [...had, ...received].filter((it) => it.event === 'message').map((it) => it.data.step)
   expect(new Set(steps)).toEqual(new Set([1]))
 })
 
@@ -195,8 +195,8 @@ describe('B9: GET /agent/stream/{taskId}', () => {
     })
     const failed = await json(rig.post('/agent/task?wait=30', { message: 'Go.' }))
     expect(failed).toMatchObject({ state: 'FAILED', error: { code: 'auth', message: expect.any(String) } })
-    const told = await stream(rig, failed.taskId)
-    expect(told.at(-1)).toMatchObject({ event: 'error', data: { state: 'FAILED', code: 'auth' } })
+    const received = await stream(rig, failed.taskId)
+    expect(received.at(-1)).toMatchObject({ event: 'error', data: { state: 'FAILED', code: 'auth' } })
     const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))
     await held.reached
     expect((await rig.post(`/agent/task/${taskId}/cancel`, {})).status).toBe(200)

@@ -81,8 +81,8 @@ describe('B17 /metrics', () => {
       async generate() {
         const usage = { inputTokens: Number.NaN, cacheReadTokens: -5, cacheWriteTokens: Infinity, cost: Infinity }
         const blocks = [{ type: 'text' as const, text: 'Yes.' }]
-        const told = { ...usage, outputTokens: 7, reasoningTokens: -1, estimated: false }
-        return { blocks, finishReason: 'stop', usage: told, model: 'M'.repeat(5_000_000) }
+        const reported = { ...usage, outputTokens: 7, reasoningTokens: -1, estimated: false }
+        return { blocks, finishReason: 'stop', usage: reported, model: 'M'.repeat(5_000_000) }
       },
     }
     const rig = await start({ agent: { model: mad } })

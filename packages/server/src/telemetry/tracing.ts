@@ -91,9 +91,9 @@ export async function createTracing({ endpoint }: TracingConfig): Promise<Tracin
     const span: Span = tracer.startSpan(name, { kind, attributes })
     try {
       const result = await context.with(trace.setSpan(context.active(), span), work)
-      const told = outcome(result)
-      span.setAttributes(told)
-      if (told['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR })
+      const spanAttributes = outcome(result)
+      span.setAttributes(spanAttributes)
+      if (spanAttributes['error.type'] !== undefined) span.setStatus({ code: SpanStatusCode.ERROR })
       return result
     } catch (error) {
       // An error message may quote a provider, which may quote the conversation.

@@ -45,10 +45,10 @@ export const choice = <const T extends readonly [string, ...string[]]>(values: T
   } satisfies About)
 
 /** A string that no message shows. */
-export const secret = (description: string, allowed: string) =>
+export const secret = (description: string, allowed: string, isValid = (it: string) => /\S/.test(it)) =>
   z
     .string()
-    .regex(/\S/)
+    .refine(isValid)
     .meta({ kind: 'secret', description, allowed } satisfies About)
 
 export const boolean = (description: string) =>

@@ -4,7 +4,18 @@
 import { MODES } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { identityDefaults, identitySettings } from './identity-settings.ts'
-import { type About, boolean, choice, duration, integer, list, type SettingKind, textSetting, url } from './kinds.ts'
+import {
+  type About,
+  boolean,
+  choice,
+  duration,
+  integer,
+  list,
+  type SettingKind,
+  secret,
+  textSetting,
+  url,
+} from './kinds.ts'
 import { knowledgeSettings } from './knowledge-settings.ts'
 import { mcpSetting } from './mcp-settings.ts'
 import { modelsSetting } from './models-settings.ts'
@@ -78,6 +89,11 @@ export const settings = z.strictObject({
       'The SQLite file with all sessions; ":memory:" keeps them in memory only.',
       'a path, or ":memory:"',
     ),
+    url: secret(
+      'A PostgreSQL database instead of the file, shared by any number of replicas.',
+      'postgres://user:password@host:5432/database',
+      (it) => /^postgres(ql)?:\/\//.test(it) && URL.canParse(it),
+    ).optional(),
   }),
   agent: z.strictObject({
     instructions: textSetting('The system prompt of the agent. Default: the agent’s own.').optional(),

@@ -89,10 +89,10 @@ describe('API keys', () => {
   })
 
   test('a file without a valid key is reported at startup and on change: all requests are refused', async () => {
-    const told = expect.stringMatching(/No API key is valid.*oxbow keys create --user NAME.*keys\.toml/)
-    expect((await identityOf('')).problems).toEqual([told])
+    const problem = expect.stringMatching(/No API key is valid.*oxbow keys create --user NAME.*keys\.toml/)
+    expect((await identityOf('')).problems).toEqual([problem])
     const { toml } = createApiKey({ user: 'ann' })
-    expect((await identityOf(`${toml}expires = 2020-01-01`)).problems).toEqual([told])
+    expect((await identityOf(`${toml}expires = 2020-01-01`)).problems).toEqual([problem])
     const { problems, write, codeOf } = await identityOf(toml)
     expect(problems).toEqual([])
     await write('')
@@ -103,7 +103,7 @@ describe('API keys', () => {
       },
       { deadlineMs: 10_000 },
     )
-    expect(problems).toEqual([told])
+    expect(problems).toEqual([problem])
   })
 
   test('an expired key is reported as expired, to its holder only', async () => {

@@ -29,13 +29,13 @@ const MAX_KNOWN = 10_000
  * Limits on concurrent questions about unknown credentials from addresses that sent many invalid ones. Further requests
  * wait, or are refused.
  */
-const SPARING = { atOnce: 2, waiting: 50 }
+const THROTTLED = { atOnce: 2, waiting: 50 }
 
 export function introspectionIdentity(config: IntrospectionConfig, onProblem: OnProblem): Identity {
   const { url, method, cookies, cacheMs, cacheSize } = config
   const asked = host(config.timeoutMs)
   const cache = boundedMap<{ principal: KnownPrincipal; until: number }>(cacheSize)
-  const few = bulkhead(SPARING.atOnce, SPARING.waiting)
+  const few = bulkhead(THROTTLED.atOnce, THROTTLED.waiting)
   const flights = new Map<string, Promise<KnownPrincipal | undefined>>()
   const sessions = boundedMap<PassedOn>(MAX_KNOWN)
   /** The latest session of each user. */
@@ -84,7 +84,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       ...(config.headers.includes('authorization') && { bearer: { type: 'http', scheme: 'bearer' } }),
       ...Object.fromEntries(cookies.map((name) => [`cookie_${name}`, { type: 'apiKey', in: 'cookie', name }])),
     },
-    async authenticate(credentials, { sparing = false } = {}): Promise<Authentication> {
+    async authenticate(credentials, { throttled = false } = {}): Promise<Authentication> {
       const headers = passedOn(credentials, config)
       if (headers === 'ambiguous')
         return refused(
@@ -100,7 +100,7 @@ export function introspectionIdentity(config: IntrospectionConfig, onProblem: On
       const hit = cache.get(name)
       const remembered = hit !== undefined && hit.until > performance.now() ? hit.principal : undefined
       // A session that was valid before is not throttled: its name cannot be guessed.
-      const held = sparing && sessions.get(name) === undefined
+      const held = throttled && sessions.get(name) === undefined
       try {
         const question = () => ask(headers, name)
         const principal = remembered ?? (await (held ? few.execute(question) : question()))
