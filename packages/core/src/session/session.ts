@@ -185,6 +185,7 @@ export function openSession(
         draft.add({ type: 'turn.failed', turnId, error: options.failure })
         return { turnId, accepted: 'started', after }
       }
+      if (leave === undefined) return { turnId, accepted: 'started', after }
       // A turn that starts here is unclaimed: claim it in the same append.
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
@@ -193,12 +194,17 @@ export function openSession(
       return { turnId, accepted: 'started', after }
     }
     await engine.announce()
-    return withCurrentLog(async (log) => {
-      const submitted = await log.append(start)
-      if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
-      engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
-      return submitted
-    })
+    const leave = engine.enter(delegation !== undefined)
+    try {
+      return await withCurrentLog(async (log) => {
+        const submitted = await log.append(start)
+        if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
+        engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
+        return submitted
+      })
+    } finally {
+      leave?.()
+    }
   }
 
   async function* follow(after: number | undefined, signal: AbortSignal | undefined) {

@@ -185,6 +185,8 @@ export function turnRun(options: {
    */
   const append = (build: TurnBuild): Promise<void> => {
     if (lost !== undefined) throw lost.error
+    /** The messages that join in the step that begins here: the model may be called before others come. */
+    let joined: number | undefined
     return log.appendAhead((draft) => {
       draft.add(...build(mine(draft.state.turn), draft.state))
       for (;;) {
@@ -195,7 +197,10 @@ export function turnRun(options: {
         }
         if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
         const action = next(after, draft.state)
-        draft.add(...whatFollows(after, action))
+        for (const it of whatFollows(after, action)) {
+          if (it.type === 'step.started') joined ??= after.steers.length
+          draft.add(it.type === 'step.started' && joined !== after.steers.length ? { ...it, joined } : it)
+        }
         // A finding about the answer leads on: to the next step, or to the end.
         if (action.type !== 'review') return
       }
