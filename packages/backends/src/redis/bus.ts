@@ -34,12 +34,14 @@ export function redisBus(server: Server): RedisBus {
       here.publish(topic, message)
       others.publish(topic, message)
     })
-    // The driver subscribes again after it has connected again; what was sent meanwhile is lost.
-    connection.on('ready', () => {
+    const subscribe = async () => {
+      await connection.subscribe(channel)
+      // What was sent before this moment, or while the connection was away, is lost.
       for (const it of gaps) it()
-    })
-    await connection.subscribe(channel)
-    for (const it of gaps) it()
+    }
+    // A connection that breaks meanwhile is made anew, and this runs again.
+    connection.on('ready', () => void subscribe().catch(() => {}))
+    await subscribe()
   }
   listen().then(state.resolve, state.reject)
   state.promise.catch(() => {})

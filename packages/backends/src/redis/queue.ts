@@ -1,5 +1,6 @@
 // Jobs on the same server, with BullMQ.
 import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Job, Queue } from '@oxbow/core'
 import { optionalPackage } from '@oxbow/core/internal'
 import type { Queue as Jobs, Worker } from 'bullmq'
@@ -9,6 +10,7 @@ import { redisError, type Server } from './server.ts'
 const NAME = 'jobs'
 const MAX_ATTEMPTS = 10
 const FIRST_PAUSE_MS = 1_000
+const ANSWER_WITHIN_MS = 5_000
 
 const load = () => optionalPackage(() => import('bullmq'), 'The queue of redis()', 'bullmq@6')
 
@@ -16,12 +18,12 @@ export function redisQueue(server: Server, url: string, prefix: string): Queue &
   const workers = new Set<{ stop(): Promise<void> }>()
   let opening: Promise<Jobs<Job>> | undefined
   // BullMQ joins names with colons.
-  const settings = { connection: { url, maxRetriesPerRequest: null }, prefix: `${prefix}bull` }
+  const settings = { prefix: `${prefix}bull`, skipVersionCheck: true }
 
   const opened = (): Promise<Jobs<Job>> => {
     opening ??= (async () => {
       const { Queue: JobQueue } = await load()
-      const jobs = new JobQueue<Job>(NAME, { ...settings, skipVersionCheck: true })
+      const jobs = new JobQueue<Job>(NAME, { ...settings, connection: { url, maxRetriesPerRequest: 1 } })
       jobs.on('error', () => {})
       return jobs
     })()
@@ -56,9 +58,13 @@ export function redisQueue(server: Server, url: string, prefix: string): Queue &
     }
   }
 
+  /** BullMQ waits for a server that is away without end; callers must not. */
   const guarded = async <T>(run: () => Promise<T>): Promise<T> => {
+    const late = delay(ANSWER_WITHIN_MS, undefined, { ref: false }).then(() => {
+      throw new Error('no answer')
+    })
     try {
-      return await run()
+      return await Promise.race([run(), late])
     } catch (error) {
       throw redisError(server.name, error)
     }
@@ -78,7 +84,7 @@ export function redisQueue(server: Server, url: string, prefix: string): Queue &
         const worker = new JobWorker<Job>(NAME, ({ data }) => handle(data), {
           ...settings,
           concurrency,
-          skipVersionCheck: true,
+          connection: { url, maxRetriesPerRequest: null },
         })
         worker.on('error', () => {})
         return worker
@@ -107,9 +113,10 @@ export function redisQueue(server: Server, url: string, prefix: string): Queue &
     },
 
     async close() {
-      await Promise.all([...workers].map((it) => it.stop()))
+      // Workers that were left at work: their jobs are handed out again.
+      await guarded(() => Promise.all([...workers].map((it) => it.stop()))).catch(() => {})
       const jobs = await opening?.catch(() => undefined)
-      await jobs?.close()
+      if (jobs !== undefined) await guarded(() => jobs.close()).catch(() => jobs.disconnect())
     },
   }
 }

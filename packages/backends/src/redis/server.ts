@@ -36,10 +36,11 @@ export function redisError(name: string, error: unknown): OxbowError {
     text: string,
     again: boolean,
   ) => new OxbowError(code, text, { retryable: again, details: { reason: message } })
-  if (/^OOM/.test(message)) return failure('storage_full', `${name} has no memory left. Raise maxmemory.`, true)
-  if (/^READONLY/.test(message))
+  if (message.startsWith('OOM')) return failure('storage_full', `${name} has no memory left. Raise maxmemory.`, true)
+  if (message.startsWith('READONLY'))
     return failure('storage_readonly', `${name} is a replica. Give the address of the primary.`, true)
-  if (/^MISCONF/.test(message)) return failure('storage_full', `${name} cannot write to its disk: ${message}.`, true)
+  if (message.startsWith('MISCONF'))
+    return failure('storage_full', `${name} cannot write to its disk: ${message}.`, true)
   if (/^(NOAUTH|WRONGPASS|NOPERM)/.test(message))
     return failure('storage_error', `${name} refuses the connection: ${message}. Check user and password.`, false)
   if (/^(WRONGTYPE|ERR)/.test(message)) return failure('storage_error', `${name} cannot be used: ${message}.`, false)
@@ -86,7 +87,7 @@ export function openServer({ url, prefix, name }: CheckedRedisOptions): Server {
     },
     async connect() {
       const Redis = await loadRedis()
-      const other = new Redis(url, { ...settings, maxRetriesPerRequest: null })
+      const other = new Redis(url, { ...settings, maxRetriesPerRequest: null, autoResubscribe: false })
       other.on('error', () => {})
       others.add(other)
       return other
