@@ -36,18 +36,18 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${core}/journal/session-log.ts`,
     find: 'snapshot.seq <= (await this.#journal.head(this.key))',
     replace: 'true',
-    tests: [`${core}/turn/durability.test.ts`, `${core}/turn/faults.test.ts`],
+    tests: [`${core}/turn/durability.test.ts`, `${core}/perform/faults.test.ts`],
   },
   {
     rule: 'a call that does more than read has started in the store before it runs',
-    file: `${core}/turn/act.ts`,
+    file: `${core}/perform/act.ts`,
     find: 'onlyReads(tool) ? run.writeAhead : run.write',
     replace: 'run.writeAhead',
     tests: [`${core}/turn/durability.test.ts`],
   },
   {
     rule: 'an interrupted call without reconcile is unknown, and not run again',
-    file: `${core}/turn/act.ts`,
+    file: `${core}/perform/act.ts`,
     find: 'if (reconcile === undefined) return unknown',
     replace:
       'if (reconcile === undefined) return runAttempts(run, call, tool, parsed.input, operationId, 1, beside, { principal })',
@@ -58,7 +58,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: `${core}/journal/ids.ts`,
     find: 'turnId, step, position]))',
     replace: 'turnId, step]))',
-    tests: [`${core}/turn/act.test.ts`],
+    tests: [`${core}/perform/act.test.ts`],
   },
   {
     rule: 'a turn id that was used is the same turn',
@@ -104,14 +104,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'an orderly stop is not an interrupted attempt',
-    file: `${core}/journal/evolve.ts`,
+    file: `${core}/state/evolve.ts`,
     find: 'recoveries: Math.max(0, turn.recoveries - 1)',
     replace: 'recoveries: turn.recoveries',
     tests: [`${core}/turn/durability.test.ts`, `${core}/turn/repeats.test.ts`],
   },
   {
     rule: 'half an answer runs no calls',
-    file: `${core}/turn/think.ts`,
+    file: `${core}/perform/think.ts`,
     find: "error === undefined ? withCallIds(run, step, blocks) : blocks.filter((it) => it.type !== 'call')",
     replace: 'withCallIds(run, step, blocks)',
     tests: [`${core}/turn`],
@@ -168,14 +168,14 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'an approval belongs to exact arguments',
-    file: `${core}/turn/may-run.ts`,
+    file: `${core}/perform/may-run.ts`,
     find: 'edited === undefined && digestOf(tool.name, requested.arguments) !== requested.digest',
     replace: 'false',
     tests: [`${core}/approvals/exact.test.ts`],
   },
   {
     rule: 'an approved call is authorised again when it runs',
-    file: `${core}/turn/may-run.ts`,
+    file: `${core}/perform/may-run.ts`,
     find: 'if (denied !== undefined) return refuse(denied.reason, parsed.arguments)',
     replace: '',
     tests: [`${core}/approvals`],
@@ -210,10 +210,10 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     rule: 'what a tool throws is shown to nobody',
-    file: `${core}/turn/run-tool.ts`,
+    file: `${core}/perform/run-tool.ts`,
     find: 'const known = error instanceof OxbowError',
     replace: 'const known = error instanceof Error',
-    tests: [`${core}/turn/act.test.ts`],
+    tests: [`${core}/perform/act.test.ts`],
   },
   // Identity
   {

@@ -7,17 +7,19 @@ import { isWanted, settleAbove, settleDebts, userOf } from './children/debts.ts'
 import type { EngineInternals } from './engine-internals.ts'
 import { OxbowError } from './errors.ts'
 import type { Principal } from './events/types.ts'
-import type { SecretsOf } from './journal/audit.ts'
 import { nameOfKey, sessionKey } from './journal/ids.ts'
+import { hearFragments, sendFragments } from './journal/remote-deltas.ts'
 import { type FaultPoint, SessionLog } from './journal/session-log.ts'
-import { openApprovals, type SessionState } from './journal/state.ts'
-import type { Backend, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
+import { workOnTurn } from './perform/work.ts'
+import type { Backend, Job, SessionKey, SessionQuery, SessionSummary } from './ports.ts'
 import { checkOption, ENGINE, QUERY, SESSION } from './session/option-fields.ts'
 import { openSession, type Session } from './session/session.ts'
+import type { SecretsOf } from './state/audit.ts'
+import { openApprovals, type SessionState } from './state/state.ts'
 import { holderCheck } from './turn/holder.ts'
+import { turnPlaces } from './turn/places.ts'
 import { ClaimLost, type TurnRun, turnRun } from './turn/turn-run.ts'
 import { endIfStuck, type Watch } from './turn/watchdog.ts'
-import { workOnTurn } from './turn/work.ts'
 
 export interface EngineOptions {
   readonly backend: Backend
@@ -42,6 +44,16 @@ export interface EngineOptions {
   readonly faultPoint?: FaultPoint
   /** Sessions without readers or work that stay in memory. Default 1,000. */
   readonly maxIdleSessions?: number
+  /**
+   * `api`: accepts inputs and works on no turn; other processes on the same back end take its turns from the queue.
+   * `worker` takes turns, as `all` does; the service answers no requests in that role. Default `all`.
+   */
+  readonly role?: 'all' | 'api' | 'worker'
+  /**
+   * Turns that this process works on at once, those of sub-agents not counted. Beyond it inputs are accepted and wait
+   * in the queue for whichever process has room. Default: no limit.
+   */
+  readonly maxTurns?: number
 }
 
 export interface Engine {
@@ -97,6 +109,8 @@ interface TurnWork {
 
 /** With a lease of five seconds, the turns of a stopped process are claimed by another within ten. */
 const SWEEP_MS = 2_500
+/** Jobs of the queue that are looked at together. */
+const TAKING = 4
 /** Turns that are worked on at once while a crash is being recovered from. */
 const MAX_RECOVERING = 100
 
@@ -118,7 +132,8 @@ export function createEngine(options: EngineOptions): Engine {
     ENGINE satisfies Fields<EngineOptions>,
     (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`),
   )
-  const { backend, faultPoint, onError = toStandardError, maxIdleSessions = 1_000 } = options
+  const { backend, faultPoint, onError = toStandardError, maxIdleSessions = 1_000, role = 'all' } = options
+  const mayWork = role !== 'api'
   if (backend?.journal === undefined)
     throw new OxbowError(
       'engine_invalid',
@@ -137,6 +152,8 @@ export function createEngine(options: EngineOptions): Engine {
    */
   const passedOver = new Map<string, number>()
   const working = new Map<SessionLog, TurnWork>()
+  const places = turnPlaces(options.maxTurns ?? Number.POSITIVE_INFINITY)
+  let taker: { stop(): Promise<void> } | undefined
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let sweep: NodeJS.Timeout | undefined
   /** Finds turns awaited in this process whose worker in another process has died. */
@@ -161,6 +178,7 @@ export function createEngine(options: EngineOptions): Engine {
   const mayTakeUp = (log: SessionLog): boolean =>
     !working.has(log) &&
     needsWork(log.state) &&
+    (places.free || isDelegated(log.state)) &&
     !(isSuspect(log.state) && [...working.keys()].some((it) => isSuspect(it.state)))
 
   const secretsOf: SecretsOf = (agent, tool) => known.get(agent)?.tools.get(tool)?.secrets
@@ -182,7 +200,13 @@ export function createEngine(options: EngineOptions): Engine {
     const name = nameOfKey(key)
     let entry = entries.get(name)
     if (entry === undefined) {
-      const log = new SessionLog(key, backend.journal, { now: Date.now, faultPoint, secretsOf, limitsOf })
+      const log = new SessionLog(key, backend.journal, {
+        now: Date.now,
+        faultPoint,
+        secretsOf,
+        limitsOf,
+        hear: (it) => hearFragments(it, backend.bus, worker),
+      })
       entry = { log, loaded: log.load(), users: 0 }
       entry.loaded.catch(() => entries.delete(name))
       void entry.loaded.then(
@@ -231,8 +255,11 @@ export function createEngine(options: EngineOptions): Engine {
     const busy = working.get(log)
     // What has come may be too late for the work that is ending: look once more after it.
     if (busy !== undefined) busy.again = true
-    if (stopping || busy !== undefined) return
+    if (busy !== undefined) return
+    const leave = claimed === undefined ? internals.enter(isDelegated(log.state)) : places.enter()
+    if (leave === undefined) return void handOn(log, mayWork ? 'no place was free' : 'accepted')
     log.retain()
+    const stopSending = sendFragments(log, backend.bus, worker)
     const entry: TurnWork = { again: false, run: undefined, done: Promise.resolve() }
     working.set(log, entry)
     const suspect = isSuspect(log.state)
@@ -243,10 +270,35 @@ export function createEngine(options: EngineOptions): Engine {
       })
       .finally(() => {
         working.delete(log)
+        stopSending()
         log.release()
+        leave()
         if (entry.again) ensureWorker(log)
         if (suspect && !stopping) recover().catch((error: unknown) => report(log)(error))
       })
+  }
+
+  /** Leaves an unclaimed turn to whichever process takes it from the queue. The sweep finds it if that fails. */
+  async function handOn(log: SessionLog, reason: string): Promise<void> {
+    if (!needsWork(log.state) || log.state.turn?.claim?.worker !== undefined) return
+    if (mayWork) takeTurns()
+    await backend.queue.enqueue({ key: log.key, reason }).catch(report(log))
+  }
+
+  function takeTurns(): void {
+    if (!stopping) taker ??= backend.queue.work(take, TAKING)
+  }
+
+  /** A job is done once its turn has begun: from then on its lease shows whether somebody works on it. */
+  async function take(job: Job): Promise<void> {
+    if (stopping || !places.free) {
+      await backend.queue.enqueue(job)
+      // Another process may have room; this one takes no job before it has.
+      return places.whenFree()
+    }
+    await withCurrentLog(job.key, async (log) => {
+      if (mayTakeUp(log) && !(await isHeld(log))) ensureWorker(log)
+    })
   }
 
   /** Works through the open turns of a session. */
@@ -335,6 +387,7 @@ export function createEngine(options: EngineOptions): Engine {
         draft.add({ type: 'turn.yielded', turnId: turn.turnId, worker, epoch: turn.claim!.epoch })
       })
       .catch((error: unknown) => report(log)(error))
+    await handOn(log, 'handed over')
   }
 
   const internals: EngineInternals = {
@@ -349,7 +402,9 @@ export function createEngine(options: EngineOptions): Engine {
       openSession(internals, key, agent, delegation).submit(task, { ...options, surface: 'agent' }),
     using,
     withCurrentLog,
-    ensureWorker: ensureWorker,
+    ensureWorker,
+    enter: (delegated) =>
+      !mayWork || stopping ? undefined : delegated ? () => {} : places.free ? places.enter() : undefined,
     agent(name) {
       const found = known.get(name)
       if (found === undefined) throw unknownAgent(name)
@@ -399,6 +454,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   async function recover(): Promise<number> {
+    if (!mayWork) return 0
     await expire()
     let taken = 0
     for await (const { key } of sessionsWhere({ status: 'running' })) {
@@ -441,6 +497,8 @@ export function createEngine(options: EngineOptions): Engine {
       // A store with damage still serves the sessions that are whole.
       const checked = backend.check().catch((error: unknown) => onError(error, { reference: randomUUID() }))
       await Promise.all([compileSchemas(known.values()), recover(), checked])
+      if (!mayWork) return
+      takeTurns()
       sweep = setInterval(() => {
         recover().catch((error: unknown) => onError(error, { reference: randomUUID() }))
       }, SWEEP_MS)
@@ -450,11 +508,13 @@ export function createEngine(options: EngineOptions): Engine {
       stopping = true
       clearInterval(sweep)
       clearInterval(lookAround)
+      places.close()
+      const taken = taker?.stop()
       const all = [...working.values()]
       const timer = setTimeout(() => {
         for (const it of all) it.run?.stop('shutdown')
       }, graceMs)
-      await Promise.all(all.map((it) => it.done))
+      await Promise.all([taken, ...all.map((it) => it.done)])
       clearTimeout(timer)
       if (leftBehind.size === 0) await Promise.all([...entries.values()].map(({ log }) => yieldTurn(log)))
       for (const { log } of entries.values()) {
@@ -523,5 +583,7 @@ const CLOCK_JUMP_MS = 5_000
 const SUSPICIOUS_CLAIMS = 2
 
 const isSuspect = ({ turn }: SessionState): boolean => turn !== undefined && turn.recoveries >= SUSPICIOUS_CLAIMS
+
+const isDelegated = ({ turn }: SessionState): boolean => turn?.delegation !== undefined
 
 const needsWork = ({ turn }: SessionState): boolean => turn !== undefined && turn.paused === undefined

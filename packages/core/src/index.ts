@@ -31,31 +31,8 @@ export { textOf } from './events/blocks.ts'
 export { estimateTokens } from './events/estimate.ts'
 export type * from './events/types.ts'
 export { isEvent } from './events/types.ts'
-export type { StateLimits } from './journal/deadlines.ts'
 export { userId } from './journal/ids.ts'
 export type { FaultPoint } from './journal/session-log.ts'
-export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './journal/slots.ts'
-export {
-  addUsage,
-  findTurn,
-  openApprovals,
-  type SessionState,
-  type TurnState,
-  tokensOf,
-} from './journal/state.ts'
-export type {
-  Task,
-  TaskState,
-} from './journal/task.ts'
-export { turnEvents } from './journal/turn-events.ts'
-export {
-  isEnd,
-  type MadeCall,
-  type PendingApproval,
-  type PendingCall,
-  type TurnResult,
-  turnResult,
-} from './journal/turn-result.ts'
 export {
   type FailedAttempt,
   type Model,
@@ -82,6 +59,29 @@ export {
   searchSessions,
 } from './session/session-search.ts'
 export type { Submitted, TurnStream } from './session/turn-stream.ts'
+export type { StateLimits } from './state/deadlines.ts'
+export { type Slot, type SlotAccess, type Slots, slot, slotValue } from './state/slots.ts'
+export {
+  addUsage,
+  findTurn,
+  openApprovals,
+  type SessionState,
+  type TurnState,
+  tokensOf,
+} from './state/state.ts'
+export type {
+  Task,
+  TaskState,
+} from './state/task.ts'
+export { turnEvents } from './state/turn-events.ts'
+export {
+  isEnd,
+  type MadeCall,
+  type PendingApproval,
+  type PendingCall,
+  type TurnResult,
+  turnResult,
+} from './state/turn-result.ts'
 export type { ChildEnd, ChildOptions, Children, ChildStatus, ChildTask, ChildView } from './tools/child-sessions.ts'
 export { EFFECTS, type Effect } from './tools/effect.ts'
 export type { Mode } from './tools/mode.ts'

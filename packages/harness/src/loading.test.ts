@@ -19,7 +19,7 @@ const program = `
   console.log(JSON.stringify([...found]))
 `
 
-test.each(['../src/index.ts', '../../knowledge/src/index.ts'])(
+test.each(['./index.ts', '../../knowledge/src/index.ts'])(
   'a program that imports %s does not load third-party packages before it needs them',
   async (path) => {
     const url = new URL(path, import.meta.url).href

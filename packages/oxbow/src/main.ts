@@ -297,7 +297,7 @@ try {
 } catch (error) {
   const { message, code } = error as { message?: string; code?: string }
   // Loaded here, because most commands end without an error.
-  const { printable } = await import('./transcript.ts')
+  const { printable } = await import('./terminal/transcript.ts')
   const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
   say(`oxbow: ${message ?? String(error)}`)
   if (code === undefined) say(String((error as Error).stack))

@@ -15,7 +15,7 @@ import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
 import { defaultAgent, type ModelsByAlias } from './agent/agent.ts'
 import { type AgentKnowledge, openAgentKnowledge } from './agent/knowledge.ts'
-import { inLine } from './transcript.ts'
+import { inLine } from './terminal/transcript.ts'
 
 export interface RuntimeOptions {
   readonly model?: string | undefined

@@ -50,7 +50,11 @@ export function localQueue(assertOpen: () => void): Queue & { close(): void } {
   }
 
   function start({ handle, running }: Worker, job: Waiting): void {
-    const handled = async () => handle({ key: job.key, reason: job.reason })
+    const handled = async () => {
+      // Not before it is counted: what it enqueues must find it at work.
+      await Promise.resolve()
+      return handle({ key: job.key, reason: job.reason })
+    }
     const work = handled()
       .catch(() => {
         const attempts = job.attempts + 1

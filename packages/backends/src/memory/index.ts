@@ -42,15 +42,16 @@ export function memory(): Backend {
     if (closed) throw closedError(name)
   }
   const sessions = new Map<string, Session>()
+  const announced = new Map<string, string>()
   const queue = localQueue(assertOpen)
   return {
     name,
     queue,
     bus: localBus(),
     locks: localLocks(assertOpen),
-    journal: memoryJournal(assertOpen, sessions),
+    journal: memoryJournal(assertOpen, sessions, () => announced.size > 1),
     files: memoryFiles(assertOpen),
-    workers: memoryWorkers(assertOpen),
+    workers: memoryWorkers(assertOpen, announced),
     async check() {
       assertOpen()
     },
@@ -67,7 +68,9 @@ export function memory(): Backend {
   }
 }
 
-function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>): Journal {
+/** `isShared`: several engines work on this memory, as several processes would on a file. */
+function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>, isShared: () => boolean): Journal {
+  const watchers = new Map<string, Set<() => void>>()
   const snapshots = new Map<string, Snapshot>()
   const audited: AuditRecord[] = []
   return {
@@ -97,6 +100,7 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>): 
         for (const event of events) session.events.push(event)
       }
       audited.push(...audit)
+      if (isShared()) for (const wake of watchers.get(id) ?? []) setImmediate(wake)
       return { ok: true }
     },
     async read(key, afterSeq, limit = 500) {
@@ -137,9 +141,17 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>): 
       if (stored?.version === snapshot.version && stored.seq > snapshot.seq) return
       snapshots.set(mapKey(key), { seq: snapshot.seq, version: snapshot.version, data: snapshot.data })
     },
-    watch() {
-      // No other process can write to this memory.
-      return () => {}
+    watch(key, wake) {
+      const id = mapKey(key)
+      const own = (): void => {
+        if (watchers.get(id)?.has(own)) wake()
+      }
+      const all = watchers.get(id) ?? new Set()
+      watchers.set(id, all.add(own))
+      return () => {
+        all.delete(own)
+        if (all.size === 0 && watchers.get(id) === all) watchers.delete(id)
+      }
     },
   }
 }
@@ -206,8 +218,7 @@ function memoryFiles(assertOpen: () => void): Files {
   }
 }
 
-function memoryWorkers(assertOpen: () => void): Workers {
-  const announced = new Map<string, string>()
+function memoryWorkers(assertOpen: () => void, announced: Map<string, string>): Workers {
   return {
     async announce(worker) {
       assertOpen()

@@ -1,7 +1,6 @@
 // The border to what makes long conversations shorter. `compaction()` of @oxbow/harness is one.
 
 import type { Event, EventBody, Failure, Message } from '../events/types.ts'
-import type { SessionState } from '../journal/state.ts'
 import {
   type Model,
   type ModelCallOptions,
@@ -10,6 +9,7 @@ import {
   soundUsage,
   type ToolSpec,
 } from '../model.ts'
+import type { SessionState } from '../state/state.ts'
 
 /** Why a conversation is compacted: it is nearly too long, the provider refused it, or a person asked. */
 export type CompactionReason = Event<'context.compacted'>['reason']

@@ -1,5 +1,5 @@
 // What an agent's turns may use up, and how long they may take.
-import type { StateLimits } from '../journal/deadlines.ts'
+import type { StateLimits } from '../state/deadlines.ts'
 
 /**
  * What one turn may use up; then it fails with `budget_exceeded`. Each limit is checked before each call, of a model or

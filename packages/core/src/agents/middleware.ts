@@ -1,9 +1,9 @@
 // Five hooks around a turn. They are composed once per turn, the first middleware outermost, and never run per delta.
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Principal } from '../events/types.ts'
-import type { CallState } from '../journal/state.ts'
 import type { ModelReply, ModelRequest } from '../model.ts'
 import type { SessionKey } from '../ports.ts'
+import type { CallState } from '../state/state.ts'
 import type { Tool } from '../tools/tool.ts'
 
 export interface TurnContext {

@@ -1,6 +1,6 @@
 // The system prompt, put together from the agent's instructions and the sections of its capabilities.
 import { hash } from 'node:crypto'
-import type { Slots } from '../journal/slots.ts'
+import type { Slots } from '../state/slots.ts'
 import type { TurnContext } from './middleware.ts'
 
 export interface PromptContext extends TurnContext {

@@ -1,8 +1,8 @@
 // The border to what looks at the last answer of a turn before the turn ends with it. `knowledge()` of @oxbow/harness
 // is one.
 import type { Message } from '../events/types.ts'
-import type { Slots } from '../journal/slots.ts'
-import type { SessionState } from '../journal/state.ts'
+import type { Slots } from '../state/slots.ts'
+import type { SessionState } from '../state/state.ts'
 
 export interface Reviewed {
   /** The answer; of a structured one its JSON. */

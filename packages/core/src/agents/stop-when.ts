@@ -1,6 +1,6 @@
 // When a turn ends early: the agent's own condition, asked after each step with tool calls.
 import type { CallStatus, Usage } from '../events/types.ts'
-import type { TurnState } from '../journal/state.ts'
+import type { TurnState } from '../state/state.ts'
 
 /** A step whose calls have all ended. */
 export interface FinishedStep {

@@ -4,9 +4,9 @@ import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Build, SessionLog } from '../journal/session-log.ts'
-import { callOfApproval, type SessionState } from '../journal/state.ts'
 import { storeRememberedRule } from '../permissions/remembered.ts'
 import type { SessionKey } from '../ports.ts'
+import { callOfApproval, type SessionState } from '../state/state.ts'
 import {
   type ApprovalDecision,
   approvalExpired,

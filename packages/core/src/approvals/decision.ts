@@ -5,9 +5,9 @@ import { anyText, anything, checkFields, type Fields, fieldsOf, object, oneOf, t
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Draft } from '../journal/session-log.ts'
-import { callOfApproval, type SessionState, type TurnState } from '../journal/state.ts'
 import { authorise, denialOf, type GateRequest, policyOf, withRemembered } from '../permissions/gate.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
+import { callOfApproval, type SessionState, type TurnState } from '../state/state.ts'
 import { parseArguments } from '../tools/arguments.ts'
 import type { Tool } from '../tools/tool.ts'
 

@@ -3,9 +3,10 @@
 
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Event } from '../events/types.ts'
-import { mustStop } from '../journal/deadlines.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import type { Slots } from '../journal/slots.ts'
+import type { SessionKey } from '../ports.ts'
+import { mustStop } from '../state/deadlines.ts'
+import type { Slots } from '../state/slots.ts'
 import {
   type ChildRecord,
   findTurn,
@@ -13,9 +14,8 @@ import {
   type SessionState,
   type TurnState,
   type Undelivered,
-} from '../journal/state.ts'
-import { turnEvents } from '../journal/turn-events.ts'
-import type { SessionKey } from '../ports.ts'
+} from '../state/state.ts'
+import { turnEvents } from '../state/turn-events.ts'
 import { offload } from '../tools/artifacts.ts'
 import { endOf, MAX_HAND_OFF } from './hand-off.ts'
 import { answerLate } from './rise.ts'

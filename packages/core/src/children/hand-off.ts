@@ -3,7 +3,7 @@
 import { bounded } from '../agents/prompt.ts'
 import type { JsonSchema } from '../checks/json-schema.ts'
 import type { Event } from '../events/types.ts'
-import { isEnd, turnResult } from '../journal/turn-result.ts'
+import { isEnd, turnResult } from '../state/turn-result.ts'
 import type { ChildEnd, ChildStatus } from '../tools/child-sessions.ts'
 
 interface HandOff {

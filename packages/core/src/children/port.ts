@@ -4,14 +4,8 @@ import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delegation, EventBody, Principal } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import {
-  awaitsApproval,
-  type ChildRecord,
-  callOfApproval,
-  type SessionState,
-  type TurnState,
-} from '../journal/state.ts'
 import { mayEverRun, policyOf } from '../permissions/gate.ts'
+import { awaitsApproval, type ChildRecord, callOfApproval, type SessionState, type TurnState } from '../state/state.ts'
 import type { CallingCall, ChildEnd, ChildOptions, Children, ChildView } from '../tools/child-sessions.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 import { eventsOfChild, stopChild } from './debts.ts'

@@ -3,8 +3,8 @@
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Delegation, Event } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import { awaitsApproval, callOfApproval, openApprovals, type TurnState } from '../journal/state.ts'
 import type { SessionKey } from '../ports.ts'
+import { awaitsApproval, callOfApproval, openApprovals, type TurnState } from '../state/state.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 
 type Origin = NonNullable<Event<'approval.requested'>['origin']>

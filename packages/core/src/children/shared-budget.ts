@@ -5,8 +5,8 @@ import type { Budget } from '../agents/limits.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Spent } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import { addSpent, addUsage, type ChildRecord, nothingSpent, spentBy, type TurnState } from '../journal/state.ts'
 import type { SessionKey } from '../ports.ts'
+import { addSpent, addUsage, type ChildRecord, nothingSpent, spentBy, type TurnState } from '../state/state.ts'
 
 /** Of a turn, its children that have ended, and those that have not. */
 async function spentIn(engine: EngineInternals, key: SessionKey, turnId: string, except?: string): Promise<Spent> {

@@ -4,7 +4,7 @@
 import type { EngineInternals } from '../engine-internals.ts'
 import { type Event, isEvent, type SessionItem } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import { isEnd } from '../journal/turn-result.ts'
+import { isEnd } from '../state/turn-result.ts'
 
 /** `after`: where in the child's journal the showing begins. Ends with the task, or with the process. */
 export function showChild(

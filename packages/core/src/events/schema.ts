@@ -284,7 +284,16 @@ const bodies = [
     .object({ type: z.literal('interrupt.requested'), turnId, principal, reason: z.string().optional() })
     .describe('The turn was asked to stop.'),
   z
-    .object({ type: z.literal('step.started'), turnId, step, toolsOffered: z.boolean() })
+    .object({
+      type: z.literal('step.started'),
+      turnId,
+      step,
+      toolsOffered: z.boolean(),
+      joined: z
+        .number()
+        .optional()
+        .describe('How many of those messages join, when others came too late for this call. Without it: all.'),
+    })
     .describe('The model is about to be called. Messages that arrived since the last step join the conversation here.'),
   z
     .object({

@@ -2,14 +2,15 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { OxbowError } from '../errors.ts'
-import type { Event, EventBody, SessionItem } from '../events/types.ts'
+import type { Delta, Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
-import { auditOf, type SecretsOf } from './audit.ts'
-import { nextDeadline, type StateLimits } from './deadlines.ts'
-import { evolve, evolveAll, foldFrom } from './evolve.ts'
+import { auditOf, type SecretsOf } from '../state/audit.ts'
+import { nextDeadline, type StateLimits } from '../state/deadlines.ts'
+import { evolve, evolveAll, foldFrom } from '../state/evolve.ts'
+import { emptyState, type SessionState, STATE_VERSION, statusOf } from '../state/state.ts'
 import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
-import { emptyState, type SessionState, STATE_VERSION, statusOf } from './state.ts'
+import type { Hearing } from './remote-deltas.ts'
 
 export type FaultPoint = (name: string) => void
 
@@ -94,8 +95,10 @@ export class SessionLog {
   readonly key: SessionKey
   /** The stored state. All readers except the turn's worker and writers in their `Build` use it. */
   state: SessionState = emptyState
-  /** The answer that is being streamed by this process. */
+  /** The answer that is being streamed, here or by the process that works on the session. */
   live: LiveStep | undefined
+  /** Receives what followers are shown, while somebody in another process wants it. */
+  outlet: ((item: SessionItem) => void) | undefined
   /** Called when what is stored has changed, before followers see it, and when `ahead` had to be built again. */
   onChanged: (() => void) | undefined
   readonly #journal: Journal
@@ -103,6 +106,10 @@ export class SessionLog {
   readonly #faultPoint: FaultPoint | undefined
   readonly #secretsOf: SecretsOf
   readonly #limitsOf: (agent: string) => StateLimits | undefined
+  readonly #hear: ((log: SessionLog) => Hearing) | undefined
+  /** What other processes stream, while `#listeners` of the followers want fragments. */
+  #hearing: Hearing | undefined
+  #listeners = 0
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
   /** What is folded and waits for the store, in the order in which it was written. */
@@ -132,6 +139,8 @@ export class SessionLog {
       faultPoint: FaultPoint | undefined
       secretsOf: SecretsOf
       limitsOf: (agent: string) => StateLimits | undefined
+      /** Brings what other processes stream; without it only their events are shown. */
+      hear?: (log: SessionLog) => Hearing
     },
   ) {
     this.key = key
@@ -140,6 +149,7 @@ export class SessionLog {
     this.#faultPoint = options.faultPoint
     this.#secretsOf = options.secretsOf
     this.#limitsOf = options.limitsOf
+    this.#hear = options.hear
     this.#draft = this.#newDraft(this.state)
   }
 
@@ -321,6 +331,7 @@ export class SessionLog {
     for (const event of fresh) {
       if (this.live !== undefined && endsLiveStep(event, this.live)) this.live = undefined
       this.#show(event)
+      if (event.type === 'turn.claimed') this.#hearing?.ask()
       while (this.#held[0] !== undefined && this.#held[0].after <= event.seq) this.#show(this.#held.shift()!.item)
     }
   }
@@ -334,6 +345,12 @@ export class SessionLog {
   /** Synchronous, and the whole cost of a fragment. */
   #show(item: SessionItem): void {
     for (const it of this.#followers) it.push(item)
+    this.outlet?.(item)
+  }
+
+  /** The answer that is being streamed, without the fragments that are still held back. */
+  soFar(): Delta[] {
+    return this.live?.soFar(this.#held.map((it) => it.item)) ?? []
   }
 
   /** Events after `after`: the last few are at hand, older ones come from storage. */
@@ -349,18 +366,30 @@ export class SessionLog {
       {
         seq: () => this.state.seq,
         read: (seq) => this.read(seq),
-        soFar: () => this.live?.soFar(this.#held.map((it) => it.item)) ?? [],
+        soFar: () => this.soFar(),
       },
       after,
       only,
       (self) => {
-        if (this.#followers.delete(self)) this.release()
+        if (!this.#followers.delete(self)) return
+        if (only.fragments !== false) this.#listen(-1)
+        this.release()
       },
     )
     this.#followers.add(reader)
     this.retain()
+    if (only.fragments !== false) this.#listen(1)
     if (this.#failure !== undefined) reader.fail(this.#failure.error)
     return reader
+  }
+
+  #listen(more: 1 | -1): void {
+    this.#listeners += more
+    if (this.#listeners > 0) this.#hearing ??= this.#hear?.(this)
+    else {
+      this.#hearing?.stop()
+      this.#hearing = undefined
+    }
   }
 
   /** Ends every follower with an error: this process can no longer follow the session. */

@@ -4,7 +4,7 @@
 
 import { grants } from '../authority.ts'
 import type { Delegation, Principal } from '../events/types.ts'
-import type { TurnState } from '../journal/state.ts'
+import type { TurnState } from '../state/state.ts'
 import { EFFECTS } from '../tools/effect.ts'
 import type { Mode } from '../tools/mode.ts'
 import { type DecisionContext, onlyReads, type RuleKind, type Tool, type ToolVerdict } from '../tools/tool.ts'

@@ -4,8 +4,8 @@ import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
 import type { InputBlock, TurnOptions } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import { openApprovals, type TurnState } from '../journal/state.ts'
 import { checkRule, namesTool, parseRule } from '../permissions/rules.ts'
+import { openApprovals, type TurnState } from '../state/state.ts'
 
 /** A different input under a used id must not get the answer to the earlier one. */
 export async function checkSame(

@@ -34,6 +34,8 @@ export const ENGINE = {
   principalMaxAgeMs: countOrNone,
   faultPoint: callable,
   maxIdleSessions: countOrNone,
+  role: oneOf('all', 'api', 'worker'),
+  maxTurns: count,
 }
 
 export const QUERY: Fields<SessionQuery> = {

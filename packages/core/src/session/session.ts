@@ -11,11 +11,11 @@ import { OxbowError } from '../errors.ts'
 import type { Delegation, Event, EventBody, Failure, Principal, SessionItem } from '../events/types.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
 import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
-import { findTurn, SCHEMA_VERSION, type SessionState } from '../journal/state.ts'
-import { turnEvents } from '../journal/turn-events.ts'
-import { type TurnResult, turnResult } from '../journal/turn-result.ts'
+import { compactBetweenTurns } from '../perform/compact.ts'
 import type { SessionKey } from '../ports.ts'
-import { compactBetweenTurns } from '../turn/compact.ts'
+import { findTurn, SCHEMA_VERSION, type SessionState } from '../state/state.ts'
+import { turnEvents } from '../state/turn-events.ts'
+import { type TurnResult, turnResult } from '../state/turn-result.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
@@ -185,6 +185,7 @@ export function openSession(
         draft.add({ type: 'turn.failed', turnId, error: options.failure })
         return { turnId, accepted: 'started', after }
       }
+      if (leave === undefined) return { turnId, accepted: 'started', after }
       // A turn that starts here is unclaimed: claim it in the same append.
       epoch = 1
       draft.add({ type: 'turn.claimed', turnId, worker: engine.worker, epoch })
@@ -193,12 +194,17 @@ export function openSession(
       return { turnId, accepted: 'started', after }
     }
     await engine.announce()
-    return withCurrentLog(async (log) => {
-      const submitted = await log.append(start)
-      if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
-      engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
-      return submitted
-    })
+    const leave = engine.enter(delegation !== undefined)
+    try {
+      return await withCurrentLog(async (log) => {
+        const submitted = await log.append(start)
+        if (submitted.accepted === 'duplicate') await checkSame(log, submitted.after, turnId, blocks)
+        engine.ensureWorker(log, epoch === undefined ? undefined : { epoch })
+        return submitted
+      })
+    } finally {
+      leave?.()
+    }
   }
 
   async function* follow(after: number | undefined, signal: AbortSignal | undefined) {

@@ -1,6 +1,6 @@
 // What the calls of one tool gave, with the tool's own types.
 import { textOf } from '../events/blocks.ts'
-import type { MadeCall, TurnResult } from '../journal/turn-result.ts'
+import type { MadeCall, TurnResult } from '../state/turn-result.ts'
 import type { Tool, TypedTool } from './tool.ts'
 
 export interface TypedCall<Input, Output> {

@@ -1,7 +1,7 @@
 // Whether a turn has used up its budget.
 import type { Budget } from '../agents/limits.ts'
 import type { Failure, Usage } from '../events/types.ts'
-import { type CallState, countOf, type TurnState, tokensOf } from '../journal/state.ts'
+import { type CallState, countOf, type TurnState, tokensOf } from '../state/state.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** Why the model must not be called again for this turn. */

@@ -4,8 +4,8 @@ import type { CompactionReason } from '../agents/compactor.ts'
 import type { TurnLimits } from '../agents/limits.ts'
 import type { Finding } from '../agents/reviewer.ts'
 import type { Event, EventBody, Failure } from '../events/types.ts'
-import { staleStepsNow } from '../journal/repeats.ts'
-import { awaitsApproval, type CallState, type TurnState } from '../journal/state.ts'
+import { staleStepsNow } from '../state/repeats.ts'
+import { awaitsApproval, type CallState, type TurnState } from '../state/state.ts'
 import { overBudget } from './budget.ts'
 
 export type PauseReason = Event<'turn.paused'>['reason']

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { bench, call, echo } from '../core.fixture.ts'
 import { type Backend, tool } from '../index.ts'
-import { STATE_VERSION } from '../journal/state.ts'
+import { STATE_VERSION } from '../state/state.ts'
 
 const key = { tenant: 'default', user: 'ann', session: 's1' }
 

@@ -7,10 +7,10 @@ import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
 import type { FaultPoint, SessionLog } from '../journal/session-log.ts'
-import type { SessionState, TurnState } from '../journal/state.ts'
 import type { Model } from '../model.ts'
 import { type RememberedRules, rulesFor } from '../permissions/remembered.ts'
 import type { Files } from '../ports.ts'
+import type { SessionState, TurnState } from '../state/state.ts'
 import { type Action, decide, whatFollows } from './decide.ts'
 import { askAgain, isUnavailable } from './retry.ts'
 import { turnClocks } from './turn-clocks.ts'
@@ -185,6 +185,8 @@ export function turnRun(options: {
    */
   const append = (build: TurnBuild): Promise<void> => {
     if (lost !== undefined) throw lost.error
+    /** The messages that join in the step that begins here: the model may be called before others come. */
+    let joined: number | undefined
     return log.appendAhead((draft) => {
       draft.add(...build(mine(draft.state.turn), draft.state))
       for (;;) {
@@ -195,7 +197,10 @@ export function turnRun(options: {
         }
         if (after.calls.some((it) => it.finished === undefined && inFlight.has(it.callId))) return
         const action = next(after, draft.state)
-        draft.add(...whatFollows(after, action))
+        for (const it of whatFollows(after, action)) {
+          if (it.type === 'step.started') joined ??= after.steers.length
+          draft.add(it.type === 'step.started' && joined !== after.steers.length ? { ...it, joined } : it)
+        }
         // A finding about the answer leads on: to the next step, or to the end.
         if (action.type !== 'review') return
       }

@@ -1,9 +1,9 @@
 // Ends a turn that has been in one state for too long. Its worker keeps time itself; this is for those that cannot.
 
 import { OxbowError } from '../errors.ts'
-import { type StateLimits, stateDeadline } from '../journal/deadlines.ts'
 import type { SessionLog } from '../journal/session-log.ts'
-import type { TurnState } from '../journal/state.ts'
+import { type StateLimits, stateDeadline } from '../state/deadlines.ts'
+import type { TurnState } from '../state/state.ts'
 import { whatFollows } from './decide.ts'
 import type { TurnRun } from './turn-run.ts'
 

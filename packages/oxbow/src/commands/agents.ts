@@ -5,7 +5,7 @@ import { nearest } from '@oxbow/core/internal'
 import { createLogger, createMetrics, loggingMiddleware } from '@oxbow/server'
 import { type Inspected, type InspectedTool, inspect } from '../inspect.ts'
 import { atTerminal, configOf, openRuntime, type RuntimeOptions } from '../runtime.ts'
-import { coloured, plain, printable, type Style } from '../transcript.ts'
+import { coloured, plain, printable, type Style } from '../terminal/transcript.ts'
 
 interface AgentsCommand extends RuntimeOptions {
   readonly json?: boolean

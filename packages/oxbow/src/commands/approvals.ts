@@ -3,8 +3,8 @@ import type { SessionState } from '@oxbow/core'
 import { emptyState, evolve } from '@oxbow/core/internal'
 import { publicApprovalId } from '@oxbow/server'
 import { type RuntimeOptions, withBackend } from '../runtime.ts'
-import { approvalCard, coloured, plain, printable } from '../transcript.ts'
-import { waitingIn } from './approving.ts'
+import { waitingIn } from '../terminal/approving.ts'
+import { approvalCard, coloured, plain, printable } from '../terminal/transcript.ts'
 import { storedEvents } from './sessions.ts'
 
 interface ApprovalsCommand extends RuntimeOptions {

@@ -3,10 +3,10 @@ import { addUsage, noUsage, type Session, type SessionItem, type SessionState, t
 import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { atTerminal, configOf, modelInWords, openRuntime, type RuntimeOptions } from '../runtime.ts'
-import { approvalCard, coloured, plain, printable, transcript } from '../transcript.ts'
+import { approving, waiting } from '../terminal/approving.ts'
+import { approvalCard, coloured, plain, printable, transcript } from '../terminal/transcript.ts'
+import { commandLine, isReleasable } from '../terminal/words.ts'
 import { usageDetail, usageLine } from '../usage.ts'
-import { commandLine, isReleasable } from '../words.ts'
-import { approving, waiting } from './approving.ts'
 
 export interface ChatCommand extends RuntimeOptions {
   readonly session?: string

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { OxbowError } from '@oxbow/core'
 import { evaluate, type IndexProgress, type Knowledge, openKnowledge, parseLabels } from '@oxbow/knowledge'
 import { EXIT } from '../exit-codes.ts'
-import { inLine, printable } from '../transcript.ts'
+import { inLine, printable } from '../terminal/transcript.ts'
 
 /** How many files are listed by name; a folder of pictures has thousands. */
 const MAX_SKIPPED = 20

@@ -1,7 +1,7 @@
 import { type McpStatus, mcp } from '@oxbow/harness'
 import { EXIT } from '../exit-codes.ts'
 import { configOf } from '../runtime.ts'
-import { coloured, plain, printable } from '../transcript.ts'
+import { coloured, plain, printable } from '../terminal/transcript.ts'
 
 interface McpCommand {
   readonly json?: boolean

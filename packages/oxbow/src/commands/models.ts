@@ -1,7 +1,7 @@
 import { type ListedModel, modelFacts, type Price, type ProbeCheck, probeModel } from '@oxbow/models'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, openModels, type RuntimeOptions } from '../runtime.ts'
-import { coloured, plain, printable } from '../transcript.ts'
+import { coloured, plain, printable } from '../terminal/transcript.ts'
 
 interface ModelsCommand extends RuntimeOptions {
   readonly json?: boolean

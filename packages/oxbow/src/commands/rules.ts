@@ -1,8 +1,8 @@
 // Rules that were remembered together with approvals.
 import { OxbowError, rememberedRules } from '@oxbow/core'
 import { type RuntimeOptions, withBackend } from '../runtime.ts'
-import { printable } from '../transcript.ts'
-import { commandLine } from '../words.ts'
+import { printable } from '../terminal/transcript.ts'
+import { commandLine } from '../terminal/words.ts'
 
 interface RulesCommand extends RuntimeOptions {
   readonly user: string

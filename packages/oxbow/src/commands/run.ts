@@ -3,8 +3,8 @@ import { OxbowError, releaseParked, type Session, type SessionKey, type TurnResu
 import { type Config, placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions } from '../runtime.ts'
-import { printable } from '../transcript.ts'
-import { commandLine, isReleasable, reasonInWords } from '../words.ts'
+import { printable } from '../terminal/transcript.ts'
+import { commandLine, isReleasable, reasonInWords } from '../terminal/words.ts'
 
 interface TurnCommand extends RuntimeOptions {
   readonly json?: boolean

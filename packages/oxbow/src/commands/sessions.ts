@@ -1,7 +1,7 @@
 import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
 import type { CompactedBody } from '@oxbow/core/internal'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions, withBackend } from '../runtime.ts'
-import { coloured, plain, printable, transcript } from '../transcript.ts'
+import { coloured, plain, printable, transcript } from '../terminal/transcript.ts'
 
 interface SessionsCommand extends RuntimeOptions {
   readonly user: string

@@ -2,7 +2,7 @@
 import { type Backend, OxbowError, type StoreReport } from '@oxbow/core'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, hasStore, nameOfStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
-import { printable } from '../transcript.ts'
+import { printable } from '../terminal/transcript.ts'
 
 interface StoreCommand extends RuntimeOptions {
   readonly json?: boolean

@@ -99,9 +99,9 @@ describe('P3 and P4: events', () => {
     const { submit, wait, events } = protocol(rig)
     await submit('t1', { context: { detail: 'verbose' } })
     await wait('t1')
-    const told = messagesOf(await (await events('t1')).text()).map((it) => JSON.parse(it.data.payload))
+    const received = messagesOf(await (await events('t1')).text()).map((it) => JSON.parse(it.data.payload))
     const log = (await (await rig.get('/tasks/t1/logs')).text()).trim().split('\n')
-    for (const line of log) expect(told).toContainEqual(JSON.parse(line))
+    for (const line of log) expect(received).toContainEqual(JSON.parse(line))
   })
 
   test('resume from any from_seq or Last-Event-ID, without losing or repeating anything', async () => {

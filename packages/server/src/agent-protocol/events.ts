@@ -1,8 +1,8 @@
 // The events of a task. Each level contains the previous one: `status` ⊂ `full` ⊂ `verbose`.
 import { isEvent, type SessionItem } from '@oxbow/core'
 import { failureOfResult, unknownCalls } from '../failures.ts'
-import type { Moment, Moments } from '../tasks/moments.ts'
-import type { Encode, TaskFrame } from '../tasks/reading.ts'
+import type { Moment, Moments } from '../tasks/stream/moments.ts'
+import type { Encode, TaskFrame } from '../tasks/stream/reading.ts'
 import type { Detail } from './submission.ts'
 import { pendingConfirms } from './task.ts'
 

@@ -1,4 +1,4 @@
-// What clients of the Agent Protocol rely on: retries, races, late readers and partial answers.
+// Expectations of Agent Protocol clients: retries, races, late readers and partial answers.
 import { gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { json, rigs } from '../test.fixture.ts'

@@ -1,6 +1,6 @@
 // A turn as a web response, for programs that have their own HTTP server.
 import { isEvent, OxbowError, type TurnStream } from '@oxbow/core'
-import type { AgUiFrame as Frame } from '../ag-ui/frames.ts'
+import type { AgUiFrame as Frame } from '../ag-ui/encoder/frames.ts'
 import { type UiChunk, uiMessages } from './ui-messages.ts'
 
 export interface ResponseOptions {
@@ -60,7 +60,7 @@ async function* framesOf(
 ): AsyncGenerator<string, void> {
   // Imported on demand: a program that streams nothing need not load them.
   const [{ runEncoder }, { failureOfError }] = await Promise.all([
-    import('../ag-ui/encoder.ts'),
+    import('../ag-ui/encoder/encoder.ts'),
     import('../failures.ts'),
   ])
   const encoder = runEncoder({ threadId, runId: stream.turnId, onRepair: () => {}, report })

@@ -1,5 +1,5 @@
 // The UI message stream of the AI SDK, translated from AG-UI frames one by one, so the order of chunks is valid too.
-import type { AgUiFrame as Frame } from '../ag-ui/frames.ts'
+import type { AgUiFrame as Frame } from '../ag-ui/encoder/frames.ts'
 
 /** A chunk that `useChat` of the AI SDK reads. */
 export type UiChunk = { readonly type: string } & Readonly<Record<string, unknown>>

@@ -1,8 +1,8 @@
 // Streams one turn of a session to one reader, from any position to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
-import { type RunEncoder, runEncoder } from '../ag-ui/encoder.ts'
-import type { Strict } from '../ag-ui/frames.ts'
+import { type RunEncoder, runEncoder } from '../ag-ui/encoder/encoder.ts'
+import type { Strict } from '../ag-ui/encoder/frames.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
@@ -43,7 +43,7 @@ export interface Located {
   readonly session: Session
   readonly turnId: string
   readonly position: TurnPosition
-  /** What the reader should know about the request itself. */
+  /** Warnings about the request, for its reader. */
   readonly warnings?: readonly string[]
 }
 

@@ -12,8 +12,8 @@ import { callerOf } from '../principal.ts'
 import type { Rights } from '../stream/rights.ts'
 import { mayBeSet } from './attributes.ts'
 import { existingTask, taskIdOf } from './place.ts'
-import { untilSettled } from './reading.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
+import { untilSettled } from './stream/reading.ts'
 
 const MAX_WAIT_SECONDS = 60
 

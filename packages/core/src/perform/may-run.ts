@@ -4,14 +4,14 @@ import type { CallOutcome } from '../agents/middleware.ts'
 import { isSamePerson, mayDecide } from '../authority.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { EventBody, Principal } from '../events/types.ts'
-import type { ApprovalState, CallState } from '../journal/state.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
 import { storeRememberedRule } from '../permissions/remembered.ts'
 import { matchesCall, parseRule, type Rule } from '../permissions/rules.ts'
+import type { ApprovalState, CallState } from '../state/state.ts'
 import { type Arguments, parseAgain, parseArguments } from '../tools/arguments.ts'
 import type { ApprovalRequest } from '../tools/needs-approval.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { TurnRun } from './turn-run.ts'
+import type { TurnRun } from '../turn/turn-run.ts'
 
 type Decided = Extract<EventBody, { type: 'call.decided' }>
 type Asks = Extract<EventBody, { type: 'approval.requested' }>

@@ -7,8 +7,8 @@ import type { CallStatus, InputBlock } from '../events/types.ts'
 import { NeedsApproval } from '../tools/needs-approval.ts'
 import { resultBlocks } from '../tools/result-blocks.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tools/tool.ts'
-import { timerMs } from './turn-clocks.ts'
-import type { TurnRun } from './turn-run.ts'
+import { timerMs } from '../turn/turn-clocks.ts'
+import type { TurnRun } from '../turn/turn-run.ts'
 
 /** How long an aborted tool may take to say that it has stopped. */
 const CANCEL_GRACE_MS = 500

@@ -1,6 +1,6 @@
 // Encodes the answer of one step: which messages, reasoning blocks and calls are open, and how much of each was sent.
 import type { Block, Delta } from '@oxbow/core'
-import type { Progress } from '../stream/progress.ts'
+import type { Progress } from '../../stream/progress.ts'
 import type { FrameWriter } from './frames.ts'
 
 type Kind = 'text' | 'thinking' | 'call'

@@ -3,7 +3,7 @@
 import { reviewInput } from '../agents/reviewer.ts'
 import { parseExact } from '../checks/exact-json.ts'
 import { fitToSchema } from '../checks/fit.ts'
-import type { TurnRun } from './turn-run.ts'
+import type { TurnRun } from '../turn/turn-run.ts'
 
 export async function checkOutput(run: TurnRun): Promise<void> {
   const turn = run.turn()

@@ -166,7 +166,8 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
     }
     case 'step.started': {
       const { reply: _, ...rest } = turn
-      const messages = turn.steers.length === 0 ? state.messages : [...state.messages, ...turn.steers]
+      const joining = turn.steers.slice(0, event.joined)
+      const messages = joining.length === 0 ? state.messages : [...state.messages, ...joining]
       return {
         ...state,
         messages,
@@ -175,7 +176,7 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
           step: event.step,
           toolsOffered: event.toolsOffered,
           calls: [],
-          steers: [],
+          steers: turn.steers.slice(joining.length),
           repeats: afterStep(turn.repeats, turn.calls.length),
         },
       }

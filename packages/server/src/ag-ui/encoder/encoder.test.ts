@@ -1,7 +1,7 @@
 import type { Event, SessionItem } from '@oxbow/core'
 import { describe, expect, test } from 'vitest'
-import { framesOf } from '../test.fixture.ts'
-import { accepted } from './client.fixture.ts'
+import { framesOf } from '../../test.fixture.ts'
+import { accepted } from '../client.fixture.ts'
 import {
   answered,
   args,

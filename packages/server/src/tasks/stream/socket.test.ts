@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers'
 import { gate } from '@oxbow/testing'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { messagesOf } from '../agent-protocol/protocol.fixture.ts'
-import { json, type Rig, rigs } from '../test.fixture.ts'
+import { messagesOf } from '../../agent-protocol/protocol.fixture.ts'
+import { json, type Rig, rigs } from '../../test.fixture.ts'
 
 const start = rigs()
 

@@ -1,11 +1,11 @@
 // The loop: decide and perform, until the turn ends, pauses, or is claimed by another worker.
 import type { Agent } from '../agents/agent-type.ts'
 import { OxbowError } from '../errors.ts'
+import type { Action } from '../turn/decide.ts'
+import { ClaimLost, type TurnRun } from '../turn/turn-run.ts'
 import { act, withdrawQuestions } from './act.ts'
 import { compact } from './compact.ts'
-import type { Action } from './decide.ts'
 import { think } from './think.ts'
-import { ClaimLost, type TurnRun } from './turn-run.ts'
 import { checkOutput } from './validate-output.ts'
 
 /** Runs the turn until there is nothing left for this worker. Rejects only when the journal cannot be written. */

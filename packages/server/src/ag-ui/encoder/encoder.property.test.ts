@@ -1,8 +1,8 @@
 import type { SessionItem } from '@oxbow/core'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { framesOf } from '../test.fixture.ts'
-import { accepted } from './client.fixture.ts'
+import { framesOf } from '../../test.fixture.ts'
+import { accepted } from '../client.fixture.ts'
 import {
   answered,
   asked,

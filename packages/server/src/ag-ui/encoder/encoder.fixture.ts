@@ -1,6 +1,6 @@
 // Items of one turn, and the frames that the encoder writes for them.
 import type { Event, EventBody, SessionItem } from '@oxbow/core'
-import { type Frame, framesOf } from '../test.fixture.ts'
+import { type Frame, framesOf } from '../../test.fixture.ts'
 import { type RunEncoder, runEncoder } from './encoder.ts'
 
 export const turnId = 't'

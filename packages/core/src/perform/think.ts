@@ -5,7 +5,6 @@ import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, FinishReason, Message } from '../events/types.ts'
 import { callIds, nameOfKey } from '../journal/ids.ts'
 import { type LiveStep, liveStep } from '../journal/live-step.ts'
-import { failuresOf, type TurnState } from '../journal/state.ts'
 import {
   clippedName,
   type FailedAttempt,
@@ -16,9 +15,10 @@ import {
   noUsage,
   soundUsage,
 } from '../model.ts'
+import { failuresOf, type TurnState } from '../state/state.ts'
+import { overBudget } from '../turn/budget.ts'
+import type { TurnRun } from '../turn/turn-run.ts'
 import { MAX_FAILURES } from './act.ts'
-import { overBudget } from './budget.ts'
-import type { TurnRun } from './turn-run.ts'
 
 export async function think(run: TurnRun): Promise<void> {
   const turn = run.turn()

@@ -4,8 +4,8 @@ import { subAgents } from '@oxbow/harness'
 import { openaiChat } from '@oxbow/models'
 import { scriptedModel } from '@oxbow/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import { plain } from '../transcript.ts'
 import { approving } from './approving.ts'
+import { plain } from './transcript.ts'
 
 test('H2: r offers the rules that would allow similar calls, and remembers the chosen one', async () => {
   const server = await scriptedModel({

@@ -1,9 +1,9 @@
 // The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and `done` or `error` at the end.
 import type { SessionKey } from '@oxbow/core'
-import { failureOfResult, unknownCalls } from '../failures.ts'
+import { failureOfResult, unknownCalls } from '../../failures.ts'
+import { approvalsOf } from '../snapshot.ts'
 import type { Moment, Moments } from './moments.ts'
 import type { Encode, TaskFrame } from './reading.ts'
-import { approvalsOf } from './snapshot.ts'
 
 export const taskFrames =
   (taskId: string, key: SessionKey): Encode =>

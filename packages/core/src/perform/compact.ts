@@ -13,8 +13,8 @@ import type { Principal } from '../events/types.ts'
 import { nameOfKey } from '../journal/ids.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { ModelCallOptions } from '../model.ts'
+import type { TurnRun } from '../turn/turn-run.ts'
 import { systemPrompt } from './think.ts'
-import type { TurnRun } from './turn-run.ts'
 
 export async function compact(run: TurnRun, { step, reason }: { step: number; reason: CompactionReason }) {
   const { log, agent, turnId, signal } = run

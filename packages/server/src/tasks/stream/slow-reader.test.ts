@@ -4,8 +4,8 @@ import { connect } from 'node:net'
 import { gate, until } from '@oxbow/testing'
 import { expect, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { messagesOf, type SseMessage } from '../agent-protocol/protocol.fixture.ts'
-import { json, rigs } from '../test.fixture.ts'
+import { messagesOf, type SseMessage } from '../../agent-protocol/protocol.fixture.ts'
+import { json, rigs } from '../../test.fixture.ts'
 
 const start = rigs()
 /** More than the kernel buffers for a connection, about 4 MB on Linux, and more than the server keeps for it. */

@@ -1,9 +1,9 @@
 // One reader of one task: frames from its position to the end, over any transport.
 import { type Event, isEnd, isEvent, turnEvents } from '@oxbow/core'
-import type { Broadcasts, Encoding, Piece, Wire } from '../stream/broadcast.ts'
-import { parts } from '../stream/progress.ts'
+import type { Broadcasts, Encoding, Piece, Wire } from '../../stream/broadcast.ts'
+import { parts } from '../../stream/progress.ts'
+import type { TaskPlace } from '../place.ts'
 import { type Moment, type Moments, moments } from './moments.ts'
-import type { TaskPlace } from './place.ts'
 import { afterBlocks, atEvent, isWithinAnswer, positionOf } from './positions.ts'
 
 export interface TaskFrame {

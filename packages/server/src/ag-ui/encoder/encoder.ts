@@ -19,11 +19,11 @@ import {
   type ShownFailure,
   sentence,
   type UnknownCall,
-} from '../failures.ts'
-import type { Progress } from '../stream/progress.ts'
+} from '../../failures.ts'
+import type { Progress } from '../../stream/progress.ts'
+import { interruptOf } from '../interrupts.ts'
 import { type AgUiFrame, frameWriter, PROTOCOL_VERSION, type Strict } from './frames.ts'
 import { hintsOf } from './hints.ts'
-import { interruptOf } from './interrupts.ts'
 import { type StepEncoder, stepEncoder } from './step.ts'
 
 export interface RunEncoder {

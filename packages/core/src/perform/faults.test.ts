@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest'
 import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
 import { agent, createEngine, type Event, type SessionKey, tool } from '../index.ts'
 import { emptyState, evolve } from '../internal.ts'
-import { evolveAll } from '../journal/evolve.ts'
-import { STATE_VERSION } from '../journal/state.ts'
+import { evolveAll } from '../state/evolve.ts'
+import { STATE_VERSION } from '../state/state.ts'
 
 const counting = (name: string, count: string[], more: Partial<Parameters<typeof tool>[0]> = {}) =>
   tool({ name, description: name, effects: ['write'], input: {}, run: () => count.push(name), ...more } as Parameters<

@@ -8,7 +8,7 @@ import {
   type Submitted,
 } from '@oxbow/core'
 import { publicApprovalId } from '@oxbow/server'
-import { approvalCard, printable, type Style } from '../transcript.ts'
+import { approvalCard, printable, type Style } from './transcript.ts'
 
 type Requested = Event<'approval.requested'>
 
