@@ -1,7 +1,7 @@
 // Any request may reach any replica: what one process works on is seen and steered from another.
-import { gate, until } from '@oxbow/testing'
+import { eventsOf, gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { assertWhole, call, eventsOf, ofType } from './core.fixture.ts'
+import { assertWhole, call, ofType } from './core.fixture.ts'
 import { externalTool, isEvent, type SessionItem, tool } from './index.ts'
 import { replicas } from './replicas.fixture.ts'
 
@@ -182,7 +182,7 @@ describe('roles and places', () => {
     await session.decide(approvals[0]!.approvalId, { verdict: 'approved' })
     expect((await session.wait('t')).text).toBe('done')
     expect(await api!.recover()).toBe(0)
-    const workers = new Set(ofType(await eventsOf(session), 'turn.claimed').map(({ worker }) => worker))
+    const workers = new Set((await eventsOf(session, 'turn.claimed')).map(({ worker }) => worker))
     expect(workers.size).toBe(1)
     expect(api!.running).toBe(0)
   })
