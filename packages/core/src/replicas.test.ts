@@ -1,9 +1,9 @@
 // Any request may reach any replica: what one process works on is seen and steered from another.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { gate, until } from '@oxbow/testing'
+import { eventsOf, gate, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { assertWhole, call, eventsOf, ofType } from './core.fixture.ts'
+import { assertWhole, call, ofType } from './core.fixture.ts'
 import { externalTool, isEvent, type SessionItem, tool } from './index.ts'
 import { missingPostgres } from './postgres.fixture.ts'
 import { replicas, type Store } from './replicas.fixture.ts'

@@ -151,7 +151,7 @@ test('oxbow serve names the model and its fallback', async () => {
   await command.ended
 })
 
-test('X6 oxbow chat shows the usage of context, turn and session after each turn; /usage shows details', async () => {
+test('X6: oxbow chat shows the usage of context, turn and session after each turn; /usage shows details', async () => {
   const { at, env } = await two()
   const chat = terminal(at, ['chat'], env)
   await chat.shows('> ')

@@ -150,7 +150,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
 
   // Models
   auth: MODEL_FAILED,
-  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. What was written is kept.'],
+  cancelled: ['INTERRUPTED_ERROR', 409, 'The turn was stopped before it was complete. Text written so far is kept.'],
   context_overflow: TOO_LONG,
   first_byte_timeout: TIMEOUT,
   idle_timeout: TIMEOUT,
@@ -254,7 +254,7 @@ export const failureOfStop = (reason: string): ShownFailure =>
     ? {
         ...failureOf('cancelled'),
         message:
-          'The turn was stopped because its last reader disconnected (server.onDisconnect). What was written is kept; ' +
+          'The turn was stopped because its last reader disconnected (server.onDisconnect). Text written so far is kept; ' +
           'send the message again with a new id.',
       }
     : failureOf('cancelled')

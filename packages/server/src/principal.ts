@@ -10,7 +10,7 @@ export const DEFAULT_USER = 'default'
 export interface Caller {
   /** The owner of the sessions: the first two parts of their keys. */
   readonly owner: { readonly tenant: string; readonly user: string }
-  /** Who acts; with identity enabled always the authenticated principal. */
+  /** The acting principal; with identity enabled always the authenticated one. */
   readonly principal: Principal
 }
 

@@ -55,7 +55,7 @@ describe('P1: a submitted task', () => {
   })
 })
 
-describe('P3 and P4: events', () => {
+describe('P3, P4: events', () => {
   const script = () => [
     { thinking: 'I think.', text: 'I look.', calls: [{ name: 'deploy', arguments: { version: '1' } }] },
     { text: 'Done it all.' },
@@ -99,9 +99,9 @@ describe('P3 and P4: events', () => {
     const { submit, wait, events } = protocol(rig)
     await submit('t1', { context: { detail: 'verbose' } })
     await wait('t1')
-    const told = messagesOf(await (await events('t1')).text()).map((it) => JSON.parse(it.data.payload))
+    const received = messagesOf(await (await events('t1')).text()).map((it) => JSON.parse(it.data.payload))
     const log = (await (await rig.get('/tasks/t1/logs')).text()).trim().split('\n')
-    for (const line of log) expect(told).toContainEqual(JSON.parse(line))
+    for (const line of log) expect(received).toContainEqual(JSON.parse(line))
   })
 
   test('resume from any from_seq or Last-Event-ID, without losing or repeating anything', async () => {
@@ -133,7 +133,7 @@ describe('P3 and P4: events', () => {
   })
 })
 
-describe('P2 and P5: a task that waits for a decision', () => {
+describe('P2, P5: a task that waits for a decision', () => {
   test('names what it waits for, continues when it is resumed, and reports every event', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ replies: [call(), { text: 'Done.' }], agent: { tools: [deploy] } })

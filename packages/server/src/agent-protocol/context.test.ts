@@ -67,8 +67,8 @@ describe('P8: deny rules of the parent', () => {
       await submit('t1', { context: { deny_rules: [{ tool_name: rule, behavior: 'DENY', source: 'parent' }] } })
       expect(await wait('t1')).toMatchObject({ status: 'success', result: 'Not done.' })
       expect(deployed).toEqual([])
-      const told = messagesOf(await (await events('t1')).text())
-      expect(told.find((it) => it.event === 'TOOL_RESULT')?.data).toMatchObject({
+      const received = messagesOf(await (await events('t1')).text())
+      expect(received.find((it) => it.event === 'TOOL_RESULT')?.data).toMatchObject({
         toolName: 'deploy',
         status: 'DENIED',
       })
@@ -216,9 +216,9 @@ describe('P9: switches', () => {
     const { pending_confirms } = await wait('t1')
     const reading = events('t1').then((it) => it.text())
     await resume('t1', [{ toolCallId: pending_confirms[0].toolCallId, approved: true }])
-    const told = messagesOf(await reading).map((it) => it.event)
-    expect(told.at(-1)).toBe('RUN_FINISHED')
-    expect(told).not.toContain('RUN_STARTED')
+    const received = messagesOf(await reading).map((it) => it.event)
+    expect(received.at(-1)).toBe('RUN_FINISHED')
+    expect(received).not.toContain('RUN_STARTED')
   })
 
   test('a stream ends at its time limit, and continues there on reconnect', async () => {

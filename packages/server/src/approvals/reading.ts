@@ -20,12 +20,12 @@ export function approvalList(engine: Engine): Route {
       'Open approvals that you may decide on, in all sessions, newest first. Other calls of their turns may still run.',
     query: userQuery.extend({
       userId: optionalId.describe(
-        'Approvals that this user’s calls requested, whoever decides on them; requires oxbow:admin.',
+        'Approvals that this user’s calls requested, regardless of who decides on them; requires oxbow:admin.',
       ),
       mine: z
         .stringbool('must be true or false')
         .default(false)
-        .describe('Instead, approvals that your own calls requested, whoever decides on them.'),
+        .describe('Instead, approvals that your own calls requested, regardless of who decides on them.'),
       tool: z.string().max(128).optional(),
       askedBy: optionalId.describe('Only approvals that this user’s calls requested.'),
       limit: wholeNumber(1, 200).default(50),

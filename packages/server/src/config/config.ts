@@ -143,7 +143,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
   ]
   for (const layer of layers) for (const [key, value] of layer) given.set(key, value)
 
-  // A database needs no file, and what is given last counts.
+  // A database needs no file; the last given store setting applies.
   if (given.has('store.url')) {
     const path = given.get('store.path')
     if (path === undefined)
@@ -226,7 +226,7 @@ function problemOf({ key, variable, allowed }: Setting, given: GivenSettings | u
   return `${key}: got ${got} from ${given.source}; allowed: ${allowed}`
 }
 
-/** What a production service must not run without: a model, a store and identity. */
+/** The settings that profile prod requires: a model, a store and identity. */
 async function missingInProd(
   given: ReadonlyMap<string, GivenSettings>,
   models: ModelsConfig | undefined,

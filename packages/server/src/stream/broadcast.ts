@@ -36,7 +36,7 @@ export interface ReaderPosition {
   readonly id: number
   /** The last stored event before or at that piece. */
   readonly seq: number
-  /** What the reader has of the answer after that event. */
+  /** How much of the answer after that event the reader has. */
   readonly progress: Progress
 }
 

@@ -43,7 +43,7 @@ export interface Located {
   readonly session: Session
   readonly turnId: string
   readonly position: TurnPosition
-  /** What the reader should know about the request itself. */
+  /** Warnings about the request, for its reader. */
   readonly warnings?: readonly string[]
 }
 
