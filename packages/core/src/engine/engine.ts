@@ -158,7 +158,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     enter: (delegated) =>
       !mayWork || stopping ? undefined : delegated ? () => {} : places.free ? places.enter() : undefined,
-    ensureWorker: (log, claimed) => workers.ensureWorker(log, claimed),
+    ensureWorker: (log, place) => workers.ensureWorker(log, place),
     give: ({ key, agent, delegation, task, ...given }) =>
       openSession(internals, key, agent, delegation).submit(task, { ...given, surface: 'agent' }),
     get stopping() {
@@ -172,7 +172,7 @@ export function createEngine(options: EngineOptions): Engine {
     mayWork,
     (key) =>
       sessions.withCurrentLog(key, async (log) => {
-        if (workers.mayTakeUp(log) && !(await isHeld(log))) workers.ensureWorker(log)
+        if (workers.needsWorker(log) && !(await isHeld(log))) workers.ensureWorker(log, {})
       }),
     reportOf,
   )

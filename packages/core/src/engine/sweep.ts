@@ -93,7 +93,7 @@ export function sweepOf({ engine, sessions, workers, isHeld, limitsOf, reportOf,
       if (here !== undefined && workers.isBusy(here)) continue
       try {
         taken += await engine.withCurrentLog(key, async (log) => {
-          if (!workers.mayTakeUp(log) || (await isHeld(log))) return 0
+          if (!workers.mayBegin(log) || (await isHeld(log))) return 0
           workers.ensureWorker(log)
           return 1
         })
@@ -112,7 +112,7 @@ export function sweepOf({ engine, sessions, workers, isHeld, limitsOf, reportOf,
     },
     watchAwaited() {
       awaitedTimer ??= setInterval(() => {
-        for (const log of sessions.logs()) if (log.watched && workers.mayTakeUp(log)) workers.ensureWorker(log)
+        for (const log of sessions.logs()) if (log.watched && workers.mayBegin(log)) workers.ensureWorker(log)
       }, SWEEP_MS).unref()
     },
     stop() {

@@ -17,7 +17,7 @@ export interface TurnQueue {
 /** Jobs of the queue that are looked at together. */
 const TAKING = 4
 
-/** `begin` starts the session's turn unless another worker has it. `mayWork`: whether turns may begin here at all. */
+/** `begin` starts the session's turn unless another worker has it, while a place is kept for it. `mayWork`: whether turns may begin here at all. */
 export function turnQueue(
   queue: Queue,
   places: Places,
@@ -30,10 +30,17 @@ export function turnQueue(
 
   /** A job is done once its turn has begun: from then on its lease shows whether somebody works on it. */
   async function take(job: Job): Promise<void> {
-    if (!stopping && places.free) return begin(job.key)
-    await queue.enqueue(job)
-    // Another process may have room; this one takes no job before it has.
-    return places.whenFree()
+    if (stopping || !places.free) {
+      await queue.enqueue(job)
+      // Another process may have room; this one takes no job before it has.
+      return places.whenFree()
+    }
+    const leave = places.enter()
+    try {
+      await begin(job.key)
+    } finally {
+      leave()
+    }
   }
 
   const start = (): void => {

@@ -20,8 +20,13 @@ export interface RunningTurn {
 }
 
 export interface TurnWorkers extends Pick<EngineInternals, 'ensureWorker'> {
-  /** Whether a worker may look after this session now. A turn that may have killed its process is retried alone. */
-  mayTakeUp(log: SessionLog): boolean
+  /**
+   * Whether the session has a turn to work on and no worker here. A turn that may have killed its process is retried
+   * alone.
+   */
+  needsWorker(log: SessionLog): boolean
+  /** The same, and there is a place for the turn. */
+  mayBegin(log: SessionLog): boolean
   isBusy(log: SessionLog): boolean
   /** The work on this session in this process. */
   runOf(log: SessionLog): TurnRun | undefined
@@ -68,21 +73,21 @@ export function turnWorkers(options: WorkersOptions): TurnWorkers {
   /** Agents that sessions in this store name and this engine does not have; each is reported once. */
   const strangers = new Set<string>()
 
-  function ensureWorker(log: SessionLog, claimed?: { epoch: number }): void {
+  function ensureWorker(log: SessionLog, place?: { epoch?: number }): void {
     const busy = working.get(log)
     // What has come may be too late for the work that is ending: look once more after it.
     if (busy !== undefined) {
       busy.again = true
       return
     }
-    const leave = claimed === undefined ? engine.enter(isDelegated(log.state)) : places.enter()
+    const leave = place === undefined ? engine.enter(isDelegated(log.state)) : places.enter()
     if (leave === undefined) return void handOn(log)
     log.retain()
     const stopSending = options.sendFragments(log)
     const entry: TurnWork = { again: false, run: undefined, done: Promise.resolve() }
     working.set(log, entry)
     const suspect = isSuspect(log.state)
-    entry.done = work(log, entry, claimed?.epoch)
+    entry.done = work(log, entry, place?.epoch)
       .catch((error: unknown) => {
         reportOf(log, log.state.turn?.turnId)(error)
         log.fail(error)
@@ -160,15 +165,17 @@ export function turnWorkers(options: WorkersOptions): TurnWorkers {
     })
   }
 
+  const needsWorker = (log: SessionLog): boolean =>
+    !working.has(log) &&
+    needsWork(log.state) &&
+    !(isSuspect(log.state) && [...working.keys()].some((it) => isSuspect(it.state)))
+
   const runs = (): TurnRun[] => [...working.values()].flatMap(({ run }) => run ?? [])
 
   return {
     ensureWorker,
-    mayTakeUp: (log) =>
-      !working.has(log) &&
-      needsWork(log.state) &&
-      (places.free || isDelegated(log.state)) &&
-      !(isSuspect(log.state) && [...working.keys()].some((it) => isSuspect(it.state))),
+    needsWorker,
+    mayBegin: (log) => needsWorker(log) && (places.free || isDelegated(log.state)),
     isBusy: (log) => working.has(log),
     runOf: (log) => working.get(log)?.run,
     runs,

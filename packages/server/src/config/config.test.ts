@@ -291,12 +291,30 @@ describe('Y16: production', () => {
     expect(problems[2]).toMatch(/"api-keys", "jwt" or "introspection"/)
   })
 
+  test('Y16: does not keep its sessions in memory only', async () => {
+    const environment = { OXBOW_PROFILE: 'prod', OXBOW_STORE_PATH: ':memory:' }
+    expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^store.path: .*store\.url/m)
+  })
+
   test('Y16: does not start with a model whose key is missing', async () => {
     const environment = { OXBOW_PROFILE: 'prod', OXBOW_MODEL: 'openai:gpt-5', OXBOW_STORE_PATH: 'x.db' }
     expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^model: .*OPENAI_API_KEY/m)
     const complete = await problemsOf(loadConfig({ environment: { ...environment, OPENAI_API_KEY: 'sk-1234567890' } }))
     expect(complete.map((it) => it.split(':')[0])).toEqual(['identity.mode'])
   })
+})
+
+test('H14: a replica that only serves or only works needs a store that others share', async () => {
+  for (const role of ['api', 'worker'])
+    for (const path of [':memory:', 'x.db']) {
+      const overrides = { server: { role }, store: { path } }
+      expect(await problemsOf(loadConfig({ environment: {}, overrides }))).toEqual([
+        expect.stringMatching(`^server.role: "${role}" needs a store .* Set store.url .*, or server.role to "all"$`),
+      ])
+    }
+  const store = { url: 'postgres://oxbow@db/oxbow' }
+  const { server } = await loadConfig({ environment: {}, overrides: { server: { role: 'api', maxTurns: 5 }, store } })
+  expect(server).toMatchObject({ role: 'api', maxTurns: 5 })
 })
 
 describe('identity', () => {
