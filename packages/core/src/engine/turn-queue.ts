@@ -17,7 +17,10 @@ export interface TurnQueue {
 /** Jobs of the queue that are looked at together. */
 const TAKING = 4
 
-/** `begin` starts the session's turn unless another worker has it, while a place is kept for it. `mayWork`: whether turns may begin here at all. */
+/**
+ * `begin` starts the session's turn unless another worker has it, while a place is kept for it. `mayWork`: whether turns
+ * may begin here at all.
+ */
 export function turnQueue(
   queue: Queue,
   places: Places,
