@@ -8,6 +8,7 @@ const long = [
   'test/{docs,docs-site,isolation,packages,processes,recording,storm,waiting}.test.ts',
   'examples/**/tutorial.test.ts',
   'packages/backends/src/**/workers.test.ts',
+  'packages/backends/src/{postgres,redis,tiered}/*.test.ts',
   'packages/harness/src/compaction/compaction.property.test.ts',
   'packages/knowledge/src/**/{store,quality,hostile}.test.ts',
   'packages/models/src/*/recordings.test.ts',

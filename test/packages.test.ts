@@ -118,7 +118,7 @@ test('oxbow brings no second Node and at most 60 MB, answers, and loads no servi
   expect(run(join(directory, 'node_modules/.bin/oxbow'), ['run', '-p', 'What is 17 * 23?'], directory)).toContain('391')
 })
 
-test('M14: every entry compiles with all strict flags and skipLibCheck off', { timeout: 180_000 }, () => {
+test('every entry compiles with all strict flags and skipLibCheck off', { timeout: 180_000 }, () => {
   const ours = packed.map((it) => it.name)
   const directory = project('types', [...ours, '@types/node'])
   const entries = ours.flatMap((it) => entriesOf(directory, it))

@@ -18,23 +18,31 @@ const files = globSync(
   },
 )
 
-/** Each id at the head or at the end of a title, with the file that cites it. */
-const cited = files.flatMap((file) => {
-  const titles = readFileSync(`${root}${file}`, 'utf8').matchAll(
-    /\b(?:test|it|describe)(?:\.\w+(?:\([^\n]*?\))?)*\(\s*(['"`])(.*?)\1\s*,/g,
-  )
-  return [...titles].flatMap(([, , title]) => {
-    const tags = /^((?:[YBPHCX]\d+)(?:(?:, | and )[YBPHCX]\d+)*)\b|\(((?:[YBPHCX]\d+)(?:, [YBPHCX]\d+)*)\)$/.exec(
-      title!,
-    )
-    return (tags?.[1] ?? tags?.[2] ?? '').split(/, | and /).flatMap((id) => (id === '' ? [] : [{ id, file, title }]))
-  })
-})
+const titles = files.flatMap((file) =>
+  [
+    ...readFileSync(`${root}${file}`, 'utf8').matchAll(
+      /(?:\b(?:test|it|describe)(?:\.\w+(?:<[^\n]*?>)?(?:\([^\n]*?\))?)*|\]\))\(\s*(['"`])(.*?)\1\s*,/g,
+    ),
+  ].map(([, , title]) => ({ file, title: title! })),
+)
+
+/** The ids at the head of a title: `Y7: …` or `Y7, B10: …`. */
+const idsOf = (title: string): string[] => /^([A-Z]\d+(?:, [A-Z]\d+)*): \S/.exec(title)?.[1]?.split(', ') ?? []
+
+const cited = titles.flatMap(({ file, title }) => idsOf(title).map((id) => ({ id, file, title })))
 
 test('X12: every id in a test title is a row of the specification', () => {
   expect(rows.size).toBeGreaterThan(80)
   expect(cited.length).toBeGreaterThan(100)
   expect(cited.filter(({ id }) => !rows.has(id))).toEqual([])
+})
+
+test('X12: a title names rows of the specification only at its head, separated by commas', () => {
+  const elsewhere = titles.filter(({ title }) => {
+    const ids = [...title.matchAll(/\b[A-Z]\d+\b/g)].filter(([id]) => rows.has(id))
+    return ids.length !== idsOf(title).length
+  })
+  expect(elsewhere).toEqual([])
 })
 
 test('X12: every row that is marked as done is cited by a test', () => {

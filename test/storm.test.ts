@@ -30,7 +30,7 @@ const FAULTS: readonly ((text: string) => Reply)[] = [
   (text) => ({ text, garbageAt: 1 }),
 ]
 
-test('50 sessions in a storm: none stuck, none answered twice, the breaker opens and closes (B1)', {
+test('B1: 50 sessions in a storm: none stuck, none answered twice, the breaker opens and closes', {
   timeout: 60_000,
 }, async () => {
   const random = seeded(7)

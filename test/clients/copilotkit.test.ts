@@ -70,7 +70,7 @@ const look = tool({
   run: ({ at }) => `seen ${at}`,
 })
 
-describe.each<Setup['mode']>(['multi-route', 'single-route'])('Y5 behind a %s runtime of CopilotKit', (mode) => {
+describe.each<Setup['mode']>(['multi-route', 'single-route'])('Y5: behind a %s runtime of CopilotKit', (mode) => {
   const rig = rigs()
   async function start(replies: Reply[]) {
     const service = await rig({ agent: { tools: [look] }, replies, overrides: { 'server.disconnectGrace': '0ms' } })

@@ -83,7 +83,7 @@ const work: Reply = { calls: [{ name: 'work' }] }
 const held = (text: string, at: Gate): Reply => ({ text, hold: { atChunk: 1, gate: at } })
 const requestsOf = (model: ScriptedModel, name: string) => model.requests.filter((it) => it.model === name)
 
-test('P10 each delegates to the other, and the answers come back', { timeout: 60_000 }, async () => {
+test('P10: each delegates to the other, and the answers come back', { timeout: 60_000 }, async () => {
   const { left, right, model } = await two({
     left: [ask('a'), { text: 'left has an answer' }, { text: 'from left' }],
     right: [{ text: 'from right' }, ask('b'), { text: 'right has an answer' }],
@@ -95,7 +95,7 @@ test('P10 each delegates to the other, and the answers come back', { timeout: 60
   model.assertDrained()
 })
 
-test('P10 a task is not passed back and forth forever', { timeout: 60_000 }, async () => {
+test('P10: a task is not passed back and forth forever', { timeout: 60_000 }, async () => {
   const passOn: Reply[] = [
     ...Array.from({ length: 3 }, () => ask('You do it.')),
     ...Array.from({ length: 3 }, () => ({ text: 'Done.' })),
@@ -107,7 +107,7 @@ test('P10 a task is not passed back and forth forever', { timeout: 60_000 }, asy
   expect(model.requests).toHaveLength(12)
 })
 
-test('P10 a killed remote resumes after its restart, and so does the caller', { timeout: 60_000 }, async () => {
+test('P10: a killed remote resumes after its restart, and so does the caller', { timeout: 60_000 }, async () => {
   const first = gate()
   const { left, right, model } = await two({
     left: [ask('a'), { text: 'Told.' }],
@@ -122,7 +122,9 @@ test('P10 a killed remote resumes after its restart, and so does the caller', { 
   expect(JSON.stringify(requestsOf(model, 'left').at(-1)!.messages)).toContain('three four')
 })
 
-test('P10 a caller that is killed takes the same task up again, and it has run once', { timeout: 60_000 }, async () => {
+test('P10: a caller that is killed takes the same task up again, and it has run once', {
+  timeout: 60_000,
+}, async () => {
   const last = gate()
   const { left, right, model, effects } = await two({
     left: [ask('a'), { text: 'Told.' }],
@@ -146,7 +148,7 @@ test('P10 a caller that is killed takes the same task up again, and it has run o
   expect(right.url).toBeDefined()
 })
 
-test('P5 a task that waits for a decision still waits after a kill, and continues with a decision', {
+test('P5: a task that waits for a decision still waits after a kill, and continues with a decision', {
   timeout: 60_000,
 }, async () => {
   const { right, effects } = await two({ left: [], right: [work, { text: 'Done.' }] })

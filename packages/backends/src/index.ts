@@ -1,3 +1,5 @@
 export { memory } from './memory/index.ts'
 export { type PostgresOptions, postgres } from './postgres/index.ts'
+export { type RedisOptions, redis } from './redis/index.ts'
 export { type SqliteOptions, sqlite } from './sqlite/index.ts'
+export { type TieredOptions, tiered } from './tiered/index.ts'

@@ -86,21 +86,6 @@ export function call(...namesAndArguments: unknown[]): Reply {
   return { calls }
 }
 
-export async function collect(items: AsyncIterable<SessionItem>): Promise<SessionItem[]> {
-  const all: SessionItem[] = []
-  for await (const it of items) all.push(it)
-  return all
-}
-
-export async function eventsOf(session: Session): Promise<Event[]> {
-  const all: Event[] = []
-  for (;;) {
-    const page = await session.events(all.length)
-    if (page.length === 0) return all
-    all.push(...page)
-  }
-}
-
 export const ofType = <T extends Event['type']>(items: readonly SessionItem[], type: T): Event<T>[] =>
   items.filter((it): it is Event<T> => isEvent(it) && it.type === type)
 

@@ -175,11 +175,12 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** Whether a worker may look after this session now. A turn that may have killed its process is retried alone. */
-  const mayTakeUp = (log: SessionLog): boolean =>
+  const isOpen = (log: SessionLog): boolean =>
     !working.has(log) &&
     needsWork(log.state) &&
-    (places.free || isDelegated(log.state)) &&
     !(isSuspect(log.state) && [...working.keys()].some((it) => isSuspect(it.state)))
+
+  const mayTakeUp = (log: SessionLog): boolean => isOpen(log) && (places.free || isDelegated(log.state))
 
   const secretsOf: SecretsOf = (agent, tool) => known.get(agent)?.tools.get(tool)?.secrets
 
@@ -251,19 +252,19 @@ export function createEngine(options: EngineOptions): Engine {
     return reference
   }
 
-  function ensureWorker(log: SessionLog, claimed?: { epoch: number }): void {
+  function ensureWorker(log: SessionLog, place?: { epoch?: number }): void {
     const busy = working.get(log)
     // What has come may be too late for the work that is ending: look once more after it.
     if (busy !== undefined) busy.again = true
     if (busy !== undefined) return
-    const leave = claimed === undefined ? internals.enter(isDelegated(log.state)) : places.enter()
+    const leave = place === undefined ? internals.enter(isDelegated(log.state)) : places.enter()
     if (leave === undefined) return void handOn(log, mayWork ? 'no place was free' : 'accepted')
     log.retain()
     const stopSending = sendFragments(log, backend.bus, worker)
     const entry: TurnWork = { again: false, run: undefined, done: Promise.resolve() }
     working.set(log, entry)
     const suspect = isSuspect(log.state)
-    entry.done = work(log, entry, claimed?.epoch)
+    entry.done = work(log, entry, place?.epoch)
       .catch((error: unknown) => {
         report(log, log.state.turn?.turnId)(error)
         log.fail(error)
@@ -296,9 +297,14 @@ export function createEngine(options: EngineOptions): Engine {
       // Another process may have room; this one takes no job before it has.
       return places.whenFree()
     }
-    await withCurrentLog(job.key, async (log) => {
-      if (mayTakeUp(log) && !(await isHeld(log))) ensureWorker(log)
-    })
+    const leave = places.enter()
+    try {
+      await withCurrentLog(job.key, async (log) => {
+        if (isOpen(log) && !(await isHeld(log))) ensureWorker(log, {})
+      })
+    } finally {
+      leave()
+    }
   }
 
   /** Works through the open turns of a session. */

@@ -1,18 +1,9 @@
 // Two agents that talk over HTTP: an engine as the caller, a service as the remote, each with a scripted model.
 import { memory } from '@oxbow/backends'
-import {
-  type AgentDefinition,
-  agent,
-  createEngine,
-  type Engine,
-  type Event,
-  type Session,
-  type SessionItem,
-  tool,
-} from '@oxbow/core'
+import { type AgentDefinition, agent, createEngine, type Engine, type Session, tool } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
 import { createLogger, createService, loadConfig } from '@oxbow/server'
-import { type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
+import { eventsOf, type Reply, type ScriptedModel, scriptedModel } from '@oxbow/testing'
 import { onTestFinished } from 'vitest'
 import { type RemoteAgentOptions, remoteAgent } from './index.ts'
 
@@ -100,15 +91,6 @@ export function bashTool() {
 
 export const bashCall = (command = 'ls'): Reply => ({ calls: [{ name: 'bash', arguments: { command } }] })
 
-export async function eventsOf(session: Session): Promise<Event[]> {
-  const all: Event[] = []
-  for (;;) {
-    const page = await session.events(all.length)
-    if (page.length === 0) return all
-    all.push(...page)
-  }
-}
-
 /** The tool results in the caller's model requests. */
 export const told = (model: ScriptedModel): string[] =>
   model.requests
@@ -121,10 +103,4 @@ export const told = (model: ScriptedModel): string[] =>
 export async function remoteSession({ remote, session }: Pair): Promise<Session> {
   const started = (await eventsOf(session)).find((it) => it.type === 'call.started')!
   return remote.session({ user: 'default', session: started.operationId })
-}
-
-export async function collect(items: AsyncIterable<SessionItem>): Promise<SessionItem[]> {
-  const all: SessionItem[] = []
-  for await (const it of items) all.push(it)
-  return all
 }

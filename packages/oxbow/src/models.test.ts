@@ -129,7 +129,7 @@ describe('oxbow models test', () => {
     const past = await place().run(['models', 'test'], { env: { ...env, NO_PROXY: 'model.invalid' } })
     expect(past.stdout).toMatch(/dns: The host of/)
     const broken = await place().run(['models', 'test'], { env: { ...env, HTTP_PROXY: 'http://127.0.0.1:19' } })
-    expect(broken.stdout).toMatch(/proxy: It is asked through http:\/\/127\.0\.0\.1:19/)
+    expect(broken.stdout).toMatch(/proxy: The proxy http:\/\/127\.0\.0\.1:19/)
   })
 })
 
@@ -151,7 +151,7 @@ test('oxbow serve names the model and its fallback', async () => {
   await command.ended
 })
 
-test('X6 oxbow chat shows the usage of context, turn and session after each turn; /usage shows details', async () => {
+test('X6: oxbow chat shows the usage of context, turn and session after each turn; /usage shows details', async () => {
   const { at, env } = await two()
   const chat = terminal(at, ['chat'], env)
   await chat.shows('> ')

@@ -22,17 +22,20 @@ export interface RuntimeOptions {
   readonly store?: string | undefined
   readonly host?: string | undefined
   readonly port?: string | undefined
+  readonly role?: string | undefined
 }
 
 /** The configuration, overridden by command-line options. */
-export function configOf({ model, store, host, port }: RuntimeOptions): Promise<Config> {
+export function configOf({ model, store, host, port, role }: RuntimeOptions): Promise<Config> {
   return loadConfig({
     overrides: {
       ...(model !== undefined && { model }),
       ...(store !== undefined && { store: /^postgres(ql)?:/.test(store) ? { url: store } : { path: store } }),
-      ...((host !== undefined || port !== undefined) && {
-        server: { ...(host !== undefined && { host }), ...(port !== undefined && { port: numeral(port) }) },
-      }),
+      server: {
+        ...(host !== undefined && { host }),
+        ...(port !== undefined && { port: numeral(port) }),
+        ...(role !== undefined && { role }),
+      },
     },
   })
 }
@@ -93,7 +96,7 @@ export interface Listeners {
   readonly onNotice: (level: 'info' | 'warn', message: string) => void
   readonly models?: ModelListeners
   readonly middleware?: readonly Middleware[]
-  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal' | 'principalMaxAgeMs'>
+  readonly engine?: Pick<EngineOptions, 'onError' | 'currentPrincipal' | 'principalMaxAgeMs' | 'role' | 'maxTurns'>
   /** IANA name of the user's time zone, if known. */
   readonly timeZone?: string
 }

@@ -12,7 +12,7 @@ const usage = (more: Partial<Usage> = {}): Usage => ({
   ...more,
 })
 
-test('X6 one line shows context, turn and session separately', () => {
+test('X6: one line shows context, turn and session separately', () => {
   const state = { contextTokens: 12_345, usage: usage({ inputTokens: 1_200_000, cost: 1.5 }) }
   expect(usageLine({ turn: usage({ cost: 0.0123 }), state, window: 400_000 })).toBe(
     'context 12k of 400k (3 %) · turn 12k tokens $0.012 · session 1.2M tokens $1.50',
@@ -33,8 +33,8 @@ test('the details have every count', () => {
   const state = { contextTokens: 12_345, usage: usage() }
   expect(usageDetail({ turn: usage({ cost: 0.01 }), state, window: 24_690 })).toBe(
     [
-      '         input  from cache  to cache  output  thinking       cost',
-      'turn     11000        1000         0     345       200      $0.01',
+      '         input  from cache  to cache  output  thinking     cost',
+      'turn     11000        1000         0     345       200    $0.01',
       'session  11000        1000         0     345       200  unknown',
       'context  12345 of 24690 tokens (50 %)',
     ].join('\n'),

@@ -1,3 +1,4 @@
+export { eventsOf } from './events.ts'
 export { killAt, recordPoints } from './fault-points.ts'
 export { type Gate, gate } from './gate.ts'
 export type { Hold, Reply, ReplyFunction, Script, ScriptedCall, WireUsage } from './reply.ts'

@@ -1,11 +1,10 @@
 // What a database, its network and its administrators do to a replica.
 
 import { randomUUID } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
-import { connect as connectTo, createServer, type Socket } from 'node:net'
 import type { Backend } from '@oxbow/core'
 import { afterEach, describe, expect, test } from 'vitest'
 import { conformanceEvent, eventsAfter, someKey, summary } from '../conformance/support.ts'
+import { proxyTo, type TcpProxy } from '../network.fixture.ts'
 import { postgres } from './index.ts'
 import { drop, missing, onServer, open, urlOf } from './open.fixture.ts'
 
@@ -25,49 +24,10 @@ async function opened(): Promise<{ directory: string; backend: Backend; url: str
 
 const own = (session: string) => ({ ...someKey, session })
 
-/** A TCP proxy before the server. */
-async function proxy(url: string) {
-  const { hostname, port } = new URL(url)
-  const pairs = new Set<readonly [Socket, Socket]>()
-  let answers = true
-  let answered = () => {}
-  const server = createServer((client) => {
-    const upstream = connectTo(Number(port), hostname)
-    const pair = [client, upstream] as const
-    pairs.add(pair)
-    client.on('data', (bytes) => upstream.write(bytes))
-    upstream.on('data', (bytes) => {
-      if (answers) client.write(bytes)
-      else answered()
-    })
-    const end = () => {
-      pairs.delete(pair)
-      client.destroy()
-      upstream.destroy()
-    }
-    for (const it of pair) it.on('close', end).on('error', end)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const through = new URL(url)
-  through.port = String((server.address() as AddressInfo).port)
-  cleanUp.push(async () => {
-    server.close()
-    for (const pair of pairs) for (const it of pair) it.destroy()
-  })
-  return {
-    url: through.href,
-    /** Swallows the next answers of the server; resolves with the first of them, whose statement has been done. */
-    loseAnswers() {
-      answers = false
-      return new Promise<void>((resolve) => {
-        answered = resolve
-      })
-    },
-    cut() {
-      answers = true
-      for (const pair of pairs) for (const it of pair) it.destroy()
-    },
-  }
+async function proxy(url: string): Promise<TcpProxy> {
+  const it = await proxyTo(url)
+  cleanUp.push(async () => it.close())
+  return it
 }
 
 describe.skipIf(skip)('B10: an append on PostgreSQL', () => {

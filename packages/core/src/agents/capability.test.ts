@@ -1,5 +1,6 @@
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { assertWhole, bench, call, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo, ofType } from '../core.fixture.ts'
 import { agent, type Capability, slot, slotValue, type ToolContext, tool } from '../index.ts'
 import { bounded } from '../internal.ts'
 
@@ -44,7 +45,7 @@ describe('a capability', () => {
       'You help.\n\nWrite todos first.\n\nOpen: nothing.',
       'You help.\n\nWrite todos first.\n\nOpen: a; a, checked.',
     ])
-    const [decided] = ofType(await eventsOf(session), 'call.decided')
+    const [decided] = await eventsOf(session, 'call.decided')
     expect([decided!.decision, decided!.rule]).toEqual(['allow', 'allow:add_todo'])
   })
 
@@ -74,7 +75,7 @@ describe('a capability', () => {
       deny: ['add_todo'],
     })
     await session.run('Go.')
-    expect(ofType(await eventsOf(session), 'call.finished')[0]).toMatchObject({ status: 'denied' })
+    expect((await eventsOf(session, 'call.finished'))[0]).toMatchObject({ status: 'denied' })
     expect((await session.state()).slots).toEqual({})
   })
 })
@@ -138,7 +139,7 @@ describe('a slot', () => {
       },
     )
     await session.run('Go.')
-    const ends = ofType(await eventsOf(session), 'call.finished').map((it) => [it.status, it.error?.code])
+    const ends = (await eventsOf(session, 'call.finished')).map((it) => [it.status, it.error?.code])
     expect(ends).toEqual([
       ['success', undefined],
       ['error', 'slot_taken'],

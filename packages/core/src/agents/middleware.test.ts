@@ -1,5 +1,6 @@
+import { eventsOf } from '@oxbow/testing'
 import { expect, test } from 'vitest'
-import { bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { bench, call, echo, resultsSent } from '../core.fixture.ts'
 import { externalTool, type Middleware, type SessionState, tool } from '../index.ts'
 
 const tracer = (name: string, log: string[]): Middleware => ({
@@ -125,5 +126,5 @@ test('a middleware that throws fails the turn, visibly, and the session lives on
   expect(errors).toHaveLength(1)
   angry = false
   expect((await session.run('Again.')).text).toBe('ok')
-  expect(ofType(await eventsOf(session), 'turn.failed')).toHaveLength(1)
+  expect(await eventsOf(session, 'turn.failed')).toHaveLength(1)
 })

@@ -1,6 +1,7 @@
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { assertWhole, bench, call, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo, ofType } from '../core.fixture.ts'
 import type { Capability } from '../index.ts'
 
 /** Finds each "wrong" in an answer. */
@@ -40,7 +41,7 @@ describe('the last answer of a turn is reviewed', () => {
     })
     await session.run('Go.')
     expect((await session.run('Go on.')).text).toBe('right')
-    expect(ofType(await eventsOf(session), 'reply.reviewed')).toHaveLength(2)
+    expect(await eventsOf(session, 'reply.reviewed')).toHaveLength(2)
   })
 
   test('text before a call is not the last answer', async () => {
@@ -49,7 +50,7 @@ describe('the last answer of a turn is reviewed', () => {
       tools: [echo],
     })
     await session.run('Go.')
-    expect(ofType(await eventsOf(session), 'reply.reviewed')).toEqual([])
+    expect(await eventsOf(session, 'reply.reviewed')).toEqual([])
   })
 
   test('a turn without steps or budget for another request ends with what it has', async () => {
@@ -58,7 +59,7 @@ describe('the last answer of a turn is reviewed', () => {
       const steps = 'maxSteps' in limits
       const { session } = await bench(steps ? replies : [{ text: 'wrong' }], { capabilities, tools: [echo], limits })
       expect((await session.run('Go.')).status).toBe('finished')
-      const [reviewed, ...more] = ofType(await eventsOf(session), 'reply.reviewed')
+      const [reviewed, ...more] = await eventsOf(session, 'reply.reviewed')
       expect([reviewed!.correction, more]).toEqual([undefined, []])
     }
   })

@@ -1,8 +1,8 @@
 import { memory } from '@oxbow/backends'
-import { until } from '@oxbow/testing'
+import { eventsOf, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo, resultsSent } from '../core.fixture.ts'
 import { type Principal, type Tool, ToolError, tool } from '../index.ts'
 
 const manager: Principal = { user: 'mia', permissions: ['tickets:approve'] }
@@ -42,7 +42,7 @@ describe('H2: a call that nothing allows', () => {
     expect((await session.wait('t1')).text).toBe('Done.')
     expect(done).toHaveLength(1)
     expect(resultsSent(server.requests[1]!)).toEqual(['[Approved by ann. Reason: fine]\nsubmitted'])
-    const decisions = ofType(await eventsOf(session), 'call.decided')
+    const decisions = await eventsOf(session, 'call.decided')
     expect(decisions.map((it) => it.rule)).toEqual(['default:ask', `approval:${approval!.approvalId}`])
     assertWhole(await eventsOf(session))
   })
@@ -82,7 +82,7 @@ describe('H2: a call that nothing allows', () => {
     expect(refused.every((it) => it === 'approval_resolved' || it === 'unknown_approval')).toBe(true)
     await session.state()
     await session.wait('t1')
-    const [resolved, ...more] = ofType(await eventsOf(session), 'approval.resolved')
+    const [resolved, ...more] = await eventsOf(session, 'approval.resolved')
     expect(more).toEqual([])
     expect(done).toHaveLength(resolved!.verdict === 'approved' ? 1 : 0)
   })
@@ -123,7 +123,7 @@ describe('H2: a call that nothing allows', () => {
     await session.decide(id, { verdict: 'approved', arguments: { system: 'crm', days: '7' } })
     await session.wait('t1')
     expect(done.map(([input]) => input)).toEqual([{ system: 'crm', days: 7 }])
-    expect(ofType(await eventsOf(session), 'approval.resolved')[0]?.arguments).toEqual({ system: 'crm', days: 7 })
+    expect((await eventsOf(session, 'approval.resolved'))[0]?.arguments).toEqual({ system: 'crm', days: 7 })
     assertWhole(await eventsOf(session))
   })
 
@@ -155,7 +155,7 @@ describe('H2: a call that nothing allows', () => {
     )
     const { approvals } = await session.run('Go.', { turnId: 't1' })
     expect(approvals.map((it) => it.arguments.system)).toEqual(['a', 'b'])
-    expect(ofType(await eventsOf(session), 'call.finished')).toHaveLength(1)
+    expect(await eventsOf(session, 'call.finished')).toHaveLength(1)
     await session.decide(approvals[1]!.approvalId, { verdict: 'approved' })
     expect(await session.wait('t1')).toMatchObject({ status: 'paused', approvals: [{ arguments: { system: 'a' } }] })
     await session.decide(approvals[0]!.approvalId, { verdict: 'denied' })
@@ -364,7 +364,7 @@ describe('H2: a rule that could do nothing', () => {
     await expect(decide(['tickets:*'])).rejects.toMatchObject({ code: 'approval_forbidden' })
     await decide(['oxbow:*'])
     await session.wait('t1')
-    const [resolved] = ofType(await eventsOf(session), 'approval.resolved')
+    const [resolved] = await eventsOf(session, 'approval.resolved')
     expect(resolved?.remember?.expiresAt).toBe(Date.parse('2999-01-31T12:00:00Z'))
   })
 })
@@ -374,7 +374,7 @@ describe('H2: the mode explore', () => {
     const done: unknown[] = []
     const { session } = await bench(replies, { tools: [submitTool(done, { approval: 'always' })], ask: ['submit'] })
     expect((await session.run('Go.', { mode: 'explore' })).status).toBe('finished')
-    const [decided] = ofType(await eventsOf(session), 'call.decided')
+    const [decided] = await eventsOf(session, 'call.decided')
     expect(decided).toMatchObject({ decision: 'deny', rule: 'mode:explore' })
     expect(done).toEqual([])
   })
@@ -411,7 +411,7 @@ describe('H2: the moment of use', () => {
       else rights = undefined
       await session.decide(approvals[0]!.approvalId, { verdict: 'approved' })
       await session.wait(turnId)
-      return ofType(await eventsOf(session), 'call.finished').at(-1)?.error?.message
+      return (await eventsOf(session, 'call.finished')).at(-1)?.error?.message
     }
     expect(await run('t1')).toContain('lacks the permission tickets:submit')
     await expect(run('t2')).rejects.toMatchObject({

@@ -1,5 +1,6 @@
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { bench, call, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call } from '../core.fixture.ts'
 import { type ToolDefinition, tool } from '../index.ts'
 
 describe('several decisions', () => {
@@ -23,7 +24,7 @@ describe('several decisions', () => {
     })
     const { approvals } = await it.session.run('Go.', { turnId: 't1' })
     const [one, other] = approvals.map(({ approvalId }) => approvalId) as [string, string]
-    const resolved = async () => ofType(await eventsOf(it.session), 'approval.resolved')
+    const resolved = () => eventsOf(it.session, 'approval.resolved')
     return { ...it, ran, one, other, resolved }
   }
   const approved = (approvalId: string) => ({ approvalId, decision: { verdict: 'approved' as const } })

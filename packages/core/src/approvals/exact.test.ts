@@ -1,8 +1,10 @@
 // An approval is for exact arguments, and for exactly one person's turn.
+
 import { memory } from '@oxbow/backends'
+import { eventsOf } from '@oxbow/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { bench, call, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call, ofType } from '../core.fixture.ts'
 import { tool } from '../index.ts'
 
 const paid: number[] = []
@@ -38,7 +40,7 @@ test('H2: an approval whose stored arguments are not those of its digest runs no
   const { turnId } = await second.session.decide(asked!.approvalId, { verdict: 'approved' })
   expect(await second.session.wait(turnId)).toMatchObject({ text: 'Not paid.' })
   expect(paid).toEqual([])
-  expect(ofType(await eventsOf(second.session), 'call.finished')[0]?.status).toBe('denied')
+  expect((await eventsOf(second.session, 'call.finished'))[0]?.status).toBe('denied')
 })
 
 test('B16: a user of the same name in another tenant decides nothing', async () => {

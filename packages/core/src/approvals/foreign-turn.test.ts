@@ -1,7 +1,7 @@
 // Turns that another user starts in a session: they run with that user's rights.
-import { gate } from '@oxbow/testing'
+import { eventsOf, gate } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { bench, call, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call } from '../core.fixture.ts'
 import { externalTool, type Principal, type Tool, tool } from '../index.ts'
 
 const root: Principal = { user: 'root', permissions: ['oxbow:admin', 'files:delete'] }
@@ -64,7 +64,7 @@ describe('another user’s turn in a session', () => {
     open.open()
     expect((await running).text).toBe('for root')
     expect((await session.wait('mine')).text).toBe('for ann')
-    expect(ofType(await eventsOf(session), 'turn.started').map((it) => it.principal.user)).toEqual(['root', 'ann'])
+    expect((await eventsOf(session, 'turn.started')).map((it) => it.principal.user)).toEqual(['root', 'ann'])
   })
 
   test('gets the results of its calls from them, and not from me', async () => {

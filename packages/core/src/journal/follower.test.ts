@@ -1,6 +1,6 @@
-import { until } from '@oxbow/testing'
+import { eventsOf, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { bench, call, collect, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call, echo, ofType } from '../core.fixture.ts'
 import { isEvent, type SessionItem } from '../index.ts'
 
 /** What a careful reader makes of fragments: each block's text, by its offsets. */
@@ -76,7 +76,7 @@ describe('a follower', () => {
   test('leaves when its signal fires, even while it waits', async () => {
     const { session } = await bench([])
     const controller = new AbortController()
-    const reading = collect(session.follow({ after: 0, signal: controller.signal }))
+    const reading = Array.fromAsync(session.follow({ after: 0, signal: controller.signal }))
     controller.abort()
     expect(await reading).toEqual([])
   })

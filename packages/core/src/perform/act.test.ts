@@ -1,9 +1,9 @@
-import { gate, until } from '@oxbow/testing'
+import { eventsOf, gate, until } from '@oxbow/testing'
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { assertWhole, bench, call, collect, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo, resultsSent } from '../core.fixture.ts'
 import { type FinishReason, isEvent, type Model, noUsage, type ToolContext, ToolError, tool } from '../index.ts'
 
 const never = (signal: AbortSignal): Promise<never> =>
@@ -95,7 +95,7 @@ describe('B2: a time limit', () => {
     expect((await session.run('Go.')).text).toBe('ok')
     held.open()
     expect(aborted).toMatchObject({ name: 'TimeoutError' })
-    expect(ofType(await eventsOf(session), 'call.finished')[0]).toMatchObject({ status: 'timed_out' })
+    expect((await eventsOf(session, 'call.finished'))[0]).toMatchObject({ status: 'timed_out' })
     expect(resultsSent(server.requests[1]!)[0]).toContain('20 ms')
     expect(JSON.stringify(await eventsOf(session))).not.toContain('too late')
   })
@@ -134,7 +134,7 @@ describe('an interrupt while tools run', () => {
     await session.interrupt()
     const result = await running
     assertWhole(await eventsOf(session))
-    return { result, call: ofType(await eventsOf(session), 'call.finished')[0] }
+    return { result, call: (await eventsOf(session, 'call.finished'))[0] }
   }
 
   test('cancels a tool that confirms', async () => {
@@ -176,7 +176,7 @@ describe('B12: arguments', () => {
     })
     await session.run('Go.')
     expect(resultsSent(server.requests[1]!)).toEqual(['42'])
-    expect(ofType(await eventsOf(session), 'call.decided')[0]?.arguments).toEqual({ a: 12, b: 30 })
+    expect((await eventsOf(session, 'call.decided'))[0]?.arguments).toEqual({ a: 12, b: 30 })
   })
 
   test('that are broken never run; the model receives the fault and the schema', async () => {
@@ -309,7 +309,7 @@ describe('B2: retries', () => {
     await session.run('Go.')
     expect(seen.map(([, attempt]) => attempt)).toEqual([1, 2])
     expect(new Set(seen.map(([id]) => id)).size).toBe(1)
-    expect(ofType(await eventsOf(session), 'call.started').map((it) => it.attempt)).toEqual([1, 2])
+    expect((await eventsOf(session, 'call.started')).map((it) => it.attempt)).toEqual([1, 2])
     expect(resultsSent(server.requests[1]!)).toEqual(['fine'])
     const write = { name: 'w', description: 'w', effects: ['write'], input: {}, retries: 1, run: () => '' } as const
     expect(() => tool(write)).toThrow('only an idempotent tool')
@@ -363,7 +363,7 @@ describe('results', () => {
     expect(shown!.isWellFormed()).toBe(true)
     expect(page).toContain(long.slice(40_010, 40_400))
     expect(missing).toContain('No artifact')
-    const finished = ofType(await eventsOf(session), 'call.finished')[0]
+    const finished = (await eventsOf(session, 'call.finished'))[0]
     expect(finished?.artifact?.bytes).toBe(Buffer.byteLength(long))
   })
 
@@ -378,7 +378,7 @@ describe('results', () => {
     })
     const { session } = await bench([call('wrong', {}), { text: 'hm' }], { tools: [wrong] })
     await session.run('Go.')
-    expect(ofType(await eventsOf(session), 'call.finished')[0]).toMatchObject({ status: 'error' })
+    expect((await eventsOf(session, 'call.finished'))[0]).toMatchObject({ status: 'error' })
   })
 
   test('progress is shown while the tool runs, and is not stored', async () => {
@@ -450,7 +450,7 @@ test('an unread stream does not block the turn', async () => {
   const { session } = await bench([{ text: 'x '.repeat(2_000) }])
   const stream = session.stream('Go.')
   await stream.result
-  const items = await collect(stream)
+  const items = await Array.fromAsync(stream)
   expect(items.filter(isEvent).at(-1)?.type).toBe('turn.finished')
   await until(async () => (await session.state()).turn === undefined)
 })

@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { memory } from '@oxbow/backends'
-import { gate, until } from '@oxbow/testing'
-import { describe, expect, test } from 'vitest'
-import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { eventsOf, gate, until } from '@oxbow/testing'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { assertWhole, bench, call, echo, resultsSent } from '../core.fixture.ts'
 import { agent, createEngine, type Event, type SessionKey, tool } from '../index.ts'
 import { emptyState, evolve } from '../internal.ts'
 import { evolveAll } from '../state/evolve.ts'
@@ -68,7 +68,7 @@ describe('what must not run', () => {
     await backend.journal.append(key, 0, died('removed'), notes)
     await engine.start()
     await session.wait('t1')
-    expect(ofType(await eventsOf(session), 'call.finished')[0]?.status).toBe('unknown')
+    expect((await eventsOf(session, 'call.finished'))[0]?.status).toBe('unknown')
   })
 
   test('a call that had started, of an idempotent tool that is denied by now', async () => {
@@ -81,7 +81,7 @@ describe('what must not run', () => {
     await engine.start()
     await session.wait('t1')
     expect(count).toEqual([])
-    expect(ofType(await eventsOf(session), 'call.finished')[0]?.status).toBe('unknown')
+    expect((await eventsOf(session, 'call.finished'))[0]?.status).toBe('unknown')
   })
 
   test('the same steering input twice, whenever it is sent again', async () => {
@@ -134,7 +134,7 @@ test('a worker looks alive for as long as a write that it left behind may still 
   const { session, engine, backend } = await bench([call('stubborn', {})], { tools: [stubborn], allow: ['stubborn'] })
   session.run('Go.').catch(() => {})
   await began.reached
-  const [claimed] = ofType(await eventsOf(session), 'turn.claimed')
+  const [claimed] = await eventsOf(session, 'turn.claimed')
   await engine.stop(0)
   expect(engine.leftBehind).toBe(1)
   expect(await backend.workers.alive(claimed!.worker)).toBe(true)
@@ -161,7 +161,7 @@ describe('what must be said honestly', () => {
     await held.reached
     await session.interrupt()
     await running
-    const [finished] = ofType(await eventsOf(session), 'call.finished')
+    const [finished] = await eventsOf(session, 'call.finished')
     expect(finished?.content[0]).toMatchObject({ text: expect.stringContaining('may have taken effect') })
   })
 
@@ -178,7 +178,7 @@ describe('what must be said honestly', () => {
       ],
     })
     await expect(session.run('Go.', { totalTimeoutMs: 50 })).rejects.toMatchObject({ code: 'total_timeout' })
-    const [finished] = ofType(await eventsOf(session), 'call.finished')
+    const [finished] = await eventsOf(session, 'call.finished')
     expect(JSON.stringify(finished?.content)).not.toContain('user')
   })
 
@@ -222,9 +222,13 @@ describe('what must not hang, leak or run away', () => {
     const silent = await bench([{ text: 'ok' }], { middleware: [{ name: 'silent', onAgent: async () => {} }] })
     await expect(silent.session.run('Go.')).rejects.toMatchObject({ code: 'middleware_invalid' })
     expect((await silent.session.state()).turn).toBeUndefined()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const never = gate()
     const deaf = await bench([{ text: 'ok' }], {
-      middleware: [{ name: 'deaf', onModelCall: () => new Promise(() => {}) }],
+      middleware: [{ name: 'deaf', onModelCall: () => never.pass() as Promise<never> }],
     })
+    void never.reached.then(() => vi.advanceTimersByTimeAsync(60_000))
     await expect(deaf.session.run('Go.', { totalTimeoutMs: 20 })).rejects.toMatchObject({ code: 'total_timeout' })
   })
 
@@ -255,15 +259,25 @@ describe('what must not hang, leak or run away', () => {
   })
 
   test('a tool may work longer than the idle limit of its turn', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const working = gate()
     const slow = tool({
       name: 'slow',
       description: 's',
       effects: ['read'],
       input: {},
-      run: () => new Promise((resolve) => setTimeout(() => resolve('done'), 1_500)),
+      run: async () => {
+        await working.pass()
+        return 'done'
+      },
     })
     const { session } = await bench([call('slow', {}), { text: 'ok' }], { tools: [slow] })
-    expect((await session.run('Go.', { idleTimeoutMs: 1_000 })).text).toBe('ok')
+    const running = session.run('Go.', { idleTimeoutMs: 1_000 })
+    await working.reached
+    vi.advanceTimersByTime(10_000)
+    working.open()
+    expect((await running).text).toBe('ok')
   })
 
   test('arguments of white space without end are read in linear time', async () => {
@@ -273,7 +287,7 @@ describe('what must not hang, leak or run away', () => {
     )
     // Quadratic reading would take minutes and exceed the test's time limit.
     await session.run('Go.')
-    expect(ofType(await eventsOf(session), 'call.finished')[0]?.error?.code).toBe('invalid_arguments')
+    expect((await eventsOf(session, 'call.finished'))[0]?.error?.code).toBe('invalid_arguments')
   })
 
   test('names of Object’s own are names like others', async () => {
@@ -351,7 +365,7 @@ describe('what must not hang, leak or run away', () => {
       ],
     })
     await session.run('Go.')
-    expect(ofType(await eventsOf(session), 'call.decided')[0]?.arguments).toEqual({ list: [1] })
+    expect((await eventsOf(session, 'call.decided'))[0]?.arguments).toEqual({ list: [1] })
   })
 
   test('five hundred inputs of one session are answered in reasonable time', { timeout: 60_000 }, async () => {

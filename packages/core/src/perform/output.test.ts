@@ -1,6 +1,7 @@
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { assertWhole, bench, call, collect, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo } from '../core.fixture.ts'
 import { externalTool, isEvent } from '../index.ts'
 
 describe('H4: a structured answer', () => {
@@ -111,9 +112,9 @@ describe('H4: an external tool', () => {
     const { session } = await bench([call('ask_client', { question: '1' }), { text: 'next' }], { tools: [ask] })
     const { turnId } = await session.run('Go.')
     expect(await session.interrupt()).toBe(turnId)
-    const items = await collect(session.stream('Go.', { turnId }))
+    const items = await Array.fromAsync(session.stream('Go.', { turnId }))
     expect(items.filter(isEvent).at(-1)?.type).toBe('turn.cancelled')
-    expect(ofType(await eventsOf(session), 'call.finished')[0]?.status).toBe('cancelled')
+    expect((await eventsOf(session, 'call.finished'))[0]?.status).toBe('cancelled')
     expect((await session.run('And now?')).text).toBe('next')
     assertWhole(await eventsOf(session))
   })

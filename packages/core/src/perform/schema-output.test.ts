@@ -1,7 +1,8 @@
 // What a schema library makes of arguments: defaults, transforms, values that are not JSON.
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { bench, call, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { bench, call, resultsSent } from '../core.fixture.ts'
 import { type Schema, type Tool, tool } from '../index.ts'
 import { parseAgain, parseArguments } from '../tools/arguments.ts'
 
@@ -41,7 +42,7 @@ describe('the gate judges what runs', () => {
         })
         await session.run('Go.')
         expect(ran).toEqual([])
-        const [decided] = ofType(await eventsOf(session), 'call.decided')
+        const [decided] = await eventsOf(session, 'call.decided')
         expect(decided).toMatchObject({ decision: 'deny', arguments: { env: 'production' } })
       }
     },
@@ -66,7 +67,7 @@ describe('the gate judges what runs', () => {
     await session.decide(approvals[0]!.approvalId, { verdict: 'approved' })
     await session.wait('t')
     expect(ran).toEqual([shown])
-    expect(ofType(await eventsOf(session), 'call.decided').at(-1)!.arguments).toEqual(shown)
+    expect((await eventsOf(session, 'call.decided')).at(-1)!.arguments).toEqual(shown)
   })
 
   test('a transform to another type can be approved, and edited in the schema’s input form', async () => {

@@ -1,8 +1,8 @@
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import { gate } from '@oxbow/testing'
+import { eventsOf, gate } from '@oxbow/testing'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { bench, call, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call } from '../core.fixture.ts'
 import { type DataScope, type Principal, type RowColumns, rowFilter, tool } from '../index.ts'
 
 interface Order {
@@ -384,6 +384,6 @@ describe('B3: row scope at the moment of use', () => {
     )
     expect(end).toBe(then === undefined ? 'principal_revoked' : 'finished')
     expect(seen).toEqual(expected)
-    expect(ofType(await eventsOf(there), 'call.finished').map((it) => it.status)).toEqual([status])
+    expect((await eventsOf(there, 'call.finished')).map((it) => it.status)).toEqual([status])
   })
 })

@@ -1,5 +1,6 @@
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { bench, call, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call } from '../core.fixture.ts'
 import { externalTool } from '../index.ts'
 
 const lookup = externalTool({
@@ -15,7 +16,7 @@ async function steered() {
   await it.session.run('one', { turnId: 't' })
   const submitted = await it.session.submit('two', { turnId: 'i', whenBusy: 'steer' })
   expect(submitted).toMatchObject({ turnId: 't', accepted: 'steered' })
-  const [requested] = ofType(await eventsOf(it.session), 'external.requested')
+  const [requested] = await eventsOf(it.session, 'external.requested')
   return { ...it, finish: () => it.session.resolve(requested!.callId, { content: 'found' }) }
 }
 
@@ -39,7 +40,7 @@ describe('the id of a steering input names the turn that it joined', () => {
     const { session } = await steered()
     expect(await session.interrupt({ turnId: 'i' })).toBe('t')
     expect(await session.wait('t')).toMatchObject({ status: 'cancelled' })
-    const [requested] = ofType(await eventsOf(session), 'interrupt.requested')
+    const [requested] = await eventsOf(session, 'interrupt.requested')
     expect(requested!.turnId).toBe('t')
     expect(await session.interrupt({ turnId: 'i' })).toBeUndefined()
   })

@@ -1,7 +1,8 @@
 // Properties of the fold, over histories that the engine really made.
+import { eventsOf } from '@oxbow/testing'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { assertWhole, bench, call, echo, eventsOf } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo } from '../core.fixture.ts'
 import { DEFAULT_LIMITS, type Event, externalTool, tool } from '../index.ts'
 import { emptyState, evolve, statusOf } from '../internal.ts'
 import { decide } from '../turn/decide.ts'

@@ -1,9 +1,11 @@
 // Journals of released versions must load forever: one fixture per version, with every event that it could write.
+
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { memory } from '@oxbow/backends'
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { assertWhole, bench, echo, eventsOf } from '../core.fixture.ts'
+import { assertWhole, bench, echo } from '../core.fixture.ts'
 import { eventJsonSchema, event as eventSchema } from '../events/schema.ts'
 import { type Event, externalTool, tool, turnResult } from '../index.ts'
 import { emptyState, evolve, statusOf } from '../internal.ts'

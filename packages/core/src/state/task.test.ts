@@ -1,6 +1,6 @@
-import { gate } from '@oxbow/testing'
+import { eventsOf, gate } from '@oxbow/testing'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { bench, call, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { bench, call, echo } from '../core.fixture.ts'
 import { externalTool, tool } from '../index.ts'
 import { dwellTimes, taskOf } from '../internal.ts'
 
@@ -103,7 +103,7 @@ describe('B7: a state that lasts too long', () => {
     await engine.recover()
     await expect(running).rejects.toMatchObject({ code: 'state_timeout' })
     expect(errors).toMatchObject([{ code: 'state_timeout', details: { state: 'WAITING_TOOL' } }])
-    expect(ofType(await eventsOf(session), 'call.finished')).toHaveLength(1)
+    expect(await eventsOf(session, 'call.finished')).toHaveLength(1)
     held.open()
   })
 

@@ -1,5 +1,6 @@
+import { eventsOf } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { assertWhole, bench, call, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { assertWhole, bench, call, resultsSent } from '../core.fixture.ts'
 import { needsApproval, type ToolContext, type ToolDecision, tool, turnResult } from '../index.ts'
 
 type Seen = Pick<ToolContext, 'operationId' | 'attempt' | 'decision' | 'denyRules'>
@@ -122,7 +123,7 @@ describe('a tool that asks while it works', () => {
     await session.interrupt({ turnId: 't1' })
     expect(await session.wait('t1')).toMatchObject({ status: 'cancelled' })
     expect(withdrawn).toEqual([seen[0]!.operationId])
-    expect(ofType(await eventsOf(session), 'call.finished').map((it) => it.status)).toEqual(['unknown'])
+    expect((await eventsOf(session, 'call.finished')).map((it) => it.status)).toEqual(['unknown'])
     assertWhole(await eventsOf(session))
   })
 })

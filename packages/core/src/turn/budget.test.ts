@@ -1,8 +1,8 @@
 import { memory } from '@oxbow/backends'
 import { openaiChat, withFacts } from '@oxbow/models'
-import { scriptedModel } from '@oxbow/testing'
+import { eventsOf, scriptedModel } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { assertWhole, bench, call, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo } from '../core.fixture.ts'
 import { agent, createEngine, type Effect, externalTool, type Model, tokensOf, tool } from '../index.ts'
 
 describe('X6: a budget', () => {
@@ -83,7 +83,7 @@ describe('X6: a budget', () => {
       limits: { budget: { toolCalls: 2 } },
     })
     await expect(session.run('Go.')).rejects.toMatchObject({ code: 'budget_exceeded' })
-    const finished = ofType(await eventsOf(session), 'call.finished')
+    const finished = await eventsOf(session, 'call.finished')
     expect(finished.map((it) => it.error?.code ?? it.status).sort()).toEqual(['budget_exceeded', 'success', 'success'])
     assertWhole(await eventsOf(session))
   })
@@ -115,7 +115,7 @@ describe('X6: a budget', () => {
         message: expect.stringContaining('2 of 2 agents have been started'),
       })
       expect(ran).toEqual(['research', 'review'])
-      const last = ofType(await eventsOf(session), 'call.finished').slice(-2)
+      const last = (await eventsOf(session, 'call.finished')).slice(-2)
       expect(last.map((it) => [it.status, it.error?.code])).toEqual([
         ['error', 'budget_exceeded'],
         ['cancelled', undefined],

@@ -14,7 +14,7 @@ import { ofType } from '../core.fixture.ts'
 import { agent, createEngine, type OxbowError } from '../index.ts'
 
 test.skipIf(process.platform === 'win32')(
-  'M13: the turn of a stopped process is resumed elsewhere, callers learn its holder, and the process writes nothing more',
+  'the turn of a stopped process is resumed elsewhere, callers learn its holder, and the process writes nothing more',
   { timeout: 40_000 },
   async () => {
     let asked = 0

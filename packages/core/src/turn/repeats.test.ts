@@ -1,8 +1,8 @@
 // A turn that learns nothing, a turn that kills its process, and clocks that jump.
-import { gate } from '@oxbow/testing'
+import { eventsOf, gate } from '@oxbow/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { assertWhole, bench, call, echo, eventsOf, ofType, resultsSent } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo, resultsSent } from '../core.fixture.ts'
 import { needsApproval, tool } from '../index.ts'
 
 describe('B11: the same call with the same result', () => {
@@ -13,7 +13,7 @@ describe('B11: the same call with the same result', () => {
     )
     expect(await session.run('Go.')).toMatchObject({ reason: 'repetition', text: 'I give up.' })
     expect(server.requests).toHaveLength(6)
-    const told = ofType(await eventsOf(session), 'call.finished').map((it) => it.content.length > 1)
+    const told = (await eventsOf(session, 'call.finished')).map((it) => it.content.length > 1)
     expect(told).toEqual([false, false, true, true, true])
     assertWhole(await eventsOf(session))
   })

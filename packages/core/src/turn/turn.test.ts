@@ -1,6 +1,6 @@
-import { gate, until } from '@oxbow/testing'
+import { eventsOf, gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { assertWhole, bench, call, collect, echo, eventsOf, ofType } from '../core.fixture.ts'
+import { assertWhole, bench, call, echo, ofType } from '../core.fixture.ts'
 import { isEvent } from '../index.ts'
 
 describe('a turn', () => {
@@ -16,7 +16,7 @@ describe('a turn', () => {
 
   test('the fragments of a stream join to the stored message', async () => {
     const { session } = await bench([{ thinking: 'hm hm', text: 'one two three' }])
-    const items = await collect(session.stream('Count.'))
+    const items = await Array.fromAsync(session.stream('Count.'))
     const joined = (type: string) => items.map((it) => (it.type === type && 'text' in it ? it.text : '')).join('')
     expect(joined('text.delta')).toBe('one two three')
     expect(joined('thinking.delta')).toBe('hm hm')
@@ -39,7 +39,7 @@ describe('a turn', () => {
     expect((await second).text).toBe('once only')
     expect((await session.run('Go.', { turnId: 't1' })).text).toBe('once only')
     expect(server.requests).toHaveLength(1)
-    expect(ofType(await eventsOf(session), 'turn.started')).toHaveLength(1)
+    expect(await eventsOf(session, 'turn.started')).toHaveLength(1)
   })
 
   test('Y9: an input for a busy session runs after the turn that is running', async () => {
@@ -89,7 +89,7 @@ describe('a turn', () => {
     held.open()
     expect((await running).text).toBe('Blue, then.')
     expect(server.requests[1]?.messages.at(-1)).toMatchObject({ role: 'user', content: 'Make it blue.' })
-    expect(ofType(await eventsOf(session), 'turn.steered')).toHaveLength(1)
+    expect(await eventsOf(session, 'turn.steered')).toHaveLength(1)
   })
 
   test('a steering input during the last answer gets a separate answer', async () => {
@@ -125,7 +125,7 @@ describe('a turn', () => {
   test('calls that the model makes after the step limit are answered and not run', async () => {
     const { session } = await bench(() => call('echo', { text: 'again' }), { tools: [echo], limits: { maxSteps: 1 } })
     expect(await session.run('Loop.')).toMatchObject({ status: 'finished', reason: 'max_steps' })
-    const finished = ofType(await eventsOf(session), 'call.finished')
+    const finished = await eventsOf(session, 'call.finished')
     expect(finished.map((it) => it.error?.code)).toEqual([undefined, 'tools_not_offered'])
     assertWhole(await eventsOf(session))
   })
@@ -147,7 +147,7 @@ describe('a turn', () => {
     ])
     await expect(session.run('One.')).rejects.toMatchObject({ code: 'auth' })
     await expect(session.run('Two.')).rejects.toMatchObject({ code: 'stream_cut' })
-    const cut = ofType(await eventsOf(session), 'model.finished').at(-1)
+    const cut = (await eventsOf(session, 'model.finished')).at(-1)
     expect(cut?.message).toMatchObject({ partial: true, blocks: [{ type: 'text', text: 'half an ' }] })
     expect((await session.run('Three.')).text).toBe('fine')
     expect(errors).toHaveLength(2)
@@ -184,7 +184,7 @@ describe('a turn', () => {
   test('the idle limit ends a turn that makes no progress, and keeps what was shown', async () => {
     const { session } = await bench([{ text: 'some words came', silentAfterChunks: 2 }])
     await expect(session.run('Go.', { idleTimeoutMs: 40 })).rejects.toMatchObject({ code: 'idle_timeout' })
-    const [finished] = ofType(await eventsOf(session), 'model.finished')
+    const [finished] = await eventsOf(session, 'model.finished')
     expect(finished).toMatchObject({ finishReason: 'cancelled', message: { partial: true } })
     assertWhole(await eventsOf(session))
   })
@@ -219,7 +219,7 @@ describe('an interrupt', () => {
     expect(await session.interrupt()).toBeUndefined()
     await session.run('Go.', { turnId: 't1' })
     expect(await session.interrupt({ turnId: 't1' })).toBeUndefined()
-    expect(ofType(await eventsOf(session), 'interrupt.requested')).toHaveLength(0)
+    expect(await eventsOf(session, 'interrupt.requested')).toHaveLength(0)
   })
 
   test('of a queued turn cancels that turn only', async () => {
@@ -280,7 +280,7 @@ describe('two workers', () => {
     held.open()
     await server.requests[0]?.closed
     await until(async () => (await session.state()).turn?.claim?.epoch === 2)
-    expect(ofType(await eventsOf(session), 'model.finished')).toHaveLength(0)
+    expect(await eventsOf(session, 'model.finished')).toHaveLength(0)
   })
 
   test('a turn that is claimed again and again without progress is parked, and can be released', async () => {

@@ -15,7 +15,14 @@ import {
   tool,
 } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
-import { type Reply, type Script, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
+import {
+  eventsOf,
+  type Reply,
+  type Script,
+  type ScriptedModel,
+  type ScriptedRequest,
+  scriptedModel,
+} from '@oxbow/testing'
 import { onTestFinished } from 'vitest'
 import { compaction } from './compaction.ts'
 import type { CompactionOptions } from './options.ts'
@@ -92,15 +99,6 @@ export async function bench(
     session: engine.session({ user: 'ann', session: 's1' }),
     asked: () => of('helper'),
     summaries: () => of('notes'),
-  }
-}
-
-export async function eventsOf(session: Session): Promise<Event[]> {
-  const all: Event[] = []
-  for (;;) {
-    const page = await session.events(all.at(-1)?.seq ?? 0)
-    if (page.length === 0) return all
-    all.push(...page)
   }
 }
 

@@ -1,8 +1,8 @@
 // Long conversations, through the engine and over HTTP.
 import { type Capability, slot, slotValue, tool } from '@oxbow/core'
-import { gate, type ScriptedRequest } from '@oxbow/testing'
+import { eventsOf, gate, type ScriptedRequest } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { bench, compactions, eventsOf, notes, read, saying, textOf, tooLong } from './compaction.fixture.ts'
+import { bench, compactions, notes, read, saying, textOf, tooLong } from './compaction.fixture.ts'
 
 const readPage = (page: string, tokens = 100) => saying('', tokens, { calls: [{ name: 'read', arguments: { page } }] })
 

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { gate, until } from '@oxbow/testing'
+import { eventsOf, gate, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ask, bashCall, bashTool, collect, eventsOf, pair, remoteSession, told } from '../harness.fixture.ts'
+import { ask, bashCall, bashTool, pair, remoteSession, told } from '../harness.fixture.ts'
 import type { RemoteEvent } from '../index.ts'
 
 const finishedCall = async (session: Parameters<typeof eventsOf>[0]) =>
@@ -32,7 +32,7 @@ describe('P10: a remote agent as a tool', () => {
       remoteAgent: { tools: [bash], allow: ['bash'] },
       client: { onEvent: (event, source) => events.push({ ...event, source }) },
     })
-    const items = await collect(it.session.stream('Go.'))
+    const items = await Array.fromAsync(it.session.stream('Go.'))
     const lines = items.filter((item) => item.type === 'progress.delta').map((item) => item.text)
     expect(lines).toEqual([
       'researcher: First line.',
@@ -219,7 +219,7 @@ describe('P10: a connection that breaks', () => {
       client: { url: proxy },
     })
     remoteUrl = it.remoteUrl
-    const items = await collect(it.session.stream('Go.'))
+    const items = await Array.fromAsync(it.session.stream('Go.'))
     const lines = items.filter((item) => item.type === 'progress.delta').map((item) => item.text)
     expect(cuts).toBeGreaterThan(4)
     expect(lines).toEqual(['one', 'two', 'three', 'four', 'five', 'six'].map((word) => `researcher: ${word}`))

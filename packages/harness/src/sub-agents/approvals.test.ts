@@ -1,8 +1,8 @@
 import { createLogger, createService, loadConfig } from '@oxbow/server'
-import { until } from '@oxbow/testing'
+import { eventsOf, until } from '@oxbow/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { subAgents } from '../index.ts'
-import { calls, childrenOf, handOff, ofType, sent, spawn, type Tree, tree, worker } from './sub-agents.fixture.ts'
+import { calls, childrenOf, handOff, sent, spawn, type Tree, tree, worker } from './sub-agents.fixture.ts'
 
 /** lead › editor › writer, whose `write` needs an approval. */
 async function three(options: { background?: boolean; writer?: Parameters<typeof tree>[0][string] } = {}) {
@@ -71,7 +71,7 @@ describe('H10: an approval two levels down', () => {
     expect((await it.root.wait('t1')).text).toBe('Told.')
     expect(it.ran).toEqual(['draft'])
     const { writer } = await writerOf(it)
-    expect(await ofType(writer, 'approval.resolved')).toMatchObject([
+    expect(await eventsOf(writer, 'approval.resolved')).toMatchObject([
       { verdict: 'approved', principal: { user: 'ann' } },
     ])
     // No model was called twice.
@@ -118,7 +118,7 @@ describe('H10: an approval two levels down', () => {
     await it.root.wait('t1')
     expect(it.ran).toEqual(['final'])
     for (const session of [editor, it.root])
-      expect(await ofType(session, 'approval.resolved')).toMatchObject([
+      expect(await eventsOf(session, 'approval.resolved')).toMatchObject([
         { verdict: 'approved', arguments: { what: 'final' } },
       ])
   })
@@ -142,7 +142,7 @@ describe('H10: an approval two levels down', () => {
     await it.root.wait('t1')
     const { writer } = await writerOf(it)
     await until(async () => (await writer.state()).turn === undefined)
-    expect(await ofType(writer, 'turn.cancelled')).toHaveLength(1)
+    expect(await eventsOf(writer, 'turn.cancelled')).toHaveLength(1)
     expect(it.ran).toEqual([])
   })
 
@@ -203,7 +203,7 @@ describe('H10: the inbox', () => {
       },
     ])
     await http(`/api/approvals/${approvals[0]!.id}`, { userId: 'ann', verdict: 'approved' })
-    await until(async () => (await ofType(it.root, 'child.closed')).length === 1)
+    await until(async () => (await eventsOf(it.root, 'child.closed')).length === 1)
     expect(it.ran).toEqual(['draft'])
   })
 })

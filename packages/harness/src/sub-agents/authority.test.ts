@@ -2,10 +2,10 @@
 import type { Agent, Mode, OxbowError, Tool } from '@oxbow/core'
 import { tool } from '@oxbow/core'
 import { MODES } from '@oxbow/core/internal'
-import { gate, until } from '@oxbow/testing'
+import { eventsOf, gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
 import { subAgents } from '../index.ts'
-import { calls, childrenOf, handOff, ofType, sent, spawn, tree, worker } from './sub-agents.fixture.ts'
+import { calls, childrenOf, handOff, sent, spawn, tree, worker } from './sub-agents.fixture.ts'
 
 type Verdict = 'allow' | 'ask' | 'deny'
 type Kind = 'none' | 'allow' | 'ask' | 'deny'
@@ -73,7 +73,7 @@ describe('H10: authority', () => {
         await made.root.run('Go.')
         const [child] = await childrenOf(made.engine, made.root)
         for await (const item of child!.follow({ after: 0 })) if (item.type === 'call.decided') break
-        const [decided] = await ofType(child!, 'call.decided')
+        const [decided] = await eventsOf(child!, 'call.decided')
         const verdicts = [alone(parent, effect, it.above), alone(it.child, effect, it.below)]
         const expected = verdicts.reduce((a, b) => (STRENGTH[a] >= STRENGTH[b] ? a : b))
         if (decided!.decision !== expected) wrong.push(`${JSON.stringify(it)}: ${decided!.decision}, not ${expected}`)
@@ -111,7 +111,7 @@ describe('H10: authority', () => {
     )
     await it.root.run('Go.')
     const [child] = await childrenOf(it.engine, it.root)
-    const [decided] = await ofType(child!, 'call.decided')
+    const [decided] = await eventsOf(child!, 'call.decided')
     return { decided: decided!, it, child: child! }
   }
 
@@ -144,7 +144,7 @@ describe('H10: authority', () => {
       )
       await it.root.run('Go.', deny === undefined ? {} : { deny })
       const [below] = await childrenOf(it.engine, it.root)
-      expect(await ofType(below!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'effects:write' }])
+      expect(await eventsOf(below!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'effects:write' }])
     }
     expect(ran).toEqual([])
     // A rule for some calls does not affect the others.
@@ -193,7 +193,7 @@ describe('H10: authority', () => {
     await it.root.run('Go.', { deny: ['act'] })
     const [editor] = await childrenOf(it.engine, it.root)
     const [child] = await childrenOf(it.engine, editor!)
-    expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'deny:act' }])
+    expect(await eventsOf(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'deny:act' }])
   })
 
   test('deny rules of every level are passed to remote agents that the child calls', async () => {
@@ -248,11 +248,11 @@ describe('H10: authority', () => {
     await it.root.run('Go.')
     const second = it.root.run('Go on.', { mode: 'explore' })
     const [child] = await childrenOf(it.engine, it.root)
-    await until(async () => (await ofType(child!, 'turn.started')).length === 2)
+    await until(async () => (await eventsOf(child!, 'turn.started')).length === 2)
     held.open()
     await second
     expect(ran).toEqual([])
-    expect(await ofType(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'mode:explore' }])
+    expect(await eventsOf(child!, 'call.decided')).toMatchObject([{ decision: 'deny', rule: 'mode:explore' }])
   })
 
   test('a rule is suggested only for scopes that can use it: not for a session whose parents would ask again', async () => {
@@ -308,7 +308,7 @@ describe('H10: authority', () => {
         result = await it.root.wait('t1')
       }
       expect((await it.root.state()).rules).toEqual([])
-      return (await ofType(it.root, 'approval.requested')).length
+      return (await eventsOf(it.root, 'approval.requested')).length
     }
     // Where the parent asks itself, it asks each time; otherwise the first session is asked once, the second again.
     expect(await asked('default')).toBe(3)

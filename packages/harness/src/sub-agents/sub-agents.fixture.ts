@@ -10,14 +10,13 @@ import {
   type Backend,
   createEngine,
   type Engine,
-  type Event,
   type Model,
   type Session,
   type Tool,
   tool,
 } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
-import { type Reply, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
+import { eventsOf, type Reply, type ScriptedModel, type ScriptedRequest, scriptedModel } from '@oxbow/testing'
 import { onTestFinished } from 'vitest'
 
 type Script = readonly (Reply | ((request: ScriptedRequest) => Reply | Promise<Reply>))[]
@@ -93,22 +92,9 @@ export function worker(name: string, effects: Tool['effects'], ran: string[] = [
   })
 }
 
-export async function eventsOf(session: Session): Promise<Event[]> {
-  const all: Event[] = []
-  for (;;) {
-    const page = await session.events(all.length)
-    if (page.length === 0) return all
-    all.push(...page)
-  }
-}
-
-export async function ofType<T extends Event['type']>(session: Session, type: T): Promise<Event<T>[]> {
-  return (await eventsOf(session)).filter((it): it is Event<T> => it.type === type)
-}
-
 /** The sessions below, in the order of their creation. */
 export async function childrenOf(engine: Engine, session: Session): Promise<Session[]> {
-  const opened = await ofType(session, 'child.opened')
+  const opened = await eventsOf(session, 'child.opened')
   return [...new Set(opened.map((it) => it.session))].map((it) => engine.session({ ...session.key, session: it }))
 }
 

@@ -11,7 +11,7 @@ const usage = {
   estimated: false,
 }
 
-describe('what a call costs (X6)', () => {
+describe('X6: what a call costs', () => {
   test('follows the public list, cached input at its own price', async () => {
     const { cost, contextWindow } = await modelFacts('openai:gpt-4o-mini')
     const cached = cost(usage)!

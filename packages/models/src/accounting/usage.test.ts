@@ -231,14 +231,14 @@ const rows: [string, keyof typeof drivers, Wire, Figures][] = [
   ],
 ]
 
-describe('C13, X6 token counts are uniform across providers', () => {
+describe('C13, X6: token counts are uniform across providers', () => {
   test.each(rows)('%s', async (_, driver, wire, figures) => {
     const { reply } = await ask(await drivers[driver]!(wire))
     expect(reply.usage).toEqual(usageOf(figures))
   })
 })
 
-describe('B1 without usage from the provider, tokens are estimated and marked so', () => {
+describe('B1: without usage from the provider, tokens are estimated and marked so', () => {
   const nothing: [string, Wire][] = [
     ['none', null],
     ['empty ones', {}],

@@ -25,7 +25,7 @@ async function asked(model: Model, signal = new AbortController().signal) {
 /** Text, then the end of the connection where more should follow. */
 const cut = { text: 'one two three', finishReason: null, done: false } as const
 
-describe('one model (B1, C12)', () => {
+describe('B1, C12: one model', () => {
   test('is retried after a transient error, and the attempts are reported', async () => {
     const server = await serve({ status: 503 }, { status: 500, body: 'oops' }, { text: 'hello' })
     const { reply, failed } = await asked(withFallbacks(modelAt(server), { retry: quick }))
@@ -133,7 +133,7 @@ describe('one model (B1, C12)', () => {
   })
 })
 
-describe('fallback models (B1)', () => {
+describe('B1: fallback models', () => {
   const down = { always: { status: 503 } } as const
   const named = async (name: string, reply: Parameters<typeof serve>[0]) => {
     const server = await serve(reply)

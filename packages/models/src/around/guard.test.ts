@@ -16,7 +16,7 @@ afterEach(() => {
 })
 const tenMinutesLater = () => vi.setSystemTime(Date.now() + 600_000)
 
-describe('a model that fails (B1, B17)', () => {
+describe('B1, B17: a model that fails', () => {
   test('opens its breaker, is probed with one request, and recovers with its first word', async () => {
     const states: string[] = []
     const held = gate()

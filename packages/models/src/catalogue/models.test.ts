@@ -13,7 +13,7 @@ const vllm = (baseUrl: string, more: Partial<ModelDefinition> = {}): ModelDefini
 })
 const local = (more: Partial<ModelDefinition> = {}) => vllm('http://127.0.0.1:1/v1', more)
 
-describe('a model by its name (Y15, B13)', () => {
+describe('Y15, B13: a model by its name', () => {
   test('has what its definition sets: address, key, headers, options, price, window', async () => {
     const server = await serve({ text: 'a', usage: { prompt_tokens: 1_000, completion_tokens: 100 } })
     const main: ModelDefinition = {
@@ -73,7 +73,7 @@ describe('a model by its name (Y15, B13)', () => {
   })
 })
 
-describe('fallback models (B1)', () => {
+describe('B1: fallback models', () => {
   test('answer when the model cannot, and share one breaker per model', async () => {
     const down = await serve({ status: 401 }, { status: 401 })
     const up = await serve({ text: 'spare' }, { text: 'itself' })

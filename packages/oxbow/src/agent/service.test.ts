@@ -5,7 +5,7 @@ import { place, scripted } from '../cli.fixture.ts'
 
 // Each command is a separate process.
 describe('the configured default agent', { timeout: 60_000 }, () => {
-  test('Y7 Y15: the alias summarise writes the summaries, and is the model of the summarizer', async () => {
+  test('Y7, Y15: the alias summarise writes the summaries, and is the model of the summarizer', async () => {
     const { server } = await scripted({
       scripts: {
         big: (request) =>

@@ -13,7 +13,7 @@ function configured(more = '') {
   return it
 }
 
-test('M12: a call whose outcome is unknown is reported on standard error, and has an exit code', async () => {
+test('a call whose outcome is unknown is reported on standard error, and has an exit code', async () => {
   const it = configured('allow = ["order"]')
   // The server dies in the middle of the call, so it is unknown whether it has ordered.
   const dying = STOCK_SERVER.replace(

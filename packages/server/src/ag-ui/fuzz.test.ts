@@ -59,7 +59,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-describe('Y5, Y6 for any behaviour of the model', () => {
+describe('Y5, Y6: for any behaviour of the model', () => {
   test('the official client accepts the stream, and it has one end', async () => {
     let runs = 0
     const ends = new Set<string>()
@@ -116,7 +116,7 @@ describe('Y5, Y6 for any behaviour of the model', () => {
   })
 })
 
-test('Y3 the official client accepts id lines and comments', async () => {
+test('Y3: the official client accepts id lines and comments', async () => {
   const wire =
     ': comment\n\nid: 1\ndata: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n: keep-alive\n\nid: 2\ndata: {"type":"RUN_FINISHED","threadId":"t","runId":"r"}\n\n'
   const { events, error } = await runClient({ wire })
@@ -124,7 +124,7 @@ test('Y3 the official client accepts id lines and comments', async () => {
   expect(events.map((it) => it.type)).toEqual(['RUN_STARTED', 'RUN_FINISHED'])
 })
 
-test('Y6 aborting a run in the official client stops the turn', async () => {
+test('Y6: aborting a run in the official client stops the turn', async () => {
   const held = gate()
   const own = await rig({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],

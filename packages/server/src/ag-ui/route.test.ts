@@ -8,8 +8,8 @@ import { custom, endOf, framesOf, json, rigs, runInput, textOf, types } from '..
 const start = rigs()
 const always = { always: { text: 'Hello there.' } }
 
-describe('Y3 accepted requests', () => {
-  test('Y3 a run returns an event stream of data lines, with ids and without event names', async () => {
+describe('Y3: accepted requests', () => {
+  test('Y3: a run returns an event stream of data lines, with ids and without event names', async () => {
     const { post } = await start({ replies: always })
     const answer = await post('/api/chat/stream', runInput('Hi'))
     expect(answer.status).toBe(200)
@@ -39,7 +39,7 @@ describe('Y3 accepted requests', () => {
     ['a last message of blanks', { messages: [m({ content: ' \n' })] }],
     ['content in parts', { messages: [m({ content: [{ type: 'text', text: 'Hi' }] })] }],
     ['a message that is null', { messages: [null] }],
-  ])('Y3 %s is a 400 before the stream starts', async (_what, more) => {
+  ])('Y3: %s is a 400 before the stream starts', async (_what, more) => {
     const { post, model, engine } = await start()
     const answer = await post('/api/chat/stream', runInput('Hi', more as Record<string, unknown>))
     expect(answer.status).toBe(400)
@@ -50,8 +50,8 @@ describe('Y3 accepted requests', () => {
   })
 })
 
-describe('Y4 the server owns the history', () => {
-  test('Y4 only the text of the last user message reaches the model', async () => {
+describe('Y4: the server owns the history', () => {
+  test('Y4: only the text of the last user message reaches the model', async () => {
     const { post, model, engine } = await start({ replies: always })
     const input = runInput('What I really ask', {
       messages: [
@@ -89,7 +89,7 @@ describe('Y4 the server owns the history', () => {
     expect(JSON.stringify([request?.body, journal])).not.toContain('forged')
   })
 
-  test('Y4 the official client continues after a tool call, although its history may lack the content', async () => {
+  test('Y4: the official client continues after a tool call, although its history may lack the content', async () => {
     const look = tool({ name: 'look', description: 'Looks.', effects: ['read'], input: {}, run: () => 'seen' })
     const { url, model } = await start({
       agent: { tools: [look] },
@@ -112,7 +112,7 @@ describe('Y4 the server owns the history', () => {
     ])
   })
 
-  test('Y4 threadId is a session of the user default, the same as in POST /api/chat', async () => {
+  test('Y4: threadId is a session of the user default, the same as in POST /api/chat', async () => {
     const { post, model } = await start({ replies: always })
     await (await post('/api/chat/stream', runInput('one', { userId: 'alice' }))).text()
     await post('/api/chat', { sessionId: 'thread', message: 'two' })
@@ -120,8 +120,8 @@ describe('Y4 the server owns the history', () => {
   })
 })
 
-describe('Y5 the begin and the end', () => {
-  test('Y5 RUN_STARTED is first, even when the agent of a session no longer exists', async () => {
+describe('Y5: the begin and the end', () => {
+  test('Y5: RUN_STARTED is first, even when the agent of a session no longer exists', async () => {
     const { memory } = await import('@oxbow/backends/memory')
     const backend = memory()
     // The second service shares the store, so closing it must not close the store.
@@ -137,7 +137,7 @@ describe('Y5 the begin and the end', () => {
     expect(frames[1]).toMatchObject({ code: 'INTERNAL_ERROR', message: expect.stringContaining('Reference') })
   })
 
-  test('Y5 RUN_STARTED is first, even when the session cannot be read', async () => {
+  test('Y5: RUN_STARTED is first, even when the session cannot be read', async () => {
     const { memory } = await import('@oxbow/backends/memory')
     const backend = memory()
     const broken = {
@@ -159,7 +159,7 @@ describe('Y5 the begin and the end', () => {
     ['sends broken frames', { text: 'one two', garbageAt: 1 }, 'INTERNAL_ERROR'],
     ['stops sending', { text: 'one two', silentAfterChunks: 1 }, 'TIMEOUT_ERROR'],
   ])(
-    'Y5 a model that %s ends the run with RUN_ERROR, whose reference identifies the full error in the log',
+    'Y5: a model that %s ends the run with RUN_ERROR, whose reference identifies the full error in the log',
     async (_what, reply, code) => {
       const { post, logged } = await start({ replies: { always: reply }, agent: { limits: { idleTimeoutMs: 100 } } })
       const frames = framesOf(await (await post('/api/chat/stream', runInput('Hi'))).text())
@@ -174,7 +174,7 @@ describe('Y5 the begin and the end', () => {
     },
   )
 
-  test('Y6 a run has a total time limit', async () => {
+  test('Y6: a run has a total time limit', async () => {
     const { post } = await start({
       replies: { always: { text: 'a b c d e f g h', betweenChunks: 40 } },
       agent: { limits: { totalTimeoutMs: 100 } },
@@ -184,7 +184,7 @@ describe('Y5 the begin and the end', () => {
     expect(textOf(frames)).toMatch(/^a b/)
   })
 
-  test('Y5 a stopped run ends with INTERRUPTED_ERROR', async () => {
+  test('Y5: a stopped run ends with INTERRUPTED_ERROR', async () => {
     const held = gate()
     const { post } = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
     const answer = await post('/api/chat/stream', runInput('Hi'))
@@ -194,7 +194,7 @@ describe('Y5 the begin and the end', () => {
   })
 })
 
-describe('Y6 tools', () => {
+describe('Y6: tools', () => {
   const weather = tool({
     name: 'get_weather',
     description: 'Weather.',
@@ -206,7 +206,7 @@ describe('Y6 tools', () => {
     },
   })
 
-  test('Y6 calls, fragments of their arguments, and their results are streamed', async () => {
+  test('Y6: calls, fragments of their arguments, and their results are streamed', async () => {
     const { post } = await start({
       agent: { tools: [weather] },
       replies: [
@@ -293,7 +293,7 @@ describe('Y6 tools', () => {
   })
 })
 
-test('Y9 two concurrent runs of one thread are streamed one after the other', async () => {
+test('Y9: two concurrent runs of one thread are streamed one after the other', async () => {
   const held = gate()
   const { post } = await start({
     replies: [{ text: 'first answer', hold: { atChunk: 1, gate: held } }, { text: 'second answer' }],

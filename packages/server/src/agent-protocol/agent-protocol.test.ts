@@ -55,7 +55,7 @@ describe('P1: a submitted task', () => {
   })
 })
 
-describe('P3 and P4: events', () => {
+describe('P3, P4: events', () => {
   const script = () => [
     { thinking: 'I think.', text: 'I look.', calls: [{ name: 'deploy', arguments: { version: '1' } }] },
     { text: 'Done it all.' },
@@ -133,7 +133,7 @@ describe('P3 and P4: events', () => {
   })
 })
 
-describe('P2 and P5: a task that waits for a decision', () => {
+describe('P2, P5: a task that waits for a decision', () => {
   test('names what it waits for, continues when it is resumed, and reports every event', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ replies: [call(), { text: 'Done.' }], agent: { tools: [deploy] } })

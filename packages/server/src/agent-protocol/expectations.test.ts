@@ -9,7 +9,7 @@ const deploys = (...versions: string[]) => ({
   calls: versions.map((version) => ({ name: 'deploy', arguments: { version } })),
 })
 
-describe('P1 an id', () => {
+describe('P1: an id', () => {
   test('submitted many times at once is one task', async () => {
     const rig = await start({ replies: { always: { text: 'Done.' } } })
     const { submit, wait } = protocol(rig)
@@ -41,7 +41,7 @@ describe('P1 an id', () => {
   })
 })
 
-describe('P2 waiting', () => {
+describe('P2: waiting', () => {
   test('that reaches its time limit returns the current state of the task', async () => {
     const rig = await start({
       replies: [{ text: 'one two', silentAfterChunks: 1 }],
@@ -75,7 +75,7 @@ describe('P2 waiting', () => {
   })
 })
 
-describe('P3 events', () => {
+describe('P3: events', () => {
   test('of a long task are all available to late readers, far more than 256', async () => {
     const { deploy } = deployTool()
     const steps = Array.from({ length: 120 }, (_, n) => deploys(String(n)))
@@ -118,7 +118,7 @@ describe('P3 events', () => {
   })
 })
 
-describe('P5 decisions', () => {
+describe('P5: decisions', () => {
   test('may arrive one by one: calls that are not named keep waiting', async () => {
     const { deploy, deployed } = deployTool()
     const rig = await start({ replies: [deploys('1', '2'), { text: 'Done.' }], agent: { tools: [deploy] } })

@@ -7,15 +7,15 @@ import { json, rigs } from '../test.fixture.ts'
 const start = rigs()
 const always = { always: { text: 'Hello there.' } }
 
-describe('Y1 POST /api/chat', () => {
-  test('Y1 answers with the session and the reply, and nothing else', async () => {
+describe('Y1: POST /api/chat', () => {
+  test('Y1: answers with the session and the reply, and nothing else', async () => {
     const { post } = await start({ replies: always })
     const answer = await post('/api/chat', { message: 'Hi' })
     expect(answer.status).toBe(200)
     expect(await json(answer)).toEqual({ sessionId: expect.any(String), reply: 'Hello there.' })
   })
 
-  test('Y1 with both ids: that user’s session', async () => {
+  test('Y1: with both ids: that user’s session', async () => {
     const { post, engine } = await start({ replies: always })
     await post('/api/chat', { userId: 'alice', sessionId: 's-1', message: 'Hi' })
     expect((await engine.sessions({})).map((it) => it.key)).toEqual([
@@ -23,7 +23,7 @@ describe('Y1 POST /api/chat', () => {
     ])
   })
 
-  test('Y1 with a session only: a session of the user default', async () => {
+  test('Y1: with a session only: a session of the user default', async () => {
     const { post, engine } = await start({ replies: always })
     await post('/api/chat', { sessionId: 's-1', message: 'Hi' })
     expect((await engine.sessions({})).map((it) => it.key)).toEqual([
@@ -31,7 +31,7 @@ describe('Y1 POST /api/chat', () => {
     ])
   })
 
-  test('Y1 with a user only: a new session each time', async () => {
+  test('Y1: with a user only: a new session each time', async () => {
     const { post, engine } = await start({ replies: always })
     const one = await json(post('/api/chat', { userId: 'alice', message: 'Hi' }))
     const two = await json(post('/api/chat', { userId: 'alice', message: 'Hi' }))
@@ -40,7 +40,7 @@ describe('Y1 POST /api/chat', () => {
   })
 
   test.each([[{}], [{ userId: '', sessionId: '' }], [{ userId: '  ', sessionId: null }]])(
-    'Y1 with neither (%j): a new session of the user default',
+    'Y1: with neither (%j): a new session of the user default',
     async (ids) => {
       const { post, engine } = await start({ replies: always })
       const { sessionId } = await json(post('/api/chat', { ...ids, message: 'Hi' }))
@@ -50,7 +50,7 @@ describe('Y1 POST /api/chat', () => {
     },
   )
 
-  test('Y1 a session keeps its history, and another user’s session with the same id does not share it', async () => {
+  test('Y1: a session keeps its history, and another user’s session with the same id does not share it', async () => {
     const { post, model } = await start({ replies: always })
     await post('/api/chat', { userId: 'alice', sessionId: 's', message: 'I am Alice' })
     await post('/api/chat', { userId: 'alice', sessionId: 's', message: 'Who am I?' })
@@ -59,7 +59,7 @@ describe('Y1 POST /api/chat', () => {
     expect(users).toEqual([1, 2, 1])
   })
 
-  test.each(['', '   ', undefined, 5, null, ['a']])('Y1 the message %j is rejected', async (message) => {
+  test.each(['', '   ', undefined, 5, null, ['a']])('Y1: the message %j is rejected', async (message) => {
     const { post } = await start()
     const answer = await post('/api/chat', { message })
     expect(answer.status).toBe(400)
@@ -69,15 +69,15 @@ describe('Y1 POST /api/chat', () => {
     })
   })
 
-  test('Y1 a message that is too long is rejected', async () => {
+  test('Y1: a message that is too long is rejected', async () => {
     const { post } = await start({ overrides: { 'server.limits.messageLength': 10 } })
     expect((await post('/api/chat', { message: 'x'.repeat(11) })).status).toBe(400)
   })
 })
 
-describe('Y2 ids', () => {
+describe('Y2: ids', () => {
   test.each(['a/b', '..', '.', 'a b', 'ü', 'x'.repeat(65), 'a\nb', '../x'])(
-    'Y2 %j is rejected as user, session and turn id',
+    'Y2: %j is rejected as user, session and turn id',
     async (bad) => {
       const { post } = await start()
       for (const field of ['userId', 'sessionId', 'turnId']) {
@@ -88,12 +88,12 @@ describe('Y2 ids', () => {
     },
   )
 
-  test.each(['a', 'A-1_2.3', '...a', 'x'.repeat(64)])('Y2 %j is accepted', async (good) => {
+  test.each(['a', 'A-1_2.3', '...a', 'x'.repeat(64)])('Y2: %j is accepted', async (good) => {
     const { post } = await start({ replies: always })
     expect((await post('/api/chat', { message: 'Hi', userId: good, sessionId: good })).status).toBe(200)
   })
 
-  test('Y2 ids whose concatenations are equal are different sessions', async () => {
+  test('Y2: ids whose concatenations are equal are different sessions', async () => {
     const { post, model } = await start({ replies: always })
     await post('/api/chat', { userId: 'a.b', sessionId: 'c', message: 'Hi' })
     await post('/api/chat', { userId: 'a', sessionId: 'b.c', message: 'Hi' })
@@ -128,8 +128,8 @@ describe('a retry is the same turn', () => {
   })
 })
 
-describe('Y9 one session, two requests', () => {
-  test('Y9 are answered in order, and the second sees the first', async () => {
+describe('Y9: one session, two requests', () => {
+  test('Y9: are answered in order, and the second sees the first', async () => {
     const held = gate()
     const { post, model } = await start({
       replies: [{ text: 'first answer', hold: { atChunk: 1, gate: held } }, { text: 'second answer' }],
@@ -146,7 +146,7 @@ describe('Y9 one session, two requests', () => {
     expect(model.requests[1]?.messages.map((it) => it.role)).toEqual(['system', 'user', 'assistant', 'user'])
   })
 
-  test('Y9 different sessions run concurrently', async () => {
+  test('Y9: different sessions run concurrently', async () => {
     const held = gate()
     const { post } = await start({
       replies: [{ text: 'slow one', hold: { atChunk: 1, gate: held } }, { text: 'quick' }],
@@ -243,7 +243,7 @@ describe('failures', () => {
   })
 })
 
-test('Y6 a client that disconnects stops the turn', async () => {
+test('Y6: a client that disconnects stops the turn', async () => {
   const held = gate()
   const { post, model } = await start({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -273,7 +273,7 @@ test('a damaged store is reported as permanent, not as a temporary failure', asy
   })
 })
 
-test('Y6 a client that requests a turn started elsewhere, and disconnects, does not stop it', async () => {
+test('Y6: a client that requests a turn started elsewhere, and disconnects, does not stop it', async () => {
   const held = gate()
   const { post, get, engine } = await start({
     replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],

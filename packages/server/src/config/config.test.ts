@@ -28,7 +28,7 @@ const problemsOf = async (loading: Promise<unknown>): Promise<string[]> => {
   return error!.details.problems
 }
 
-describe('models by configuration (Y15, B13)', () => {
+describe('Y15, B13: models by configuration', () => {
   test('have names, aliases and every field that the file sets', async () => {
     const toml = `
 model = "fast"
@@ -173,7 +173,7 @@ describe('sources', () => {
     })
   })
 
-  test('B7 the time limit of each state of a turn is a setting', async () => {
+  test('B7: the time limit of each state of a turn is a setting', async () => {
     const toml = '[agent.stateTimeouts]\nrunning = "5m"\nwaitingTool = "1m"\nwaitingUser = "2h"'
     const { agent } = await load(toml, { OXBOW_AGENT_STATE_TIMEOUTS_CREATED: '90s' })
     expect(agent.stateTimeoutsMs).toEqual({
@@ -284,14 +284,19 @@ describe('problems', () => {
   })
 })
 
-describe('Y16 production', () => {
-  test('Y16 does not start without model, store and identity, and reports all three at once', async () => {
+describe('Y16: production', () => {
+  test('Y16: does not start without model, store and identity, and reports all three at once', async () => {
     const problems = await problemsOf(loadConfig({ environment: { OXBOW_PROFILE: 'prod' } }))
     expect(problems.map((it) => it.split(':')[0])).toEqual(['store.path', 'model', 'identity.mode'])
     expect(problems[2]).toMatch(/"api-keys", "jwt" or "introspection"/)
   })
 
-  test('Y16 does not start with a model whose key is missing', async () => {
+  test('Y16: does not keep its sessions in memory only', async () => {
+    const environment = { OXBOW_PROFILE: 'prod', OXBOW_STORE_PATH: ':memory:' }
+    expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^store.path: .*store\.url/m)
+  })
+
+  test('Y16: does not start with a model whose key is missing', async () => {
     const environment = { OXBOW_PROFILE: 'prod', OXBOW_MODEL: 'openai:gpt-5', OXBOW_STORE_PATH: 'x.db' }
     expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^model: .*OPENAI_API_KEY/m)
     const complete = await problemsOf(loadConfig({ environment: { ...environment, OPENAI_API_KEY: 'sk-1234567890' } }))
@@ -299,12 +304,25 @@ describe('Y16 production', () => {
   })
 })
 
+test('H14: a replica that only serves or only works needs a store that others share', async () => {
+  for (const role of ['api', 'worker'])
+    for (const path of [':memory:', 'x.db']) {
+      const overrides = { server: { role }, store: { path } }
+      expect(await problemsOf(loadConfig({ environment: {}, overrides }))).toEqual([
+        expect.stringMatching(`^server.role: "${role}" needs a store .* Set store.url .*, or server.role to "all"$`),
+      ])
+    }
+  const store = { url: 'postgres://oxbow@db/oxbow' }
+  const { server } = await loadConfig({ environment: {}, overrides: { server: { role: 'api', maxTurns: 5 }, store } })
+  expect(server).toMatchObject({ role: 'api', maxTurns: 5 })
+})
+
 describe('identity', () => {
   const of = (identity: Record<string, unknown>, environment: Record<string, string> = {}) =>
     loadConfig({ environment, overrides: { identity } })
   const jwksUrl = 'https://issuer.example/jwks.json'
 
-  test('Y16 with model, store and identity, production starts', async () => {
+  test('Y16: with model, store and identity, production starts', async () => {
     const environment = {
       OXBOW_PROFILE: 'prod',
       OXBOW_MODEL: 'openai:gpt-5',

@@ -27,6 +27,9 @@ export interface ServerConfig {
   readonly onDisconnect: 'stop' | 'continue'
   readonly disconnectGraceMs: number
   readonly shutdownGraceMs: number
+  readonly role: 'all' | 'api' | 'worker'
+  /** 0: no limit. */
+  readonly maxTurns: number
   readonly recheckMs: number
   readonly rightsMaxAgeMs: number
   readonly maxBodyBytes: number
@@ -159,6 +162,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
     for (const it of SETTINGS)
       if (faulty.some((path) => path.startsWith(`${it.key}.`))) problems.push(problemOf(it, given.get(it.key), profile))
   }
+  if (parsed.success) problems.push(...impossible(parsed.data, profile))
   const models = await modelsConfig(given.get('models')?.value, given.get('model')?.value, problems)
   const mcp = mcpConfig(given.get('mcp')?.value, profile, environment, problems)
   if (profile === 'prod') problems.push(...(await missingInProd(given, models, environment)))
@@ -226,6 +230,21 @@ function problemOf({ key, variable, allowed }: Setting, given: GivenSettings | u
   return `${key}: got ${got} from ${given.source}; allowed: ${allowed}`
 }
 
+/** Settings that cannot work together. */
+function impossible({ server, store }: Settings, profile: Profile): string[] {
+  if (store.url !== undefined) return []
+  const problems: string[] = []
+  if (server.role !== 'all')
+    problems.push(
+      `server.role: "${server.role}" needs a store whose queue other replicas see. Set store.url to a PostgreSQL database, or server.role to "all"`,
+    )
+  if (profile === 'prod' && store.path === ':memory:')
+    problems.push(
+      'store.path: profile prod must not lose its sessions at a restart, which ":memory:" does. Set it to the path of a file, or store.url to a PostgreSQL database',
+    )
+  return problems
+}
+
 /** The settings that profile prod requires: a model, a store and identity. */
 async function missingInProd(
   given: ReadonlyMap<string, GivenSettings>,
@@ -285,6 +304,8 @@ function toConfig(
       onDisconnect: server.onDisconnect,
       disconnectGraceMs: server.disconnectGrace,
       shutdownGraceMs: server.shutdownGrace,
+      role: server.role,
+      maxTurns: server.maxTurns,
       recheckMs: server.recheck,
       rightsMaxAgeMs: server.rightsMaxAge,
       maxBodyBytes: limits.bodyBytes,

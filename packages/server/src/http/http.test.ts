@@ -22,7 +22,7 @@ async function raw(url: string, ...parts: (string | Buffer)[]): Promise<string> 
 
 describe('bodies', () => {
   test.each(['text/plain', 'application/problem+json', '', 'multipart/form-data'])(
-    'Y3 a content type of %j is a 415',
+    'Y3: a content type of %j is a 415',
     async (type) => {
       const { post, model } = await start()
       for (const path of ['/api/chat/stream', '/api/chat']) {
@@ -34,7 +34,7 @@ describe('bodies', () => {
     },
   )
 
-  test('Y3 no content type is a 415', async () => {
+  test('Y3: no content type is a 415', async () => {
     const { url } = await start()
     const answer = await raw(
       url,

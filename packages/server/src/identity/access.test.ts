@@ -127,7 +127,7 @@ describe.each([
   ['api-keys', apiKeys],
   ['jwt', tokens],
   ['introspection', sessionsOfAHost],
-])('P8 with identity.mode %s', (_mode, make) => {
+])('P8: with identity.mode %s', (_mode, make) => {
   async function rigWithSession() {
     const setting = await make()
     const wait = externalTool({

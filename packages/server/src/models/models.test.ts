@@ -18,7 +18,7 @@ const models = (url: string, listeners: ModelListeners) => createModels(config(u
 const replies = ({ body }: ScriptedRequest): Reply =>
   body.model === 'main' ? { status: 401, body: { error: { message: 'secret words' } } } : { text: 'hi', usage }
 
-describe('B1 the state of the models', () => {
+describe('B1: the state of the models', () => {
   test('is in /metrics: circuit breakers, requests, failed attempts by code, answers of fallbacks, cost', async () => {
     const rig = await start({ models, replies })
     await rig.post('/api/chat', { sessionId: 's', message: 'Hello.' })
@@ -83,7 +83,7 @@ describe('B1 the state of the models', () => {
   })
 })
 
-describe('X6 the usage of a session', () => {
+describe('X6: the usage of a session', () => {
   const url = '/api/sessions/s/usage'
   const of = (calls: number) => ({
     inputTokens: 1_000 * calls,

@@ -27,7 +27,7 @@ function put(frames: readonly Frame[]): Map<unknown, string> {
 }
 
 describe('a client that disconnects', () => {
-  test('Y6 stops the run', async () => {
+  test('Y6: stops the run', async () => {
     const held = gate()
     const { post, get, model } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -49,7 +49,7 @@ describe('a client that disconnects', () => {
     })
   })
 
-  test('Y6 does not stop it when the configuration says continue', async () => {
+  test('Y6: does not stop it when the configuration says continue', async () => {
     const held = gate()
     const { post, get, engine } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -68,7 +68,7 @@ describe('a client that disconnects', () => {
     ).toBe(true)
   })
 
-  test('Y6 finds the run again when it reconnects within the grace', async () => {
+  test('Y6: finds the run again when it reconnects within the grace', async () => {
     const held = gate()
     const { post, get, engine } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -89,7 +89,7 @@ describe('a client that disconnects', () => {
     expect((await engine.session({ user: 'default', session: 'thread' }).result('run-1'))?.status).toBe('finished')
   })
 
-  test('Y6 does not stop a run that another client watches', async () => {
+  test('Y6: does not stop a run that another client watches', async () => {
     const held = gate()
     const { post, get } = await start({
       replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }],
@@ -317,7 +317,7 @@ describe('a resumed stream', () => {
   })
 })
 
-test('Y7 any replica streams a turn that another replica works on', async () => {
+test('Y7: any replica streams a turn that another replica works on', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'oxbow-replicas-'))
   const store = () => sqlite({ path: join(folder, 'oxbow.db') })
   const held = gate()

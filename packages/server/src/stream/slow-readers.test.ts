@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gate, until } from '@oxbow/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { accepted } from '../ag-ui/client.fixture.ts'
 import { endOf, framesOf, json, rigs, runInput, textOf } from '../test.fixture.ts'
 import { readStream } from './reader.fixture.ts'
@@ -167,18 +167,20 @@ describe('one stream', () => {
   })
 
   test('gets comments while it is idle, and none while its reader is behind', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
     const { socket, response, streams, sse, close } = await opened(5)
     expect(streams.count).toBe(1)
     sse.write('data: {}\n\n')
     const received: string[] = []
     socket.on('data', (data) => received.push(data.toString()))
     socket.resume()
+    vi.advanceTimersByTime(5)
     await until(() => received.join('').includes(': keep-alive\n\n'))
     socket.pause()
     await fill(sse)
     const length = response.writableLength
-    // After some beats nothing has changed.
-    await new Promise((resolve) => setTimeout(resolve, 30))
+    vi.advanceTimersByTime(50)
     expect(response.writableLength).toBe(length)
     close()
   })

@@ -32,7 +32,7 @@ async function withKeys(options: RigOptions) {
 
 const call = { calls: [{ name: 'deploy', arguments: { version: '1' } }] }
 
-test('P8 identity comes from the credentials, never from the body', async () => {
+test('P8: identity comes from the credentials, never from the body', async () => {
   const { deploy, deployed } = deployTool()
   const { rig, ann, bob } = await withKeys({
     agent: { tools: [deploy] },
@@ -55,7 +55,7 @@ test('P8 identity comes from the credentials, never from the body', async () => 
   expect(await protocol(bob).wait('t1')).toMatchObject({ status: 'success', result: 'Of bob.' })
 })
 
-test('B9 only the owner finds a task, also over a WebSocket', async () => {
+test('B9: only the owner finds a task, also over a WebSocket', async () => {
   const { rig, ann, bob } = await withKeys({ replies: { always: { text: 'Done.' } } })
   expect((await rig.post('/agent/task', { message: 'Go.' })).status).toBe(401)
   expect((await ann.post('/agent/task', { message: 'Go.', userId: 'bob' })).status).toBe(403)

@@ -10,7 +10,7 @@ const call = (name: string, given: object = { version: '1' }) => ({ calls: [{ na
 const stream = async ({ get }: Rig, id: string, query = '') =>
   messagesOf(await (await get(`/agent/stream/${id}${query}`)).text())
 
-test('B9 a stream reports that an answer begins again: the state has a higher epoch, and the text starts from the beginning', async () => {
+test('B9: a stream reports that an answer begins again: the state has a higher epoch, and the text starts from the beginning', async () => {
   const backend = memory()
   const shared = { ...backend, close: async () => {} }
   const model = await scriptedModel({

@@ -123,7 +123,7 @@ test('pretty lines have the time, the level, the fields and the stack', () => {
   expect(text()).toMatch(/^\d\d:\d\d:\d\d\.\d{3} .*WARN.* request status=500 route=\/x\nError: it broke\n {4}at /)
 })
 
-test('Y16 turns, steps, model calls and tool calls are timed, without their content', async () => {
+test('Y16: turns, steps, model calls and tool calls are timed, without their content', async () => {
   const look = tool({
     name: 'look',
     description: 'Looks.',

@@ -16,7 +16,7 @@ async function figures({ get }: Pick<Rig, 'get'>): Promise<Record<string, number
   )
 }
 
-describe('B17 /metrics', () => {
+describe('B17: /metrics', () => {
   test('counts open sessions by status, and reports the longest standstill and the time of ended turns in each state', async () => {
     const rig = await start({ agent: { tools: [pay] }, replies })
     const asked = await json(rig.post('/api/chat', { sessionId: 's', turnId: 't', message: 'Pay.' }))

@@ -82,7 +82,7 @@ describe.runIf(onLinux)('on the same host the operating system knows', () => {
     expect(await workers.alive('other')).toBe(false)
   })
 
-  test('M13: a live process whose heartbeats have stopped loses its lease', async () => {
+  test('a live process whose heartbeats have stopped loses its lease', async () => {
     const path = freshPath()
     const { workers, row } = await announced(path)
     addWorker(path, row.host, row.pid, row.started, Date.now() - 4_000)

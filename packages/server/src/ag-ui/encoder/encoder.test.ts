@@ -23,8 +23,8 @@ import {
 } from './encoder.fixture.ts'
 import { PROTOCOL_VERSION } from './frames.ts'
 
-describe('Y6 the stream', () => {
-  test('Y6 text and reasoning come one after the other, followed by the usage', async () => {
+describe('Y6: the stream', () => {
+  test('Y6: text and reasoning come one after the other, followed by the usage', async () => {
     const frames = run([
       stepStarted(),
       thinking(0, 0, 'Hm.'),
@@ -53,13 +53,13 @@ describe('Y6 the stream', () => {
     await accepted(frames)
   })
 
-  test('Y6 the answer of a model that does not stream is sent when it is complete', async () => {
+  test('Y6: the answer of a model that does not stream is sent when it is complete', async () => {
     const frames = run([stepStarted(), answered([{ type: 'text', text: 'All at once.' }]), finished()])
     expect(deltas(frames, 'TEXT_MESSAGE_CONTENT')).toBe('All at once.')
     await accepted(frames)
   })
 
-  test('Y6 calls that stream concurrently are both complete, and results follow their calls', async () => {
+  test('Y6: calls that stream concurrently are both complete, and results follow their calls', async () => {
     const frames = run([
       stepStarted(),
       call(0, 'a'),
@@ -88,7 +88,7 @@ describe('Y6 the stream', () => {
     await accepted(frames)
   })
 
-  test('Y6 a failed tool call is marked', () => {
+  test('Y6: a failed tool call is marked', () => {
     const frames = run([
       stepStarted(),
       answered([{ type: 'call', callId: 'a', tool: 'look', arguments: '{}' }]),
@@ -100,7 +100,7 @@ describe('Y6 the stream', () => {
     })
   })
 
-  test('Y6 text that continues after another block gets its own message', async () => {
+  test('Y6: text that continues after another block gets its own message', async () => {
     const frames = run([
       stepStarted(),
       text(0, 0, 'one'),
@@ -118,7 +118,7 @@ describe('Y6 the stream', () => {
     await accepted(frames)
   })
 
-  test('Y6 usage is reported per call and as a sum', () => {
+  test('Y6: usage is reported per call and as a sum', () => {
     const frames = run([
       stepStarted(),
       answered([{ type: 'text', text: 'a' }]),
@@ -232,8 +232,8 @@ describe('a repeated step', () => {
   })
 })
 
-describe('Y5 the end', () => {
-  test('Y5 is sent once, and nothing follows it', async () => {
+describe('Y5: the end', () => {
+  test('Y5: is sent once, and nothing follows it', async () => {
     const frames = run([stepStarted(), text(0, 0, 'one'), finished(), finished(), text(0, 3, 'two'), answered([])])
     expect(types(frames)).toEqual([
       'RUN_STARTED',
@@ -252,7 +252,7 @@ describe('Y5 the end', () => {
     ['context_overflow', 'INVALID_INPUT_ERROR'],
     ['auth', 'INTERNAL_ERROR'],
     ['whatever', 'INTERNAL_ERROR'],
-  ])('Y5 a turn that failed with %s is a %s with a reference and without the original message', (code, runError) => {
+  ])('Y5: a turn that failed with %s is a %s with a reference and without the original message', (code, runError) => {
     const frames = run([
       stored({
         type: 'turn.failed',
@@ -265,7 +265,7 @@ describe('Y5 the end', () => {
     expect(frames.at(-1)?.message).not.toMatch(/secret/)
   })
 
-  test('Y5 a stopped turn is an INTERRUPTED_ERROR', () => {
+  test('Y5: a stopped turn is an INTERRUPTED_ERROR', () => {
     expect(run([stored({ type: 'turn.cancelled', turnId, reason: 'x' })]).at(-1)).toMatchObject({
       type: 'RUN_ERROR',
       code: 'INTERRUPTED_ERROR',
@@ -310,7 +310,7 @@ describe('Y5 the end', () => {
   })
 })
 
-describe('Y6 hints', () => {
+describe('Y6: hints', () => {
   const withCall = (...items: SessionItem[]) => [
     stepStarted(),
     answered([1, 2, 3].map((n) => ({ type: 'call', callId: `c${n}`, tool: 'look', arguments: '{}' }))),
@@ -374,7 +374,7 @@ describe('Y6 hints', () => {
       ),
     ],
     ['progress', withCall({ type: 'progress.delta', turnId, step: 1, callId: 'c1', text: 'half way' })],
-  ])('Y6 report %s', (source, items) => {
+  ])('Y6: report %s', (source, items) => {
     expect(hints(run(items)).map((it) => it.source)).toContain(source)
   })
 })

@@ -48,6 +48,15 @@ export const settings = z.strictObject({
       'With identity enabled: the maximum age of a caller’s rights when a tool call starts or a pending answer is sent.',
     ),
     shutdownGrace: duration('0ms', '1h', 'How long running turns may continue when the service stops.'),
+    role: choice(
+      ['all', 'api', 'worker'],
+      'What this replica does: serve requests and work on turns, only the first, or only the second.',
+    ),
+    maxTurns: integer(
+      0,
+      100_000,
+      'Turns that this replica works on at once; more wait in the queue for a replica with room. 0: no limit.',
+    ),
     limits: z.strictObject({
       bodyBytes: integer(1_024, 1_073_741_824, 'The maximum size of a request body, in bytes.'),
       headerBytes: integer(1_024, 1_048_576, 'The maximum size of the request headers, in bytes.'),
@@ -195,6 +204,8 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.recheck': '30s',
   'server.rightsMaxAge': '5s',
   'server.shutdownGrace': '10s',
+  'server.role': 'all',
+  'server.maxTurns': 0,
   'server.limits.bodyBytes': 2_097_152,
   'server.limits.headerBytes': 16_384,
   'server.limits.messageLength': 200_000,

@@ -33,7 +33,7 @@ const codeOf = (result: { accepted: boolean }): string =>
     ? `accepted ${(result as never as { principal: { user: string } }).principal.user}`
     : (result as never as { code: string }).code
 
-describe('B16 a session of RuoYi', () => {
+describe('B16: a session of RuoYi', () => {
   test('authenticates the user that /getInfo returns', async () => {
     const host = await ruoyi({
       t1: { userName: 'ann', userId: 7, deptId: 103, roles: ['common'], permissions: ['biz:order:query'] },

@@ -90,7 +90,7 @@ const content = (reported: readonly Reported[]): { text: string; rest: string[] 
   rest: reported.filter((it) => it.what.startsWith('<')).map((it) => it.what),
 })
 
-test('B9 P3 numbers increase, and a reader that resumes from one gets everything once', () => {
+test('B9, P3: numbers increase, and a reader that resumes from one gets everything once', () => {
   fc.assert(
     fc.property(script, fc.nat(60), fc.boolean(), (given, cut, later) => {
       const items = live(given)

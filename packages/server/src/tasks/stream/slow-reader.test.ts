@@ -17,7 +17,7 @@ const textIn = (messages: readonly Pick<SseMessage, 'event' | 'data'>[]): string
     .map((it) => it.data.text)
     .join('')
 
-test('B9 a slow reader of a task loses nothing, in order, with an end', { timeout: 60_000 }, async () => {
+test('B9: a slow reader of a task loses nothing, in order, with an end', { timeout: 60_000 }, async () => {
   const held = gate()
   const rig = await start({ replies: [{ text: TEXT, hold: { atChunk: 1, gate: held } }] })
   const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))

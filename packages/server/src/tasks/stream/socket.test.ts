@@ -34,7 +34,7 @@ async function refused({ url }: Rig, path: string, options: object = {}): Promis
   return [answer.statusCode, JSON.parse(text).error.code]
 }
 
-test('B9 a WebSocket has the frames of the event stream, from any position', async () => {
+test('B9: a WebSocket has the frames of the event stream, from any position', async () => {
   const held = gate()
   const rig = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
   const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))
@@ -51,7 +51,7 @@ test('B9 a WebSocket has the frames of the event stream, from any position', asy
   expect(rest.frames).toEqual(received.slice(2))
 })
 
-test('B9 a client that disconnects stops nothing', async () => {
+test('B9: a client that disconnects stops nothing', async () => {
   const held = gate()
   const rig = await start({ replies: [{ text: 'one two', hold: { atChunk: 1, gate: held } }] })
   const { taskId } = await json(rig.post('/agent/task', { message: 'Go.' }))

@@ -1,0 +1,13 @@
+import { describe, test } from 'vitest'
+import { backendConformance } from '../conformance/index.ts'
+import { drop, missing, open } from './open.fixture.ts'
+
+describe.skipIf(missing !== undefined)(`B10: a back end on Redis${missing ? `: skipped, ${missing}` : ''}`, () => {
+  backendConformance({
+    name: 'redis',
+    test,
+    open,
+    processes: new URL('./open.fixture.ts', import.meta.url),
+    drop,
+  })
+})
