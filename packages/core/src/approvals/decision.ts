@@ -1,6 +1,7 @@
 // A person decides on an approval: what they may say, and what is stored of it.
 import type { Agent } from '../agents/agent-type.ts'
 import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
+import { stringifyExact } from '../checks/exact-json.ts'
 import { anyText, anything, checkFields, type Fields, fieldsOf, object, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
@@ -163,7 +164,7 @@ export async function checkDecision(
 }
 
 async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool) {
-  const parsed = await parseArguments(JSON.stringify(edited), tool)
+  const parsed = await parseArguments(stringifyExact(edited), tool)
   if (parsed.ok) return parsed
   throw new OxbowError(
     'arguments_invalid',

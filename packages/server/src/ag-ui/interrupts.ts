@@ -4,6 +4,7 @@ import type { ApprovalDecision, Event, SessionKey } from '@oxbow/core'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
 import { rememberedRule } from '../approvals/remember.ts'
+import { editedArguments } from '../http/schemas.ts'
 
 /** `key`: the session of the call. `schema`: the schema of the tool's arguments, for forms. */
 export function interruptOf(
@@ -74,7 +75,7 @@ const responseSchema = (
 const payload = z.strictObject({
   approved: z.boolean(),
   reason: z.string().max(2_000).optional(),
-  editedArgs: z.record(z.string(), z.unknown()).optional(),
+  editedArgs: editedArguments.optional(),
   remember: rememberedRule.optional(),
 })
 
