@@ -23,10 +23,10 @@ export interface EngineInternals {
   /** The same, with what other processes have appended. */
   withCurrentLog<T>(key: SessionKey, work: (log: SessionLog) => T | Promise<T>): Promise<T>
   /**
-   * Starts the session's turn if it is unclaimed, or leaves it to the queue when it cannot begin here. `claimed`: the
-   * claim has been stored with the input.
+   * Starts the session's turn if it is unclaimed, or leaves it to the queue when it cannot begin here. `place`: the
+   * caller keeps a place for it, and may have stored the claim with the input.
    */
-  ensureWorker(log: SessionLog, claimed?: { epoch: number }): void
+  ensureWorker(log: SessionLog, place?: { epoch?: number }): void
   /** Takes a place for a turn that is about to begin here; undefined when it has to begin elsewhere or later. */
   enter(delegated: boolean): (() => void) | undefined
   /** Gives a child its task; idempotent. Resolves with the task's start in its journal. */

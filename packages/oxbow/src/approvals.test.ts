@@ -137,7 +137,7 @@ describe.skipIf(!existsSync('/usr/bin/script'))('oxbow chat on a terminal', () =
     chat.type('Second.\r')
     await chat.shows('text: "eggs"')
     chat.type('n\r')
-    await chat.shows('Why not?')
+    await chat.shows('Reason (optional): ')
     chat.type('no eggs\r')
     await chat.shows('answer to eggs')
     await chat.shows('> ')

@@ -61,7 +61,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     const partly = await there.run(['knowledge', 'add', 'docs'])
     expect(partly).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^left out: .*broken\.pdf: It cannot be read as PDF/),
+      stderr: expect.stringMatching(/^skipped: .*broken\.pdf: It cannot be read as PDF/),
     })
     expect(partly.stdout).toContain('2 added')
     expect(await there.run(['knowledge', 'add', 'nothing'])).toMatchObject({
@@ -81,7 +81,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     await there.run(['knowledge', 'add', 'docs'])
     expect(await there.run(['knowledge', 'remove', 'docs/keys.md'])).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/docs\/keys\.md was not added; .*: .*\/docs$/m),
+      stderr: expect.stringMatching(/docs\/keys\.md was not added\. Only added paths can be removed: .*\/docs\.$/m),
     })
     expect(await there.run(['knowledge', 'remove', 'docs'])).toMatchObject({ code: 0, stdout: '2 removed\n' })
     expect(await there.run(['knowledge', 'list'])).toMatchObject({ code: 0, stdout: '' })
@@ -91,7 +91,7 @@ describe('Y11: oxbow knowledge', { timeout: 60_000 }, () => {
     const there = withDocuments()
     writeFileSync(join(there.directory, 'docs/bad\n900 added.pdf'), 'no pdf')
     const { stderr } = await there.run(['knowledge', 'add', 'docs'])
-    expect(stderr).toMatch(/^left out: .*bad\\n900 added\.pdf: It cannot be read as PDF.*\n$/)
+    expect(stderr).toMatch(/^skipped: .*bad\\n900 added\.pdf: It cannot be read as PDF.*\n$/)
     expect((await there.run(['knowledge', 'list'])).stderr).toBe(stderr)
   })
 

@@ -31,6 +31,7 @@ program
   .description('Start the HTTP service.')
   .option('--host <host>', 'address to listen on; without identity only loopback (default: 127.0.0.1)')
   .option('--port <port>', 'port to listen on (default: 8080)')
+  .option('--role <role>', 'all, api (serve requests only) or worker (work on turns only) (default: all)')
   .addOption(modelOption)
   .addOption(storeOption)
   .action(async (options) => (await import('./commands/serve.ts')).serve(options))

@@ -129,7 +129,7 @@ describe('oxbow models test', () => {
     const past = await place().run(['models', 'test'], { env: { ...env, NO_PROXY: 'model.invalid' } })
     expect(past.stdout).toMatch(/dns: The host of/)
     const broken = await place().run(['models', 'test'], { env: { ...env, HTTP_PROXY: 'http://127.0.0.1:19' } })
-    expect(broken.stdout).toMatch(/proxy: It is asked through http:\/\/127\.0\.0\.1:19/)
+    expect(broken.stdout).toMatch(/proxy: The proxy http:\/\/127\.0\.0\.1:19/)
   })
 })
 

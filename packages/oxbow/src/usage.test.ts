@@ -33,8 +33,8 @@ test('the details have every count', () => {
   const state = { contextTokens: 12_345, usage: usage() }
   expect(usageDetail({ turn: usage({ cost: 0.01 }), state, window: 24_690 })).toBe(
     [
-      '         input  from cache  to cache  output  thinking       cost',
-      'turn     11000        1000         0     345       200      $0.01',
+      '         input  from cache  to cache  output  thinking     cost',
+      'turn     11000        1000         0     345       200    $0.01',
       'session  11000        1000         0     345       200  unknown',
       'context  12345 of 24690 tokens (50 %)',
     ].join('\n'),

@@ -19,7 +19,10 @@ describe('/readyz', () => {
     expect(await json(answer)).toEqual({
       status: 'ready',
       capabilities: {
-        store: { ok: true, detail: 'memory' },
+        ...Object.fromEntries(
+          ['store', 'journal', 'files', 'bus', 'locks', 'leases'].map((it) => [it, { ok: true, detail: 'memory' }]),
+        ),
+        queue: { ok: true, detail: 'memory: 0 due, 0 failed' },
         model: { ok: true, detail: 'scripted:any' },
         agents: { ok: true, detail: 'assistant' },
       },
@@ -49,7 +52,12 @@ describe('/readyz', () => {
     expect(answer.status).toBe(503)
     expect(await json(answer)).toMatchObject({
       status: 'degraded',
-      capabilities: { store: { ok: false, detail: 'memory: the disk is full' }, agents: { ok: true } },
+      capabilities: {
+        store: { ok: false, detail: 'memory: the disk is full' },
+        journal: { ok: false },
+        queue: { ok: true },
+        agents: { ok: true },
+      },
     })
   })
 
@@ -101,6 +109,14 @@ test('/readyz answers new connections while running turns finish, and messages a
   expect((await running).status).toBe(200)
   await closing
   await expect(fetch(`${url}/readyz`)).rejects.toThrow(/fetch failed/)
+})
+
+test('H14: a replica of role worker answers probes and metrics, and nothing else', async () => {
+  // Its store is the memory of this process; the configuration asks for one that others share.
+  const { get, post } = await start({ overrides: { 'server.role': 'worker', 'store.url': 'postgres://db/oxbow' } })
+  expect((await get('/readyz')).status).toBe(200)
+  expect((await get('/metrics')).status).toBe(200)
+  expect((await post('/api/chat', { message: 'Hi' })).status).toBe(404)
 })
 
 test('/metrics counts requests, turns, model calls, tokens and tool calls', async () => {

@@ -15,7 +15,17 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
   const readiness = z.object({
     status: z.enum(['ready', 'starting', 'stopping', 'degraded']),
     capabilities: z
-      .object({ store: capability, model: capability, agents: capability })
+      .object({
+        store: capability,
+        journal: capability,
+        files: capability,
+        queue: capability,
+        bus: capability,
+        locks: capability,
+        leases: capability,
+        model: capability,
+        agents: capability,
+      })
       .catchall(capability)
       .optional()
       .describe(
@@ -46,7 +56,7 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
         },
       },
       async handle(_request, c) {
-        const own = { store: await store(engine), model: models(engine), agents: agents(engine) }
+        const own = { ...(await stores(engine)), model: models(engine), agents: agents(engine) }
         const others = dependencies()
         const allOk = Object.values(own).every((it) => it.ok) && others.every(({ ok, required }) => ok || !required)
         const capabilities = {
@@ -61,16 +71,31 @@ export function healthRoutes(engine: Engine, phase: () => Phase, dependencies: (
   ]
 }
 
-async function store({ backend }: Engine): Promise<Condition> {
+/** What is stored, and where. The check of the back end covers all but the queue. */
+async function stores({ backend }: Engine) {
+  const { name } = backend
+  const [store, queue] = await Promise.all([
+    answered(name, async () => {
+      await backend.check()
+      return name
+    }),
+    answered(name, async () => {
+      const { due, failed } = await backend.queue.depth()
+      return `${name}: ${due} due, ${failed} failed`
+    }),
+  ])
+  return { store, journal: store, files: store, queue, bus: store, locks: store, leases: store }
+}
+
+async function answered(name: string, ask: () => Promise<string>): Promise<Condition> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_MS} ms`)), CHECK_MS)
   })
   try {
-    await Promise.race([backend.check(), late])
-    return { ok: true, detail: backend.name }
+    return { ok: true, detail: await Promise.race([ask(), late]) }
   } catch (error) {
-    return { ok: false, detail: `${backend.name}: ${error instanceof Error ? error.message : String(error)}` }
+    return { ok: false, detail: `${name}: ${error instanceof Error ? error.message : String(error)}` }
   } finally {
     clearTimeout(timer)
   }

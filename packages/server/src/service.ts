@@ -151,7 +151,11 @@ export function createService(options: ServiceOptions): Service {
     report,
   }
   const sockets = taskSockets(engine, watching)
-  const routes: Route[] = [
+  const operations: Route[] = [
+    ...healthRoutes(engine, () => phase, dependencies),
+    { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
+  ]
+  const api = (): Route[] => [
     chatRoute(engine, watchers, rights, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
     sessionList(engine),
@@ -185,9 +189,9 @@ export function createService(options: ServiceOptions): Service {
       report,
     }),
     ...(settings.mcp ? [mcpRoute({ ...settings, limits: settings, engine, audience: watchers, slots, report })] : []),
-    ...healthRoutes(engine, () => phase, dependencies),
-    { ...metrics.route, access: settings.metrics === 'admin' ? 'admin' : 'open' },
   ]
+  const isWorker = settings.role === 'worker'
+  const routes = [...(isWorker ? [] : api()), ...operations]
   routes.push(openApiRoute(routes, identity.schemes))
 
   const app = new Hono<AppEnv>()
@@ -228,12 +232,12 @@ export function createService(options: ServiceOptions): Service {
         connectionsCheckingInterval: Math.min(30_000, settings.requestTimeoutMs),
         // Otherwise Node answers on its own, without the usual error form.
         requireHostHeader: false,
-        shouldUpgradeCallback: sockets.wanted,
+        shouldUpgradeCallback: isWorker ? () => false : sockets.wanted,
       },
       listener,
     )
     refuseOnTheWire(listening)
-    sockets.attach(listening, listener)
+    if (!isWorker) sockets.attach(listening, listener)
     server = listening
     await new Promise<void>((resolve, reject) => {
       listening.once('error', (error) => reject(cannotListen(settings, error)))
@@ -249,7 +253,7 @@ export function createService(options: ServiceOptions): Service {
     metrics.start()
     const { address, port, family } = listening.address() as AddressInfo
     const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
-    log.info({ url, store: engine.backend.name }, 'listening')
+    log.info({ url, store: engine.backend.name, role: settings.role }, 'listening')
     return { url }
   }
 

@@ -1,4 +1,5 @@
 // Jobs in the same database, with graphile-worker.
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Job, Queue, QueueDepth, SessionKey } from '@oxbow/core'
 import { optionalPackage } from '@oxbow/core/internal'
 import { assertKey, mapKey } from '../keys.ts'
@@ -8,6 +9,7 @@ const TASK = 'oxbow'
 const MAX_ATTEMPTS = 10
 /** Jobs are announced by notifications; this finds those whose notification was lost, and those that become due. */
 const POLL_MS = 1_000
+const RESTART_MS = 1_000
 
 const load = () => optionalPackage(() => import('graphile-worker'), 'The queue of postgres()', 'graphile-worker@0.18')
 
@@ -56,7 +58,8 @@ export function postgresQueue(database: Database): Queue & { close(): Promise<un
 
     work(handle, concurrency) {
       database.assertOpen()
-      const running = (async () => {
+      const stopped = new AbortController()
+      const start = async () => {
         await ready()
         const { run, Logger } = await load()
         return run({
@@ -68,13 +71,24 @@ export function postgresQueue(database: Database): Queue & { close(): Promise<un
           logger: new Logger(() => () => {}),
           taskList: { [TASK]: (payload) => handle(jobOf(payload)) },
         })
+      }
+      /** A runner that cannot start, or ends by itself, is replaced: the server may have been away. */
+      const running = (async () => {
+        while (!stopped.signal.aborted) {
+          const runner = await start().catch(() => undefined)
+          const stop = () => void runner?.stop().catch(() => {})
+          if (stopped.signal.aborted) stop()
+          else stopped.signal.addEventListener('abort', stop, { once: true })
+          await runner?.promise.catch(() => {})
+          stopped.signal.removeEventListener('abort', stop)
+          await delay(RESTART_MS, undefined, { signal: stopped.signal, ref: false }).catch(() => {})
+        }
       })()
-      running.catch(() => {})
       const worker = {
         async stop() {
           if (!workers.delete(worker)) return
-          const runner = await running.catch(() => undefined)
-          await runner?.stop()
+          stopped.abort()
+          await running
         },
       }
       workers.add(worker)
@@ -85,7 +99,7 @@ export function postgresQueue(database: Database): Queue & { close(): Promise<un
       database.assertOpen()
       await ready()
       const [row] = await database.query<{ due: number; failed: number; oldest: number | null }>(
-        `SELECT count(*) FILTER (WHERE due)::int AS due, count(*) FILTER (WHERE attempts >= max_attempts)::int AS failed,
+        `SELECT count(*) FILTER (WHERE due)::int AS due, count(*) FILTER (WHERE attempts >= max_attempts AND locked_at IS NULL)::int AS failed,
            (extract(epoch FROM now() - min(run_at) FILTER (WHERE due)) * 1000)::float8 AS oldest
          FROM (SELECT *, locked_at IS NULL AND run_at <= now() AND attempts < max_attempts AS due FROM ${schema}.jobs) AS j`,
       )

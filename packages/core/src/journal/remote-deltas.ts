@@ -30,7 +30,7 @@ interface Batch {
   readonly items: Delta[]
 }
 
-/** For how long fragments gather into one message. */
+/** The least time between two messages: fragments gather for that long. */
 const GATHER_MS = 20
 const REPEAT_MS = 2_000
 /** Interest that is not repeated ends: its process may have died. */
@@ -49,10 +49,12 @@ export function sendFragments(log: StreamedLog, bus: Bus, worker: string): () =>
   let batch: Batch | undefined
   let timer: NodeJS.Timeout | undefined
   let until = 0
+  let sentAt = -Infinity
 
   const flush = (): void => {
     clearTimeout(timer)
     timer = undefined
+    sentAt = performance.now()
     if (batch !== undefined) bus.publish(fragments, JSON.stringify({ from: worker, ...batch }))
     batch = undefined
   }
@@ -62,7 +64,7 @@ export function sendFragments(log: StreamedLog, bus: Bus, worker: string): () =>
     if (batch !== undefined && batch.after !== seq) flush()
     batch ??= { epoch: turn.claim.epoch, after: seq, items: [] }
     gather(batch.items, item)
-    timer ??= setTimeout(flush, GATHER_MS)
+    timer ??= setTimeout(flush, Math.max(0, sentAt + GATHER_MS - performance.now()))
   }
   const outlet = (item: SessionItem): void => {
     if (performance.now() > until) log.outlet = undefined

@@ -27,6 +27,8 @@ export async function serve(options: RuntimeOptions): Promise<void> {
       onError: engineErrors(log),
       currentPrincipal: identity.refresh,
       principalMaxAgeMs: config.server.rightsMaxAgeMs,
+      role: config.server.role,
+      ...(config.server.maxTurns > 0 && { maxTurns: config.server.maxTurns }),
     },
   })
   const { engine, models, backend, servers } = runtime

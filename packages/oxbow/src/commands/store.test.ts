@@ -13,7 +13,7 @@ test('X13: oxbow store check reports an intact store, a damaged event and a lost
   const sound = await here.run(['store', 'check'])
   expect(sound).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^\S*oxbow.db: 1 sessions, \d+ events, \d+ files\nNo damage was found.\n$/),
+    stdout: expect.stringMatching(/^\S*oxbow.db: 1 sessions, \d+ events, \d+ files\nNo damage found.\n$/),
   })
   const path = join(here.directory, '.oxbow/oxbow.db')
   const db = new DatabaseSync(path)

@@ -291,12 +291,30 @@ describe('Y16: production', () => {
     expect(problems[2]).toMatch(/"api-keys", "jwt" or "introspection"/)
   })
 
+  test('Y16: does not keep its sessions in memory only', async () => {
+    const environment = { OXBOW_PROFILE: 'prod', OXBOW_STORE_PATH: ':memory:' }
+    expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^store.path: .*store\.url/m)
+  })
+
   test('Y16: does not start with a model whose key is missing', async () => {
     const environment = { OXBOW_PROFILE: 'prod', OXBOW_MODEL: 'openai:gpt-5', OXBOW_STORE_PATH: 'x.db' }
     expect((await problemsOf(loadConfig({ environment }))).join('\n')).toMatch(/^model: .*OPENAI_API_KEY/m)
     const complete = await problemsOf(loadConfig({ environment: { ...environment, OPENAI_API_KEY: 'sk-1234567890' } }))
     expect(complete.map((it) => it.split(':')[0])).toEqual(['identity.mode'])
   })
+})
+
+test('H14: a replica that only serves or only works needs a store that others share', async () => {
+  for (const role of ['api', 'worker'])
+    for (const path of [':memory:', 'x.db']) {
+      const overrides = { server: { role }, store: { path } }
+      expect(await problemsOf(loadConfig({ environment: {}, overrides }))).toEqual([
+        expect.stringMatching(`^server.role: "${role}" needs a store .* Set store.url .*, or server.role to "all"$`),
+      ])
+    }
+  const store = { url: 'postgres://oxbow@db/oxbow' }
+  const { server } = await loadConfig({ environment: {}, overrides: { server: { role: 'api', maxTurns: 5 }, store } })
+  expect(server).toMatchObject({ role: 'api', maxTurns: 5 })
 })
 
 describe('identity', () => {
@@ -435,5 +453,36 @@ describe('a variable that refers to another', () => {
   test('that is unset fails the start, and the message names both', async () => {
     const [problem] = await problemsOf(load('', { OXBOW_AGENT_INSTRUCTIONS: 'You work for ${TEAM}.' }))
     expect(problem).toMatch(/agent\.instructions: the variable OXBOW_AGENT_INSTRUCTIONS refers to \$\{TEAM\}/)
+  })
+})
+
+describe('B10: a store that replicas share', () => {
+  const problemsOf = async (store: object, profile = 'prod') => {
+    const environment = { OXBOW_PROFILE: profile, OPENAI_API_KEY: 'sk-test', OXBOW_CONFIG: '' }
+    const overrides = { store, identity: { mode: 'api-keys', keysFile: 'keys.toml' } }
+    return loadConfig({ environment, overrides }).then(
+      ({ store: { url, hot } }) => ({ url, hot }),
+      (error: Error) => error.message,
+    )
+  }
+  const [database, server] = ['postgres://u:hunter2@db/oxbow', 'redis://:hunter2@cache']
+
+  test('is a database, with Redis beside it or without', async () => {
+    expect(await problemsOf({ url: database })).toEqual({ url: database, hot: undefined })
+    expect(await problemsOf({ url: database, hot: server })).toEqual({ url: database, hot: server })
+  })
+
+  test('that can lose events needs a setting that accepts it in profile prod', async () => {
+    expect(await problemsOf({ url: server })).toMatch(/store\.url: Redis alone can lose events/)
+    expect(await problemsOf({ url: server, acceptLoss: true })).toEqual({ url: server, hot: undefined })
+    expect(await problemsOf({ url: server }, 'local')).toEqual({ url: server, hot: undefined })
+  })
+
+  test('of Redis beside a file is refused, and no message shows a password', async () => {
+    const message = await problemsOf({ path: 'a.db', hot: server })
+    expect(message).toMatch(/store\.hot: Redis needs a durable store/)
+    const wrong = await problemsOf({ url: 'mysql://u:hunter2@db' })
+    expect(wrong).toMatch(/store\.url: got a value that is not shown|store\.url/)
+    expect(`${message}${wrong}`).not.toContain('hunter2')
   })
 })

@@ -27,6 +27,9 @@ export interface ServerConfig {
   readonly onDisconnect: 'stop' | 'continue'
   readonly disconnectGraceMs: number
   readonly shutdownGraceMs: number
+  readonly role: 'all' | 'api' | 'worker'
+  /** 0: no limit. */
+  readonly maxTurns: number
   readonly recheckMs: number
   readonly rightsMaxAgeMs: number
   readonly maxBodyBytes: number
@@ -68,6 +71,8 @@ export interface Config {
     readonly path: string
     /** The database instead of the file; with its password, so it is never shown. */
     readonly url: string | undefined
+    /** The Redis server beside the database. */
+    readonly hot: string | undefined
   }
   readonly agent: {
     /** Undefined: the agent's own instructions. */
@@ -159,6 +164,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<Config> {
     for (const it of SETTINGS)
       if (faulty.some((path) => path.startsWith(`${it.key}.`))) problems.push(problemOf(it, given.get(it.key), profile))
   }
+  if (parsed.success) problems.push(...impossible(parsed.data, profile))
   const models = await modelsConfig(given.get('models')?.value, given.get('model')?.value, problems)
   const mcp = mcpConfig(given.get('mcp')?.value, profile, environment, problems)
   if (profile === 'prod') problems.push(...(await missingInProd(given, models, environment)))
@@ -226,6 +232,28 @@ function problemOf({ key, variable, allowed }: Setting, given: GivenSettings | u
   return `${key}: got ${got} from ${given.source}; allowed: ${allowed}`
 }
 
+/** Settings that cannot work together. */
+function impossible({ server, store }: Settings, profile: Profile): string[] {
+  const problems: string[] = []
+  const isDatabase = store.url?.startsWith('postgres') === true
+  if (store.hot !== undefined && !isDatabase)
+    problems.push('store.hot: Redis needs a durable store beside it. Set store.url to a PostgreSQL database')
+  if (profile === 'prod' && store.url !== undefined && !isDatabase && !store.acceptLoss)
+    problems.push(
+      'store.url: Redis alone can lose events that were acknowledged. Set store.url to a PostgreSQL database and store.hot to the Redis server, or store.acceptLoss to true',
+    )
+  if (store.url !== undefined) return problems
+  if (server.role !== 'all')
+    problems.push(
+      `server.role: "${server.role}" needs a store whose queue other replicas see. Set store.url to a PostgreSQL database, or server.role to "all"`,
+    )
+  if (profile === 'prod' && store.path === ':memory:')
+    problems.push(
+      'store.path: profile prod must not lose its sessions at a restart, which ":memory:" does. Set it to the path of a file, or store.url to a PostgreSQL database',
+    )
+  return problems
+}
+
 /** The settings that profile prod requires: a model, a store and identity. */
 async function missingInProd(
   given: ReadonlyMap<string, GivenSettings>,
@@ -285,6 +313,8 @@ function toConfig(
       onDisconnect: server.onDisconnect,
       disconnectGraceMs: server.disconnectGrace,
       shutdownGraceMs: server.shutdownGrace,
+      role: server.role,
+      maxTurns: server.maxTurns,
       recheckMs: server.recheck,
       rightsMaxAgeMs: server.rightsMaxAge,
       maxBodyBytes: limits.bodyBytes,
@@ -298,7 +328,7 @@ function toConfig(
       cors: server.cors,
       rateLimits,
     },
-    store: { path: atHome(store.path), url: store.url },
+    store: { path: atHome(store.path), url: store.url, hot: store.hot },
     agent: {
       instructions: agent.instructions,
       mode: agent.mode,

@@ -48,6 +48,15 @@ export const settings = z.strictObject({
       'With identity enabled: the maximum age of a caller’s rights when a tool call starts or a pending answer is sent.',
     ),
     shutdownGrace: duration('0ms', '1h', 'How long running turns may continue when the service stops.'),
+    role: choice(
+      ['all', 'api', 'worker'],
+      'What this replica does: serve requests and work on turns, only the first, or only the second.',
+    ),
+    maxTurns: integer(
+      0,
+      100_000,
+      'Turns that this replica works on at once; more wait in the queue for a replica with room. 0: no limit.',
+    ),
     limits: z.strictObject({
       bodyBytes: integer(1_024, 1_073_741_824, 'The maximum size of a request body, in bytes.'),
       headerBytes: integer(1_024, 1_048_576, 'The maximum size of the request headers, in bytes.'),
@@ -90,10 +99,16 @@ export const settings = z.strictObject({
       'a path, or ":memory:"',
     ),
     url: secret(
-      'A PostgreSQL database instead of the file, shared by any number of replicas.',
-      'postgres://user:password@host:5432/database',
-      (it) => /^postgres(ql)?:\/\//.test(it) && URL.canParse(it),
+      'A PostgreSQL database instead of the file, shared by any number of replicas; or a Redis server, which can lose events.',
+      'postgres://user:password@host:5432/database or redis://user:password@host:6379',
+      (it) => /^(postgres(ql)?|rediss?):\/\//.test(it) && URL.canParse(it),
     ).optional(),
+    hot: secret(
+      'A Redis server beside the database, for snapshots, messages and jobs. It may lose everything.',
+      'redis://user:password@host:6379, with a PostgreSQL database as store.url',
+      (it) => /^rediss?:\/\//.test(it) && URL.canParse(it),
+    ).optional(),
+    acceptLoss: boolean('Allows Redis alone as store.url in profile prod, although it can lose acknowledged events.'),
   }),
   agent: z.strictObject({
     instructions: textSetting('The system prompt of the agent. Default: the agent’s own.').optional(),
@@ -195,6 +210,8 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.recheck': '30s',
   'server.rightsMaxAge': '5s',
   'server.shutdownGrace': '10s',
+  'server.role': 'all',
+  'server.maxTurns': 0,
   'server.limits.bodyBytes': 2_097_152,
   'server.limits.headerBytes': 16_384,
   'server.limits.messageLength': 200_000,
@@ -210,6 +227,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.rateLimits.openStreams': 1_000,
   'server.rateLimits.failedAuthenticationsPerMinute': 30,
   'store.path': '.oxbow/oxbow.db',
+  'store.acceptLoss': false,
   'agent.mode': 'default',
   'agent.allow': [],
   'agent.ask': [],
