@@ -35,7 +35,7 @@ export const roomsOfCore = [
   'turn',
   'perform',
   'session',
-  'engine.ts',
+  'engine',
   'index.ts',
   'internal.ts',
 ]

@@ -25,7 +25,8 @@ export type {
   SchemaInput,
   SchemaOutput,
 } from './checks/json-schema.ts'
-export { createEngine, type Engine, type EngineOptions, type RunningTurn } from './engine.ts'
+export { createEngine, type Engine, type EngineOptions } from './engine/engine.ts'
+export type { RunningTurn } from './engine/turn-workers.ts'
 export { CODES, type ErrorCode, type ModelErrorCode, OxbowError, ToolError } from './errors.ts'
 export { textOf } from './events/blocks.ts'
 export { estimateTokens } from './events/estimate.ts'

@@ -3,7 +3,7 @@
 import { openModelsWith } from '@oxbow/core/internal'
 import { openModel } from '@oxbow/models'
 
-export { memory, sqlite } from '@oxbow/backends'
+export { memory, postgres, redis, sqlite, tiered } from '@oxbow/backends'
 export {
   type Agent,
   type AgentDefinition,

@@ -1,6 +1,6 @@
 // What every command needs: configuration, store, model, agent, engine.
 import { existsSync } from 'node:fs'
-import { memory, postgres, sqlite } from '@oxbow/backends'
+import { memory, postgres, redis, sqlite, tiered } from '@oxbow/backends'
 import {
   type Agent,
   type Backend,
@@ -30,7 +30,7 @@ export function configOf({ model, store, host, port, role }: RuntimeOptions): Pr
   return loadConfig({
     overrides: {
       ...(model !== undefined && { model }),
-      ...(store !== undefined && { store: /^postgres(ql)?:/.test(store) ? { url: store } : { path: store } }),
+      ...(store !== undefined && { store: /^(postgres(ql)?|rediss?):/.test(store) ? { url: store } : { path: store } }),
       server: {
         ...(host !== undefined && { host }),
         ...(port !== undefined && { port: numeral(port) }),
@@ -54,12 +54,12 @@ export const hasStore = ({ store }: Config): boolean =>
 export const noStore = ({ store }: Config): OxbowError =>
   new OxbowError('no_store', `No store at ${store.path}. Check --store and store.path.`)
 
-export const openBackend = ({ store }: Config): Backend =>
-  store.url !== undefined
-    ? postgres({ url: store.url })
-    : store.path === ':memory:'
-      ? memory()
-      : sqlite({ path: store.path })
+export function openBackend({ store: { path, url, hot } }: Config): Backend {
+  if (url?.startsWith('redis')) return redis({ url })
+  if (url !== undefined && hot !== undefined) return tiered({ store: postgres({ url }), hot: redis({ url: hot }) })
+  if (url !== undefined) return postgres({ url })
+  return path === ':memory:' ? memory() : sqlite({ path })
+}
 
 /** For messages: without the password of a database. */
 export const nameOfStore = ({ store }: Config): string =>

@@ -119,6 +119,19 @@ const UPGRADES: Readonly<Record<number, (schema: string) => string>> = {}
  * @throws OxbowError `storage_newer`
  */
 export async function migrate(pool: Pool, schema: string, name: string): Promise<void> {
+  try {
+    await make(pool, schema, name)
+  } catch (error) {
+    // Another replica was quicker in a way that the lock did not cover, or the answer to a commit was lost.
+    if (!ALREADY_THERE.has((error as { code?: string }).code ?? '')) throw error
+    await make(pool, schema, name)
+  }
+}
+
+/** A schema, a table, or a row of the catalogue. */
+const ALREADY_THERE = new Set(['42P06', '42P07', '23505'])
+
+async function make(pool: Pool, schema: string, name: string): Promise<void> {
   if ((await versionOf(pool, schema, name)) === VERSION) return
   const client = await pool.connect()
   let broken: Error | undefined

@@ -34,9 +34,12 @@ const texts: Readonly<Record<string, readonly string[]>> = {
     '今天下午三点我们在会议室讨论下个季度的采购计划，请各部门提前准备好预算表和供应商名单。客户反馈说订单状态更新太慢，希望能够实时看到物流信息。',
     '数据库的主键不能重复，外键用于保证引用完整性。索引能够提高查询速度，但是会增加写入的开销。在设计接口时应该返回明确的错误代码，并且告诉用户应该怎么做。',
   ],
-  code: ['core/src/engine.ts', 'core/src/state/evolve.ts', 'server/src/service.ts', 'server/src/config/config.ts'].map(
-    (it) => read(`packages/${it}`),
-  ),
+  code: [
+    'core/src/engine/engine.ts',
+    'core/src/state/evolve.ts',
+    'server/src/service.ts',
+    'server/src/config/config.ts',
+  ].map((it) => read(`packages/${it}`)),
   JSON: [JSON.stringify(rows), JSON.stringify(rows, null, 2), JSON.stringify(hours), read('package.json')],
 }
 

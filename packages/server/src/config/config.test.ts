@@ -455,3 +455,34 @@ describe('a variable that refers to another', () => {
     expect(problem).toMatch(/agent\.instructions: the variable OXBOW_AGENT_INSTRUCTIONS refers to \$\{TEAM\}/)
   })
 })
+
+describe('B10: a store that replicas share', () => {
+  const problemsOf = async (store: object, profile = 'prod') => {
+    const environment = { OXBOW_PROFILE: profile, OPENAI_API_KEY: 'sk-test', OXBOW_CONFIG: '' }
+    const overrides = { store, identity: { mode: 'api-keys', keysFile: 'keys.toml' } }
+    return loadConfig({ environment, overrides }).then(
+      ({ store: { url, hot } }) => ({ url, hot }),
+      (error: Error) => error.message,
+    )
+  }
+  const [database, server] = ['postgres://u:hunter2@db/oxbow', 'redis://:hunter2@cache']
+
+  test('is a database, with Redis beside it or without', async () => {
+    expect(await problemsOf({ url: database })).toEqual({ url: database, hot: undefined })
+    expect(await problemsOf({ url: database, hot: server })).toEqual({ url: database, hot: server })
+  })
+
+  test('that can lose events needs a setting that accepts it in profile prod', async () => {
+    expect(await problemsOf({ url: server })).toMatch(/store\.url: Redis alone can lose events/)
+    expect(await problemsOf({ url: server, acceptLoss: true })).toEqual({ url: server, hot: undefined })
+    expect(await problemsOf({ url: server }, 'local')).toEqual({ url: server, hot: undefined })
+  })
+
+  test('of Redis beside a file is refused, and no message shows a password', async () => {
+    const message = await problemsOf({ path: 'a.db', hot: server })
+    expect(message).toMatch(/store\.hot: Redis needs a durable store/)
+    const wrong = await problemsOf({ url: 'mysql://u:hunter2@db' })
+    expect(wrong).toMatch(/store\.url: got a value that is not shown|store\.url/)
+    expect(`${message}${wrong}`).not.toContain('hunter2')
+  })
+})

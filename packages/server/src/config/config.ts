@@ -71,6 +71,8 @@ export interface Config {
     readonly path: string
     /** The database instead of the file; with its password, so it is never shown. */
     readonly url: string | undefined
+    /** The Redis server beside the database. */
+    readonly hot: string | undefined
   }
   readonly agent: {
     /** Undefined: the agent's own instructions. */
@@ -232,8 +234,15 @@ function problemOf({ key, variable, allowed }: Setting, given: GivenSettings | u
 
 /** Settings that cannot work together. */
 function impossible({ server, store }: Settings, profile: Profile): string[] {
-  if (store.url !== undefined) return []
   const problems: string[] = []
+  const isDatabase = store.url?.startsWith('postgres') === true
+  if (store.hot !== undefined && !isDatabase)
+    problems.push('store.hot: Redis needs a durable store beside it. Set store.url to a PostgreSQL database')
+  if (profile === 'prod' && store.url !== undefined && !isDatabase && !store.acceptLoss)
+    problems.push(
+      'store.url: Redis alone can lose events that were acknowledged. Set store.url to a PostgreSQL database and store.hot to the Redis server, or store.acceptLoss to true',
+    )
+  if (store.url !== undefined) return problems
   if (server.role !== 'all')
     problems.push(
       `server.role: "${server.role}" needs a store whose queue other replicas see. Set store.url to a PostgreSQL database, or server.role to "all"`,
@@ -319,7 +328,7 @@ function toConfig(
       cors: server.cors,
       rateLimits,
     },
-    store: { path: atHome(store.path), url: store.url },
+    store: { path: atHome(store.path), url: store.url, hot: store.hot },
     agent: {
       instructions: agent.instructions,
       mode: agent.mode,

@@ -99,10 +99,16 @@ export const settings = z.strictObject({
       'a path, or ":memory:"',
     ),
     url: secret(
-      'A PostgreSQL database instead of the file, shared by any number of replicas.',
-      'postgres://user:password@host:5432/database',
-      (it) => /^postgres(ql)?:\/\//.test(it) && URL.canParse(it),
+      'A PostgreSQL database instead of the file, shared by any number of replicas; or a Redis server, which can lose events.',
+      'postgres://user:password@host:5432/database or redis://user:password@host:6379',
+      (it) => /^(postgres(ql)?|rediss?):\/\//.test(it) && URL.canParse(it),
     ).optional(),
+    hot: secret(
+      'A Redis server beside the database, for snapshots, messages and jobs. It may lose everything.',
+      'redis://user:password@host:6379, with a PostgreSQL database as store.url',
+      (it) => /^rediss?:\/\//.test(it) && URL.canParse(it),
+    ).optional(),
+    acceptLoss: boolean('Allows Redis alone as store.url in profile prod, although it can lose acknowledged events.'),
   }),
   agent: z.strictObject({
     instructions: textSetting('The system prompt of the agent. Default: the agent’s own.').optional(),
@@ -221,6 +227,7 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'server.rateLimits.openStreams': 1_000,
   'server.rateLimits.failedAuthenticationsPerMinute': 30,
   'store.path': '.oxbow/oxbow.db',
+  'store.acceptLoss': false,
   'agent.mode': 'default',
   'agent.allow': [],
   'agent.ask': [],
