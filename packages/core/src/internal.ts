@@ -14,6 +14,7 @@ export {
   type Person,
 } from './authority.ts'
 export { defined } from './checks/defined.ts'
+export { inexactNumber, parseExact } from './checks/exact-json.ts'
 export { isObject } from './checks/fields.ts'
 export { type Validator, validatorFor } from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'

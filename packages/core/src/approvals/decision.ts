@@ -2,6 +2,7 @@
 import type { Agent } from '../agents/agent-type.ts'
 import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
 import { defined } from '../checks/defined.ts'
+import { stringifyExact } from '../checks/exact-json.ts'
 import { anyText, anything, checkFields, type Fields, fieldsOf, object, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
@@ -163,7 +164,7 @@ export async function checkDecision(
 }
 
 async function checkEdited(edited: Readonly<Record<string, unknown>>, tool: Tool) {
-  const parsed = await parseArguments(JSON.stringify(edited), tool)
+  const parsed = await parseArguments(stringifyExact(edited), tool)
   if (parsed.ok) return parsed
   throw new OxbowError(
     'arguments_invalid',

@@ -28,24 +28,47 @@ export function parseExact(text: string): unknown {
 export const writtenAs = (holder: object, key: string): string =>
   sources.get(holder)?.get(key) ?? String((holder as Record<string, unknown>)[key])
 
+/**
+ * JSON like that of `JSON.stringify`, with the numbers as they were written in the text that `parseExact` parsed.
+ *
+ * @example stringifyExact(parseExact('{"price":1.10}')) // '{"price":1.10}'
+ */
+export const stringifyExact = (value: unknown): string =>
+  JSON.stringify(value, function (this: object, key: string, it: unknown) {
+    return typeof it === 'number' && sources.get(this)?.has(key) ? rawJSON(writtenAs(this, key)) : it
+  })
+
+const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
+
 const WHOLE = /^-?\d+(\.0+)?$/
+/** Decimals are printed with up to this many digits by programs that mean the nearest double. */
+const DOUBLE_DIGITS = 17
 
 /**
- * The first whole number in a parsed value that a double cannot hold, as `{ path, source }`; undefined if there is
- * none.
+ * The first number in a parsed value that a double cannot hold, as `{ path, source }`; undefined if there is none.
  *
- * @example inexactInteger(parseExact('{"id":2064875200729235458}')) // { path: 'id', source: '2064875200729235458' }
+ * @example inexactNumber(parseExact('{"id":2064875200729235458}')) // { path: 'id', source: '2064875200729235458' }
  */
-export function inexactInteger(value: unknown, path = ''): { path: string; source: string } | undefined {
+export function inexactNumber(value: unknown, path = ''): { path: string; source: string } | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, it] of Object.entries(value)) {
     const here = path === '' ? key : `${path}.${key}`
-    if (typeof it === 'number' && Number.isInteger(it) && !Number.isSafeInteger(it)) {
+    if (typeof it === 'number') {
       const source = writtenAs(value, key)
-      if (WHOLE.test(source)) return { path: here, source }
+      if (isChanged(it, source)) return { path: here, source }
     }
-    const below = inexactInteger(it, here)
+    const below = inexactNumber(it, here)
     if (below !== undefined) return below
   }
   return undefined
+}
+
+function isChanged(number: number, source: string): boolean {
+  if (!Number.isFinite(number)) return true
+  if (Number.isInteger(number) && !Number.isSafeInteger(number) && WHOLE.test(source)) return true
+  const digits = source
+    .replace(/e.*/i, '')
+    .replace(/[-.]/g, '')
+    .replace(/^0+|0+$/g, '')
+  return digits.length > DOUBLE_DIGITS
 }

@@ -1,11 +1,11 @@
 // JSON that others wrote, made to fit a schema where nothing can be lost by it.
-import { inexactInteger, parseExact, writtenAs } from './exact-json.ts'
+import { inexactNumber, parseExact, writtenAs } from './exact-json.ts'
 import { describeErrors, type JsonSchema, type SchemaError, validatorFor } from './json-schema.ts'
 
 /**
  * Validates `value` against the schema, after safe conversions in place: "12" → 12, "true" → true, 12 → "12" (as it was
- * written), '{"a":1}' → {"a":1}, and a null for a property that may be left out. A whole number that a double cannot
- * hold is a problem unless the schema takes it as text.
+ * written), '{"a":1}' → {"a":1}, and a null for a property that may be left out. A number that a double cannot hold
+ * is a problem unless the schema takes it as text.
  *
  * @param value A value of `parseExact`.
  * @returns the value, or what is wrong with it and where.
@@ -23,9 +23,9 @@ export async function fitToSchema(
     for (const error of validate.errors ?? []) coerce(holder, error)
     if (!validate(holder[''])) return { problem: before }
   }
-  const lost = inexactInteger(holder[''])
+  const lost = inexactNumber(holder[''])
   if (lost !== undefined)
-    return { problem: `${lost.path}: the number ${lost.source} is too large to be exact. Write it as a string` }
+    return { problem: `${lost.path}: the number ${lost.source} cannot be held exactly. Write it as a string` }
   return { value: holder[''] }
 }
 

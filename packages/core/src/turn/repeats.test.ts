@@ -94,7 +94,7 @@ describe('B12: numbers in arguments', () => {
       })
       await session.run('Go.')
       expect(resultsSent(server.requests[1]!)[0]).toContain(
-        'the number 2064875200729235458 is too large to be exact. Write it as a string',
+        'the number 2064875200729235458 cannot be held exactly. Write it as a string',
       )
     },
   )

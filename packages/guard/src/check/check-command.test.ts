@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the file has expansions of the shell.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ATTACKS, DISASTERS, sections } from '../fixtures/attacks.fixture.ts'
 import { makeWorkspace, type Workspace } from '../fixtures/workspace.fixture.ts'
@@ -88,6 +89,56 @@ describe('attacks', () => {
     const denied: string[] = []
     for (const it of harmless) if ((await decide(it, peaceful)) === 'deny') denied.push(it)
     expect(denied).toEqual([])
+  })
+})
+
+describe('secrets of the environment', () => {
+  test('a jq program reaches them with space or comments inside the variable', async () => {
+    const programs = ['$  ENV', '$\nENV', '$#c\nENV', '"\\($ ENV)"', '.a|$ENV.B', '[.[]|env]', '..env']
+    expect(
+      await others(
+        programs.map((it) => `jq -n '${it}'`),
+        'ask',
+        peaceful,
+      ),
+    ).toEqual([])
+    expect(await others(["jq '.env' package.json", "jq '.ENV.a' package.json"], 'allow', peaceful)).toEqual([])
+  })
+
+  test('a test that depends on the value of one is asked about', async () => {
+    const tests = [
+      '[[ $OPENAI_API_KEY == s$a* ]] && echo $a',
+      '[[ $DB_PASSWORD > m ]]',
+      '[[ ${OPENAI_API_KEY:0:1} == s ]]',
+      '[[ -n ${OPENAI_API_KEY#s} ]]',
+      '[[ -n $A && $OPENAI_API_KEY < m ]]',
+      '[[ $OPENAI_API_KEY ]]',
+      '[[ -e $OPENAI_API_KEY ]]',
+      'test "$OPENAI_API_KEY" = x',
+      '[ "$OPENAI_API_KEY" != x ]',
+      '[ -n "${OPENAI_API_KEY#s}" ]',
+      '[ -n $OPENAI_API_KEY ]',
+      '[ -n "$A" -a "$OPENAI_API_KEY" = x ]',
+      'case $OPENAI_API_KEY in s*) echo s;; esac',
+      'case sk in $OPENAI_API_KEY) echo s;; esac',
+      'exit $OPENAI_API_KEY',
+      'cat < $OPENAI_API_KEY',
+      'while read -r c; do echo; done <<< $OPENAI_API_KEY',
+      'echo $HTTP_PROXY',
+      'echo $https_proxy',
+      'printenv ALL_PROXY',
+    ]
+    expect(await others(tests, 'ask', peaceful)).toEqual([])
+  })
+
+  test('a test that only looks whether one is set is allowed', async () => {
+    const tests = [
+      '[ -n "$OPENAI_API_KEY" ] && echo set',
+      'test ! -z "${OPENAI_API_KEY:-}"',
+      '[[ -z $OPENAI_API_KEY || -n "$DB_PASSWORD" ]]',
+      'echo $NO_PROXY',
+    ]
+    expect(await others(tests, 'allow', peaceful)).toEqual([])
   })
 })
 

@@ -55,7 +55,7 @@ export function checkSurroundings(command: SimpleCommand, options: SimpleOptions
 /** Why the command itself is more than reading, or nothing. */
 export function checkProgram(command: SimpleCommand, options: SimpleOptions): readonly Reason[] {
   const { words, text, directories } = command
-  const secret = comparesOnly(words, text) ? undefined : secretIn(text)
+  const secret = onlyPresence(text) ? undefined : secretIn(text)
   if (secret !== undefined) return [reason('secret', shows(secret), text)]
   if (words.length === 0) return []
   const elsewhere = directories.find((it) => !check(it, it, 'read', options).inside)
@@ -166,14 +166,13 @@ function narrowed(given: readonly GivenOption[]): Pick<Reach, 'endings' | 'witho
   }
 }
 
-/** A test of these forms shows nothing: others print what they cannot compare, or keep what they have matched. */
-const comparesOnly = (words: readonly Argument[], text: string): boolean => {
-  const name = words[0]?.value
-  if (name === '[[') return !/=~/.test(text)
-  if (name !== 'test' && name !== '[') return false
-  const [one, two] = words.slice(1).filter((it) => it.value !== '!')
-  return /^-[nz]$/.test(one?.value ?? '') || /^(=|==|!=)$/.test(two?.value ?? '')
-}
+/**
+ * Whether a test only looks whether variables are empty. What compares, matches or opens a value shows it bit by bit in
+ * its exit status; and a value without quotes may become operators of `test`, which prints what it does not understand.
+ */
+const onlyPresence = (text: string): boolean =>
+  /^(test|\[)\s+(!\s+)?-[nz]\s+"\$(\w+|\{\w+(:?[-+]\w*)?\})"(\s+\])?$/.test(text) ||
+  /^\[\[(\s+(&&|\|\||!)|\s+-[nz]\s+("?)\$(\w+|\{\w+(:?[-+]\w*)?\})\3)+\s+\]\]$/.test(text)
 
 /** Whether a folder is a root, by its real path. */
 function isTopOf(options: SimpleOptions): (folder: string) => boolean {

@@ -69,7 +69,7 @@ export const mayBeSecret = (name: string): boolean =>
   /key|token|secret|passw|passphrase|credential|private|cookie|bearer|jwt|oauth|webhook|connection_?string/i.test(
     name,
   ) ||
-  /_(?:auth|pass|pat|pwd|pw|dsn)$|(?:database|db|redis|mongo\w*|postgres\w*|mysql|amqp|rabbit\w*|broker|cache)_ur[il]$/i.test(
+  /_(?:auth|pass|pat|pwd|pw|dsn)$|(?<!^no)[._]proxy$|(?:database|db|redis|mongo\w*|postgres\w*|mysql|amqp|rabbit\w*|broker|cache)_ur[il]$/i.test(
     name,
   )
 
@@ -79,6 +79,8 @@ export const mayBeSecret = (name: string): boolean =>
  * @example secretIn('echo "$API_TOKEN"') // 'API_TOKEN'
  */
 export const secretIn = (text: string): string | undefined =>
-  [...text.matchAll(/\$\{?[#!]?([A-Z_][A-Z0-9_]*|npm_config_\w+)\b/g)].map(([, name]) => name!).find(mayBeSecret)
+  [...text.matchAll(/\$\{?[#!]?([A-Z_][A-Z0-9_]*|npm_config_\w+|[a-z]+_proxy)\b/g)]
+    .map(([, name]) => name!)
+    .find(mayBeSecret)
 
 export const shows = (variable: string): string => `It may show what the variable ${variable} holds.`

@@ -148,7 +148,8 @@ export const checkJq = (words: readonly Argument[]): Raw => {
   if (program.value === undefined) return 'The program is not known.'
   if (/\b(import|include|input_line_number|modulemeta|get_search_list)\b/.test(program.value))
     return 'The program reads other files.'
-  // A field may have the name, as in `.env`; the function and the variable show the environment.
-  if (/\$ENV|(^|[^.\w])env\b|\.\.\s*env\b/.test(program.value)) return 'The program may read the environment.'
+  // A field may have the name, as in `.env`; the function and the variable show the environment. Space and comments may
+  // stand between the dollar sign and the name.
+  if (/(^|[^.\w])(env|ENV)\b|\.\.\s*env\b/.test(program.value)) return 'The program may read the environment.'
   return files
 }

@@ -5,6 +5,7 @@ import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
 import { rememberedRule } from '../approvals/remember.ts'
+import { editedArguments } from '../http/schemas.ts'
 
 /** `key`: the session of the call. `schema`: the schema of the tool's arguments, for forms. */
 export function interruptOf(
@@ -75,7 +76,7 @@ const responseSchema = (
 const payload = z.strictObject({
   approved: z.boolean(),
   reason: z.string().max(2_000).optional(),
-  editedArgs: z.record(z.string(), z.unknown()).optional(),
+  editedArgs: editedArguments.optional(),
   remember: rememberedRule.optional(),
 })
 

@@ -1,7 +1,7 @@
 import { type AgentLimits, needsApproval, tool } from '@oxbow/core'
 import { gate, until } from '@oxbow/testing'
 import { describe, expect, test } from 'vitest'
-import { json, rigs } from '../test.fixture.ts'
+import { json, rigs, runInput } from '../test.fixture.ts'
 import { ask, asks, people, ticketTool } from './people.fixture.ts'
 
 const start = rigs()
@@ -351,5 +351,41 @@ describe('X5: a decision', () => {
     expect(await decide({ system: 'crm', days: '9' })).toMatchObject([200, { status: 'approved' }])
     await until(async () => (await json(rig.as.mia.get(path))).call?.status === 'success')
     expect(ran).toEqual([{ system: 'crm', days: 9 }])
+  })
+
+  test('with edited arguments keeps a number as it was written where the tool takes text, at every door', async () => {
+    const ran: unknown[] = []
+    const release = tool({
+      name: 'release',
+      description: 'Releases a version.',
+      effects: ['write'],
+      input: { type: 'object', properties: { version: { type: 'string' } }, required: ['version'] },
+      run: (input: unknown) => {
+        ran.push(input)
+        return 'released'
+      },
+    })
+    const asking = (request: { messages: readonly { role: string }[] }) =>
+      request.messages.at(-1)?.role === 'tool' ? done : { calls: [{ name: 'release', arguments: { version: '1.0' } }] }
+    const { post, get, engine } = await start({ agent: { tools: [release] }, replies: asking })
+
+    await post('/api/chat', { sessionId: 's1', message: 'Go.', turnId: 't1' })
+    const [first] = (await json(get('/api/approvals'))).approvals
+    await post(`/api/approvals/${first.id}`, '{"verdict":"approved","arguments":{"version":1.10}}')
+    await engine.session({ user: 'default', session: 's1' }).wait('t1')
+
+    await post('/agent/task?wait=5', { taskId: 't2', message: 'Go.' })
+    const [second] = (await json(get('/agent/task/t2'))).approvals
+    const decision = `{"callId":"${second.callId}","approved":true,"arguments":{"version":1.20}}`
+    await post('/agent/task/t2/resume', `{"decisions":[${decision}]}`)
+    await until(async () => (await json(get('/agent/task/t2'))).state === 'COMPLETED')
+
+    const asked = await (await post('/api/chat/stream', runInput('Go.'))).text()
+    const [, interrupt] = /"interrupts":\[\{"id":"([^"]+)"/.exec(asked)!
+    const payload = '{"approved":true,"editedArgs":{"version":1.30}}'
+    const resume = `[{"interruptId":"${interrupt}","status":"resolved","payload":${payload}}]`
+    const body = JSON.stringify({ ...runInput('Go.', { runId: 'run-2' }), resume: [] }).replace('[]}', `${resume}}`)
+    await (await post('/api/chat/stream', body)).text()
+    expect(ran).toEqual([{ version: '1.10' }, { version: '1.20' }, { version: '1.30' }])
   })
 })

@@ -4,7 +4,7 @@ import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { errorBody, HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
-import { errorAnswer, only, whose } from '../http/schemas.ts'
+import { editedArguments, errorAnswer, only, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { approvalPath, type Visible, visible } from './reading.ts'
 import { rememberedRule } from './remember.ts'
@@ -24,8 +24,7 @@ export function decideRoute(engine: Engine): Route {
       ...whose,
       verdict: z.enum(['approved', 'denied']),
       reason: z.string().max(2_000).optional().describe('For the model and for the record.'),
-      arguments: z
-        .record(z.string(), z.unknown())
+      arguments: editedArguments
         .optional()
         .describe('Replaces all arguments of the call. They are validated and checked against the rules again.'),
       remember: rememberedRule.optional().describe('A rule that lets similar calls run from now on.'),

@@ -159,6 +159,26 @@ describe('bodies', () => {
     for (const path of ['/api/chat', '/api/chat/stream']) expect((await post(path, body)).status).toBe(400)
   })
 
+  test.each([
+    ['/api/chat', '{"message":"Hi","userId":2064875200729235458}', 'userId'],
+    ['/tasks', '{"input":"Hi","attributes":{"order":{"id":2064875200729235458}}}', 'attributes.order.id'],
+    ['/agent/task', '{"message":"Hi","attributes":{"ids":[1,2064875200729235458]}}', 'attributes.ids.1'],
+    ['/api/chat/stream', '{"state":{"id":2064875200729235458}}', 'state.id'],
+    ['/api/approvals/a', '{"verdict":"approved","arguments":{"id":2064875200729235458}}', 'arguments.id'],
+    ['/mcp', '{"method":"tools/call","params":{"id":2064875200729235458}}', 'params.id'],
+  ])('B12: a number in a body of %s that a double cannot hold is a 400 that names it', async (path, body, where) => {
+    const { post, model } = await start({ replies: always })
+    const answer = await post(path, body)
+    expect([answer.status, (await json(answer)).error]).toEqual([
+      400,
+      {
+        code: 'number_inexact',
+        message: `The number 2064875200729235458 at "${where}" cannot be held exactly. Send it as a string.`,
+      },
+    ])
+    expect(model.requests).toHaveLength(0)
+  })
+
   test('a body that names __proto__ is a 400, and changes nothing', async () => {
     const { post } = await start()
     expect((await post('/api/chat', '{"message":"Hi","__proto__":{"userId":"mallory"}}')).status).toBe(400)

@@ -1,7 +1,9 @@
-// Strict JSON parsing with a depth limit and the position of a syntax error.
+// Strict JSON parsing with a depth limit and the position of a syntax error. A number that a double cannot hold is
+// refused: another one would reach the tools.
+import { inexactNumber, parseExact } from '@oxbow/core/internal'
 import { HttpError } from './errors.ts'
 
-/** @throws HttpError 400 `invalid_json` or `json_too_deep` */
+/** @throws HttpError 400 `invalid_json`, `json_too_deep` or `number_inexact` */
 export function parseJson(text: string, maxDepth: number): unknown {
   const tooDeep = firstDeeperThan(text, maxDepth)
   if (tooDeep !== undefined)
@@ -10,8 +12,20 @@ export function parseJson(text: string, maxDepth: number): unknown {
       'json_too_deep',
       `The body is nested deeper than ${maxDepth} levels ${place(text, tooDeep)}.`,
     )
+  const value = parsed(text)
+  const lost = inexactNumber(value)
+  if (lost !== undefined)
+    throw new HttpError(
+      400,
+      'number_inexact',
+      `The number ${lost.source.slice(0, 60)} at ${JSON.stringify(lost.path.slice(0, 200))} cannot be held exactly. Send it as a string.`,
+    )
+  return value
+}
+
+function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseExact(text)
   } catch {
     const at = firstFault(text)
     const what = at >= text.length ? 'ends too early' : `has an unexpected ${describe(text, at)}`

@@ -1,6 +1,6 @@
 // Schemas that several routes share.
 
-import { nearest } from '@oxbow/core/internal'
+import { isObject, nearest } from '@oxbow/core/internal'
 import { z } from 'zod'
 
 const ID_RULE = 'must have 1 to 64 of the characters A-Z a-z 0-9 _ . - and not only dots'
@@ -41,6 +41,11 @@ export function only<S extends z.core.$ZodShape>(shape: S): z.ZodObject<S, z.cor
     },
   })
 }
+
+/** Arguments of a call. Not copied: the object itself knows how its numbers were written. */
+export const editedArguments = z.unknown().refine(isObject, 'must be an object').meta({ type: 'object' }) as z.ZodType<
+  Record<string, unknown>
+>
 
 /** A whole number in a query, where every value is a string. */
 export function wholeNumber(min: number, max: number = Number.MAX_SAFE_INTEGER) {

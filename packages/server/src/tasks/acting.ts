@@ -4,7 +4,7 @@ import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
-import { errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
+import { editedArguments, errorAnswer, only, userQuery, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { existingTask, type TaskPlace, taskId } from './place.ts'
 import { snapshotOf, taskSnapshot } from './snapshot.ts'
@@ -82,7 +82,7 @@ const decision = only({
   approvalId: z.string().optional(),
   approved: z.boolean('must be true or false'),
   reason: z.string().max(2_000).optional(),
-  arguments: z.record(z.string(), z.unknown()).optional().describe('Replaces the arguments of the call.'),
+  arguments: editedArguments.optional().describe('Replaces the arguments of the call.'),
 }).refine((it) => it.callId !== undefined || it.approvalId !== undefined, 'callId or approvalId is required')
 
 export function resumeTaskRoute(engine: Engine): Route {
