@@ -13,6 +13,7 @@ export {
   mayShareRules,
   type Person,
 } from './authority.ts'
+export { defined } from './checks/defined.ts'
 export { inexactNumber, parseExact } from './checks/exact-json.ts'
 export { isObject } from './checks/fields.ts'
 export { type Validator, validatorFor } from './checks/json-schema.ts'

@@ -126,6 +126,7 @@ export {
 } from '@oxbow/models'
 export { type ResponseOptions, toResponse, type UiInput, uiInput } from '@oxbow/server/response'
 export { defaultAgent } from './agent/agent.ts'
+export { type ToolTestOutcome, testTools } from './tool-tests.ts'
 
 // Lets `agent({ model: 'openai:gpt-5' })` resolve model names.
 openModelsWith((name) => openModel(name))

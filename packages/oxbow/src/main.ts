@@ -139,6 +139,17 @@ mcp
   .option('--json', 'print JSON Lines')
   .action(async (name, options) => (await import('./commands/mcp.ts')).testMcp(name, options))
 
+program
+  .command('tools')
+  .description('Test tools.')
+  .command('test [names...]')
+  .description(
+    'Run the self-tests that tools carry (default: of all tools). Exit code 1: one failed, or there is none.',
+  )
+  .option('--module <path>', 'test the tools that this module exports (default: those of the served agents)')
+  .option('--json', 'print JSON Lines')
+  .action(async (names, options) => (await import('./commands/tools.ts')).testToolsCommand(names, options))
+
 const approvals = program
   .command('approvals')
   .description('List, approve and deny tool calls that are waiting for approval.')

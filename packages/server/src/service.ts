@@ -10,9 +10,7 @@ import type { Logger } from 'pino'
 import { chatStreamRoute } from './ag-ui/route.ts'
 import type { AgentProtocolHost } from './agent-protocol/options.ts'
 import { agentProtocolRoutes } from './agent-protocol/routes.ts'
-import { decideRoute } from './approvals/deciding.ts'
-import { approvalList, approvalRoute } from './approvals/reading.ts'
-import { removeRuleRoute, ruleList } from './approvals/rules.ts'
+import { approvalRoutes } from './approvals/routes.ts'
 import { auditRoute } from './audit/route.ts'
 import { chatRoute } from './chat/chat.ts'
 import type { Config } from './config/config.ts'
@@ -35,11 +33,7 @@ import { assertMayListen } from './loopback.ts'
 import { mcpRoute } from './mcp/route.ts'
 import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
-import { callResultRoute, interruptRoute, releaseParkedRoute, releaseRoute } from './sessions/acting.ts'
-import { sessionEvents, sessionList, sessionMessages } from './sessions/reading.ts'
-import { sessionSearchRoute } from './sessions/search.ts'
-import { sessionStreamRoute } from './sessions/stream.ts'
-import { sessionUsage } from './sessions/usage.ts'
+import { sessionRoutes } from './sessions/routes.ts'
 import { audience } from './stream/audience.ts'
 import { broadcasts } from './stream/broadcast.ts'
 import { pump } from './stream/pump.ts'
@@ -158,21 +152,8 @@ export function createService(options: ServiceOptions): Service {
   const api = (): Route[] => [
     chatRoute(engine, watchers, rights, settings, slots),
     chatStreamRoute(engine, deps, settings, slots),
-    sessionList(engine),
-    sessionSearchRoute(engine),
-    sessionMessages(engine),
-    sessionEvents(engine),
-    sessionUsage(engine),
-    sessionStreamRoute(engine, deps),
-    interruptRoute(engine),
-    releaseRoute(engine),
-    releaseParkedRoute(engine),
-    callResultRoute(engine),
-    approvalList(engine),
-    approvalRoute(engine),
-    decideRoute(engine),
-    ruleList(engine),
-    removeRuleRoute(engine),
+    ...sessionRoutes(engine, deps),
+    ...approvalRoutes(engine),
     auditRoute(engine),
     modelsRoute(engine, options.models),
     ...taskRoutes(engine, watching, settings, slots),

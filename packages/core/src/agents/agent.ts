@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { defined } from '../checks/defined.ts'
 import { checkFields, type Fields } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import { assertId } from '../journal/ids.ts'
@@ -137,8 +138,7 @@ export function agent(definition: AgentDefinition): Agent {
     agents: partsOf(undefined, capabilities, (it) => it.agents).map((it) => it.value),
     parts,
     sampling: {
-      ...(temperature !== undefined && { temperature }),
-      ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+      ...defined({ temperature, maxOutputTokens }),
     },
   }
 }

@@ -1,6 +1,7 @@
 // A person decides on an approval: what they may say, and what is stored of it.
 import type { Agent } from '../agents/agent-type.ts'
 import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
+import { defined } from '../checks/defined.ts'
 import { stringifyExact } from '../checks/exact-json.ts'
 import { anyText, anything, checkFields, type Fields, fieldsOf, object, oneOf, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
@@ -61,8 +62,7 @@ export function readDecision(given: ApprovalDecision): ReadDecision {
     throw unclear('a refusal remembers nothing: a remembered rule lets calls run')
   return {
     verdict,
-    ...(reason !== undefined && { reason }),
-    ...(edited !== undefined && { arguments: edited }),
+    ...defined({ reason, arguments: edited }),
     ...(remember !== undefined && { remember: readRule(remember) }),
   }
 }

@@ -27,11 +27,21 @@ describe('parseExact', () => {
       source: '9007199254740993',
     })
     expect(inexactNumber(parseExact('{"a":[9007199254740991,1e300,1.5]}'))).toBeUndefined()
-    for (const source of ['12345678901234567.89', '0.1234567890123456789', '1e400', '-9007199254740993.0'])
-      expect(inexactNumber(parseExact(`[${source}]`))).toEqual({ path: '0', source })
-    for (const source of ['0.30000000000000004', '0.10000000000000001', '5000000000000000000000e-3', '1.50', '-0'])
-      expect(inexactNumber(parseExact(`[${source}]`))).toBeUndefined()
   })
+
+  test.each(['12345678901234567.89', '0.1234567890123456789', '1e400', '-9007199254740993.0'])(
+    'finds that a double cannot hold %s',
+    (source) => {
+      expect(inexactNumber(parseExact(`[${source}]`))).toEqual({ path: '0', source })
+    },
+  )
+
+  test.each(['0.30000000000000004', '0.10000000000000001', '5000000000000000000000e-3', '1.50', '-0'])(
+    'accepts %s, as other programs write doubles',
+    (source) => {
+      expect(inexactNumber(parseExact(`[${source}]`))).toBeUndefined()
+    },
+  )
 
   test.each(['{"a":[2064875200729235458,1.10],"b":{"c":1e2,"d":"1.10"}}', '[-0,1.5,true,null]'])(
     'is undone by stringifyExact for %s',

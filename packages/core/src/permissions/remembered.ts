@@ -1,6 +1,7 @@
 // Rules that people accepted beyond one session: kept per user and per project (tenant), with author and expiry.
 import { hash } from 'node:crypto'
 import { DEFAULT_TENANT, isSamePerson, type Person } from '../authority.ts'
+import { defined } from '../checks/defined.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Backend, Files, SessionKey } from '../ports.ts'
@@ -50,8 +51,7 @@ export async function storeRememberedRule(
   const kept = {
     rule: rule.rule,
     author: principal?.user ?? '',
-    ...(origin !== undefined && { origin }),
-    ...(expiresAt !== undefined && { expiresAt }),
+    ...defined({ origin, expiresAt }),
   }
   const owner = rule.scope === 'user' ? ownerOf(asker.tenant ?? tenant, asker.user) : ownerOf(tenant, EVERYBODY)
   await change(files, owner, (rules) =>

@@ -1,5 +1,5 @@
 // What starts a turn: the input, and how this turn differs from the agent's defaults.
-
+import { defined } from '../checks/defined.ts'
 import { isObject } from '../checks/fields.ts'
 import { type JsonSchema, type Schema, toJsonSchema } from '../checks/json-schema.ts'
 import { OxbowError } from '../errors.ts'
@@ -88,12 +88,7 @@ export function toTurnOptions(options: RunOptions): TurnOptions {
     ...(output !== undefined && {
       output: { name: 'output', schema: toJsonSchema(output, 'output') as JsonSchema & Record<string, unknown> },
     }),
-    ...(model !== undefined && { model }),
-    ...(toolChoice !== undefined && { toolChoice }),
-    ...(maxSteps !== undefined && { maxSteps }),
-    ...(totalTimeoutMs !== undefined && { totalTimeoutMs }),
-    ...(idleTimeoutMs !== undefined && { idleTimeoutMs }),
-    ...(mode !== undefined && { mode }),
+    ...defined({ model, toolChoice, maxSteps, totalTimeoutMs, idleTimeoutMs, mode }),
     ...(deny !== undefined && { deny: deny.map((it) => parseRule(it).text) }),
     ...(attributes !== undefined && { attributes: { ...attributes } }),
   }

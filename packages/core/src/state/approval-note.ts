@@ -1,6 +1,6 @@
 // What a person said when they let a call run: the model and the caller must not take it for the call that was asked
 // for.
-
+import { defined } from '../checks/defined.ts'
 import type { InputBlock, ResultBlock } from '../events/types.ts'
 import { withoutSecrets } from './audit.ts'
 import type { CallState } from './state.ts'
@@ -15,8 +15,7 @@ export function approvedWith({ approval }: Pick<CallState, 'approval'>): Approve
   if (reason === undefined && given === undefined) return undefined
   return {
     by: principal?.user ?? 'a person',
-    ...(reason !== undefined && { reason }),
-    ...(given !== undefined && { arguments: given }),
+    ...defined({ reason, arguments: given }),
   }
 }
 

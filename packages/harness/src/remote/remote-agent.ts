@@ -2,6 +2,7 @@
 // either side never starts it twice.
 import { setTimeout as delay } from 'node:timers/promises'
 import { needsApproval, OxbowError, type Tool, type ToolContext, type ToolResult, tool } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import type { PerCall, RemoteAgentOptions } from './options.ts'
 import { progressOf } from './progress.ts'
 import { type RemoteCall, type RemoteEvent, type RemoteTask, type RemoteTasks, remoteTasks } from './wire.ts'
@@ -42,8 +43,7 @@ export function remoteAgent(options: RemoteAgentOptions): Tool {
       required: ['task'],
       additionalProperties: false,
     },
-    ...(permission !== undefined && { permission }),
-    ...(approver !== undefined && { approver }),
+    ...defined({ permission, approver }),
     async run(input, context) {
       const remote = await connect(context)
       try {

@@ -1,6 +1,7 @@
 // What a call costs. Prices change and differ by contract: configured prices win over the library's list; a price
 // found in neither stays unknown.
 import { type Model, ModelError, type ModelReply, type Usage } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import type { calcPrice as calcPriceType } from '@pydantic/genai-prices'
 import { COUNT, checkNumbers, type Numbers } from '../check-numbers.ts'
 import { estimateRequestTokens } from './estimate.ts'
@@ -76,8 +77,7 @@ export async function modelFacts(id: string, reported?: string): Promise<ModelFa
   const contextWindow = found?.model.context_window
   const price = found && basePrice(found.model_price)
   return {
-    ...(price !== undefined && { price }),
-    ...(contextWindow !== undefined && { contextWindow }),
+    ...defined({ price, contextWindow }),
     cost: ({ inputTokens, cacheReadTokens, cacheWriteTokens, outputTokens }) =>
       find({
         input_tokens: inputTokens + cacheReadTokens + cacheWriteTokens,
@@ -101,8 +101,7 @@ function basePrice(listed: Listed): Price | undefined {
   return {
     input,
     output,
-    ...(cacheRead !== undefined && { cacheRead }),
-    ...(cacheWrite !== undefined && { cacheWrite }),
+    ...defined({ cacheRead, cacheWrite }),
   }
 }
 

@@ -1,5 +1,6 @@
 // Whether an unrecognised refusal may mean that the conversation is too long.
 import { ModelError, type ModelRequest } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 
 interface Length {
   /** Token estimates of the request and of the longest request answered so far. */
@@ -29,7 +30,6 @@ export function mayBeTooLong(
 
 export const tooLong = (model: string, error: ModelError): ModelError =>
   new ModelError('context_overflow', `The conversation may be longer than ${model} can read. ${error.message}`, {
-    ...(error.status !== undefined && { status: error.status }),
-    ...(error.details !== undefined && { details: error.details }),
+    ...defined({ status: error.status, details: error.details }),
     cause: error,
   })

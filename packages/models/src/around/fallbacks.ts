@@ -9,6 +9,7 @@ import {
   OxbowError,
   type Usage,
 } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { checkNumbers, WEIGHT } from '../check-numbers.ts'
 import { checkRetry, type RetryOptions, retrying } from './retry.ts'
@@ -155,7 +156,5 @@ const answeredBy = ({ id }: Model, error: ModelError): ModelError =>
       })
 
 const optional = ({ status, retryAfterMs, details }: ModelError) => ({
-  ...(status !== undefined && { status }),
-  ...(retryAfterMs !== undefined && { retryAfterMs }),
-  ...(details !== undefined && { details }),
+  ...defined({ status, retryAfterMs, details }),
 })

@@ -1,5 +1,6 @@
 // The layer between the engine and one model: its provider's queue and its own breaker.
 import { type Model, ModelError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { type BreakerOptions, type BreakerState, breaker } from './breaker.ts'
 import { type RequestQueue, requestQueue } from './queue.ts'
 
@@ -79,8 +80,7 @@ export function guardModel(model: Model, options: GuardOptions = {}): GuardedMod
       waiting: queue.waiting,
       answered,
       failed,
-      ...(lastAnswerAt !== undefined && { lastAnswerAt }),
-      ...(lastFailure !== undefined && { lastFailure }),
+      ...defined({ lastAnswerAt, lastFailure }),
     }),
   }
 }

@@ -2,7 +2,7 @@
 // name.
 import { isDeepStrictEqual } from 'node:util'
 import type { FailedAttempt, Model } from '@oxbow/core'
-import { nearest } from '@oxbow/core/internal'
+import { defined, nearest } from '@oxbow/core/internal'
 import { type Price, type PricedModel, withFacts } from '../accounting/prices.ts'
 import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'
@@ -131,10 +131,7 @@ export function createModels(
   function drive({ place, definition }: Entry, fetch?: typeof globalThis.fetch): Model {
     const { headers, options, timeouts } = definition
     return openDriver(place, environment, {
-      ...(headers !== undefined && { headers }),
-      ...(options !== undefined && { options }),
-      ...(timeouts !== undefined && { timeouts }),
-      ...(fetch !== undefined && { fetch }),
+      ...defined({ headers, options, timeouts, fetch }),
     })
   }
 
@@ -237,8 +234,7 @@ export function createModels(
           aliases: name === first ? ['default', ...own] : own,
           ...(place.row !== undefined && { address: addressOf(place.baseUrl) }),
           ...(preferred !== undefined && { key: { variable: key?.variable ?? preferred, present: key !== undefined } }),
-          ...(price !== undefined && { price }),
-          ...(contextWindow !== undefined && { contextWindow }),
+          ...defined({ price, contextWindow }),
           fallbacks: fallbacks.map(({ model, weight = 1 }) => ({ model, weight })),
           ...(opened !== undefined && { health: opened.guarded.health() }),
         }

@@ -1,4 +1,5 @@
 // Embedding and reranking models of a configuration, which do not answer questions.
+import { defined } from '@oxbow/core/internal'
 import { arkMultimodal } from '../embeddings/ark-multimodal.ts'
 import type { EmbeddingModel } from '../embeddings/embedder.ts'
 import { openaiEmbeddings } from '../embeddings/openai-embeddings.ts'
@@ -36,7 +37,6 @@ function optionsOf({ place, definition }: Given, environment: Environment) {
   const { headers, timeouts } = definition
   return {
     ...connectionOf(place, environment),
-    ...(headers !== undefined && { headers }),
-    ...(timeouts !== undefined && { timeouts }),
+    ...defined({ headers, timeouts }),
   }
 }

@@ -1,5 +1,6 @@
 // One request with one JSON document as its answer: not streamed, with the same timeouts, limits and errors.
 import { ModelError, noUsage } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { wireJson } from '../requests/write.ts'
 import type { ReplyAssembler } from './assembler.ts'
 import { bearer } from './endpoint.ts'
@@ -49,9 +50,6 @@ function withoutWords(error: ModelError): ModelError {
   if (typeof said !== 'string' || !message.endsWith(end)) return error
   return new ModelError(code, message.slice(0, -end.length), {
     retryable,
-    ...(status !== undefined && { status }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(details !== undefined && { details }),
-    ...(cause !== undefined && { cause }),
+    ...defined({ status, retryAfterMs, details, cause }),
   })
 }

@@ -8,6 +8,7 @@ import {
   type Middleware,
   type Model,
 } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { type CompactionOptions, compaction, knowledge, type Searchable } from '@oxbow/harness'
 import { calculateTool } from './calculate.ts'
 import { noteTools } from './notes.ts'
@@ -84,7 +85,6 @@ export async function defaultAgent(options: DefaultAgentOptions): Promise<Agent>
     allow: ['save_note', ...(rules.allow ?? [])],
     middleware,
     limits,
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...defined({ temperature, maxOutputTokens }),
   })
 }

@@ -45,7 +45,10 @@ interface Placed {
 }
 
 /** As in a service, but without a store: read commands do not create one. */
-async function withAgents(options: AgentsCommand, work: (all: readonly Placed[]) => Promise<void>): Promise<void> {
+export async function withAgents(
+  options: RuntimeOptions,
+  work: (all: readonly Placed[]) => Promise<void>,
+): Promise<void> {
   const config = await configOf(options)
   const middleware = [createMetrics().middleware, loggingMiddleware(createLogger(config.log))]
   const runtime = await openRuntime(config, { ...atTerminal, middleware }, memory())

@@ -1,4 +1,5 @@
 import { type DataScope, OxbowError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { createApiKey } from '@oxbow/server'
 
 export interface KeyCommand {
@@ -21,8 +22,7 @@ export function create({ user, tenant, department, role, permission, dataScope, 
       user,
       roles: role,
       permissions: permission,
-      ...(tenant !== undefined && { tenant }),
-      ...(department !== undefined && { department }),
+      ...defined({ tenant, department }),
       ...(dataScope.length > 0 && { dataScope: dataScope.map(dataScopeOf) }),
       ...(expires !== undefined && { expires }),
     },

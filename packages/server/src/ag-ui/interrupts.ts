@@ -1,6 +1,7 @@
 // Approvals as AG-UI interrupts: a run ends with an interrupt, and the next run answers it.
 import type { Interrupt } from '@ag-ui/core'
 import type { ApprovalDecision, Event, SessionKey } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
 import { rememberedRule } from '../approvals/remember.ts'
@@ -89,8 +90,7 @@ export function decisionOf(given: unknown): ApprovalDecision | string {
   const { approved, reason, editedArgs, remember } = parsed.data
   return {
     verdict: approved ? 'approved' : 'denied',
-    ...(reason !== undefined && { reason }),
-    ...(editedArgs !== undefined && { arguments: editedArgs }),
+    ...defined({ reason, arguments: editedArgs }),
     ...(remember !== undefined && { remember: remember as NonNullable<ApprovalDecision['remember']> }),
   }
 }

@@ -1,5 +1,6 @@
 // POST /api/approvals/{approvalId}: a person decides on an approval once.
 import { type ApprovalDecision, type Engine, mayDecide, OxbowError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { errorBody, HttpError } from '../http/errors.ts'
 import { type AppContext, type Route, route } from '../http/route.ts'
@@ -84,8 +85,7 @@ function decisionOf(body: {
   const { verdict, reason, arguments: edited, remember } = body
   return {
     verdict,
-    ...(reason !== undefined && { reason }),
-    ...(edited !== undefined && { arguments: edited }),
+    ...defined({ reason, arguments: edited }),
     ...(remember !== undefined && { remember: remember as NonNullable<ApprovalDecision['remember']> }),
   }
 }

@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { type AgentLimits, OxbowError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import type { ModelsConfig } from '@oxbow/models'
 import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
@@ -368,6 +369,5 @@ const atHome = (path: string): string => path.replace(/^~(?=\/)/, homedir())
 const stateTimeouts = (given: Settings['agent']['stateTimeouts']): AgentLimits['stateTimeoutsMs'] => ({
   CREATED: given.created,
   WAITING_USER: given.waitingUser,
-  ...(given.running !== undefined && { RUNNING: given.running }),
-  ...(given.waitingTool !== undefined && { WAITING_TOOL: given.waitingTool }),
+  ...defined({ RUNNING: given.running, WAITING_TOOL: given.waitingTool }),
 })

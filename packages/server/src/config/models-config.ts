@@ -1,4 +1,5 @@
 // The models configuration that the rest of the service uses. Each mistake is reported with its key in the file.
+import { defined } from '@oxbow/core/internal'
 import type { ModelDefinition, ModelsConfig } from '@oxbow/models'
 import { modelSettings } from './settings/models-settings.ts'
 import { tableReader } from './tables.ts'
@@ -50,9 +51,7 @@ function definitionOf(name: string, table: unknown, problems: string[]): ModelDe
     ...rest,
     ...(timeouts !== undefined && {
       timeouts: {
-        ...(timeouts.firstByte !== undefined && { firstByteMs: timeouts.firstByte }),
-        ...(timeouts.idle !== undefined && { idleMs: timeouts.idle }),
-        ...(timeouts.total !== undefined && { totalMs: timeouts.total }),
+        ...defined({ firstByteMs: timeouts.firstByte, idleMs: timeouts.idle, totalMs: timeouts.total }),
       },
     }),
     ...(fallbacks !== undefined && {

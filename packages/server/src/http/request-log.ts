@@ -1,6 +1,6 @@
 // One log line and one observation per request. Each request has an id that is also in the answer.
 import { randomUUID } from 'node:crypto'
-import { isId } from '@oxbow/core/internal'
+import { defined, isId } from '@oxbow/core/internal'
 import type { MiddlewareHandler } from 'hono'
 import type { Logger } from 'pino'
 import type { AppContext, AppEnv } from './route.ts'
@@ -38,7 +38,6 @@ function callerFields(c: AppContext): Record<string, string> {
   const refusal = c.get('refusal')
   return {
     ...(caller !== undefined && caller !== 'anybody' && { tenant: caller.tenant, user: caller.user }),
-    ...(keyId !== undefined && { keyId }),
-    ...(refusal !== undefined && { refusal }),
+    ...defined({ keyId, refusal }),
   }
 }

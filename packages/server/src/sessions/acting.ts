@@ -1,5 +1,6 @@
 // POST routes of sessions: stop a turn, release paused or parked ones, send the result of an external call.
 import { type Engine, releaseParked } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -26,8 +27,7 @@ export function interruptRoute(engine: Engine): Route {
       const turnId = given(body.turnId)
       const hit = await sessionOf(engine, sessionId, owner).interrupt({
         principal,
-        ...(turnId !== undefined && { turnId }),
-        ...(body.reason !== undefined && { reason: body.reason }),
+        ...defined({ turnId, reason: body.reason }),
       })
       if (hit === undefined)
         throw new HttpError(

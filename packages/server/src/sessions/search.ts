@@ -1,5 +1,6 @@
 // GET /api/sessions/search: full-text search in conversations, compacted parts included.
 import { type Engine, searchSessions } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
 import { given, optionalId, pageBefore, userQuery, wholeNumber } from '../http/schemas.ts'
@@ -52,8 +53,7 @@ export function sessionSearchRoute(engine: Engine): Route {
         ...owner,
         text: q,
         limit,
-        ...(session !== undefined && { session }),
-        ...(before !== undefined && { before }),
+        ...defined({ session, before }),
       })
       const shown = hits.map(({ session: sessionId, ...hit }) => ({ sessionId, ...hit }))
       return c.json({ hits: shown, ...(next !== undefined && { next }), complete })

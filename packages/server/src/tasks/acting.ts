@@ -1,5 +1,6 @@
 // Routes that read, pause, resume and cancel a task.
 import type { ApprovalDecision, Engine, Principal } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -119,8 +120,7 @@ export function resumeTaskRoute(engine: Engine): Route {
 
 const decisionOf = ({ approved, reason, arguments: edited }: z.infer<typeof decision>): ApprovalDecision => ({
   verdict: approved ? 'approved' : 'denied',
-  ...(reason !== undefined && { reason }),
-  ...(edited !== undefined && { arguments: edited }),
+  ...defined({ reason, arguments: edited }),
 })
 
 async function release({ session, turnId, state }: TaskPlace, principal: Principal): Promise<void> {

@@ -1,6 +1,7 @@
 // POST /agent/task: accepts a task; with `wait` it also waits for the result.
 import { randomUUID } from 'node:crypto'
 import type { Agent, Engine } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { toId } from '../http/ids.ts'
@@ -87,8 +88,7 @@ export function createTaskRoute(
           principal,
           surface: 'task',
           ...(deny.length > 0 && { deny }),
-          ...(body.attributes !== undefined && { attributes: body.attributes }),
-          ...(body.maxSteps !== undefined && { maxSteps: body.maxSteps }),
+          ...defined({ attributes: body.attributes, maxSteps: body.maxSteps }),
         })
       } catch (error) {
         release?.()

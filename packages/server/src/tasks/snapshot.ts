@@ -1,6 +1,6 @@
 // The state of a task, for clients without a stream.
 import { type Event, type SessionKey, type Task, type TurnResult, turnResult } from '@oxbow/core'
-import { dwellTimes, taskOf } from '@oxbow/core/internal'
+import { defined, dwellTimes, taskOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { publicApprovalId } from '../approvals/public-id.ts'
 import { failureOfResult, unknownCalls } from '../failures.ts'
@@ -64,8 +64,7 @@ export async function snapshotOf(taskId: string, place: TaskPlace): Promise<Task
     dwellMs: dwellTimes(task, Date.now()),
     ...(result.reason !== '' && { reason: result.reason }),
     ...(result.status === 'finished' && empty === undefined && { result: result.text }),
-    ...(result.output !== undefined && { output: result.output }),
-    ...(result.error !== undefined && { error: result.error }),
+    ...defined({ output: result.output, error: result.error }),
     ...(empty !== undefined && { error: { code: empty.code, message: empty.message } }),
     approvals: approvalsOf(place.session.key, result),
     pending: result.pending.map((it) => ({ ...it })),

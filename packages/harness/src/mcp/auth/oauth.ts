@@ -9,6 +9,7 @@ import {
   type StoredOAuthClientInformation,
   type StoredOAuthTokens,
 } from '@modelcontextprotocol/client'
+import { defined } from '@oxbow/core/internal'
 
 /** Stores tokens and registrations between starts. The values are secrets: encrypt them, or restrict read access. */
 export interface McpTokenStore {
@@ -147,8 +148,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
       if (clientId !== undefined)
         return {
           client_id: clientId,
-          ...(clientSecret !== undefined && { client_secret: clientSecret }),
-          ...(issuer !== undefined && { issuer }),
+          ...defined({ client_secret: clientSecret, issuer }),
         }
       return (await kept()).client
     },

@@ -3,6 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { OxbowError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { authProvider } from '../auth/oauth.ts'
 import { currentCall, type Elicitation } from '../elicitation.ts'
 import { mayBeUnknownSession, mcpError, type Trouble, troubleOf, wordsFor } from '../errors.ts'
@@ -291,9 +292,7 @@ export function connection(name: string, server: McpServer, options: McpOptions)
         transport: isStdio(server) ? 'stdio' : (server.transport ?? 'http'),
         state,
         ...(implementation && { implementation: { name: implementation.name, version: implementation.version } }),
-        ...(protocolVersion !== undefined && { protocolVersion }),
-        ...(lastVerified !== undefined && { lastVerified }),
-        ...(problem !== undefined && { problem }),
+        ...defined({ protocolVersion, lastVerified, problem }),
         ...(noise !== undefined && noise.lines > 0 && { stdoutNoise: { ...noise, last: redact(noise.last ?? '') } }),
       }
     },

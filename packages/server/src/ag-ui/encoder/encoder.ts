@@ -11,7 +11,7 @@ import {
   tokensOf,
   type Usage,
 } from '@oxbow/core'
-import { errorFrom } from '@oxbow/core/internal'
+import { defined, errorFrom } from '@oxbow/core/internal'
 import {
   failureOf,
   failureOfResult,
@@ -175,8 +175,7 @@ export function runEncoder(run: {
       approvalId,
       verdict,
       ...(principal !== undefined && { by: principal.user }),
-      ...(reason !== undefined && { reason }),
-      ...(given !== undefined && { arguments: given }),
+      ...defined({ reason, arguments: given }),
     })
   }
 

@@ -1,4 +1,5 @@
 // Signed tokens of an issuer (JWT).
+import { defined } from '@oxbow/core/internal'
 import type { JWTPayload } from 'jose'
 import { errors, jwtVerify } from 'jose'
 import type { JwtConfig } from '../../config/identity-config.ts'
@@ -29,8 +30,7 @@ export async function jwtIdentity(config: JwtConfig, onProblem: OnProblem): Prom
     clockTolerance,
     // A token without expiry could never be revoked.
     requiredClaims: ['exp'],
-    ...(config.issuer !== undefined && { issuer: config.issuer }),
-    ...(config.audience !== undefined && { audience: config.audience }),
+    ...defined({ issuer: config.issuer, audience: config.audience }),
   }
   const known = boundedMap<{ principal: KnownPrincipal; until: number }>(MAX_KNOWN)
   const endpoint = refreshEndpoint(
