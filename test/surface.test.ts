@@ -36,9 +36,9 @@ function namesOf(entry: string): PublicName[] {
 describe('the surface of the library', () => {
   const names = namesOf('packages/oxbow/src/index.ts')
 
-  test('is at most 125 names', () => {
+  test('is at most 140 names', () => {
     expect(names.length).toBeGreaterThan(60)
-    expect(names.length).toBeLessThanOrEqual(125)
+    expect(names.length).toBeLessThanOrEqual(140)
   })
 
   test('has a doc comment at every value, and an example at every function', () => {

@@ -134,7 +134,7 @@ describe('H15: a policy document that contains instructions', () => {
       ['submit_request', 'call.finished', 'allow', expect.stringMatching(/^approval:/), 'mia', 'error'],
     ])
     expect(await as.mia.get(`/api/approvals/${waiting.id}`)).toMatchObject({
-      call: { status: 'error', text: expect.stringContaining('A request is for one person') },
+      call: { status: 'error', text: expect.stringContaining('may only request access for themselves') },
     })
   })
 })
