@@ -15,33 +15,61 @@ const arrows: Record<string, string[]> = {
 
 export const packages = Object.keys(arrows)
 
-/** The rooms of core, low to high: a file imports from its own room and from those below it. */
-export const roomsOfCore = [
-  'errors.ts',
-  'checks',
-  'events',
-  'authority.ts',
-  'ports.ts',
-  'model.ts',
-  'state',
-  'journal',
-  'tools',
-  'permissions',
-  'rows',
-  'agents',
-  'engine-internals.ts',
-  'children',
-  'approvals',
-  'turn',
-  'perform',
-  'session',
-  'engine',
-  'index.ts',
-  'internal.ts',
-]
+/** The rooms of packages, low to high: a file imports from its own room and from those below it. */
+export const rooms = {
+  core: [
+    'errors.ts',
+    'checks',
+    'events',
+    'authority.ts',
+    'ports.ts',
+    'model.ts',
+    'state',
+    'journal',
+    'tools',
+    'permissions',
+    'rows',
+    'agents',
+    'engine-internals.ts',
+    'children',
+    'approvals',
+    'turn',
+    'perform',
+    'session',
+    'engine',
+    'index.ts',
+    'internal.ts',
+  ],
+  server: [
+    'dependency.ts',
+    'failures.ts',
+    'loopback.ts',
+    'config',
+    'http',
+    'telemetry',
+    'principal.ts',
+    'existing-session.ts',
+    'health.ts',
+    'openapi.ts',
+    'models',
+    'identity',
+    'stream',
+    'approvals',
+    'audit',
+    'ag-ui',
+    'response',
+    'sessions',
+    'chat',
+    'mcp',
+    'tasks',
+    'agent-protocol',
+    'service.ts',
+    'index.ts',
+  ],
+} as const
 
-const roomOfCore = (room: string): string =>
-  `^packages/core/src/${room.replaceAll('.', String.raw`\.`)}${room.endsWith('.ts') ? '$' : '/'}`
+const roomOf = (name: string, room: string): string =>
+  `^packages/${name}/src/${room.replaceAll('.', String.raw`\.`)}${room.endsWith('.ts') ? '$' : '/'}`
 
 const test = String.raw`\.(test|fixture)\.ts$`
 
@@ -72,13 +100,15 @@ const rules: ICruiseOptions = {
           to: { path: '^packages/', pathNot: [from, ...to].map((it) => `^packages/${it}/`) },
         }),
       ),
-      ...roomsOfCore.slice(0, -1).map(
-        (room, rank): IForbiddenRuleType => ({
-          name: `core-imports-downwards-from-${room}`,
-          severity: 'error',
-          from: { path: roomOfCore(room), pathNot: test },
-          to: { path: roomsOfCore.slice(rank + 1).map(roomOfCore) },
-        }),
+      ...Object.entries(rooms).flatMap(([name, all]) =>
+        all.slice(0, -1).map(
+          (room, rank): IForbiddenRuleType => ({
+            name: `imports-downwards-from-${room}-of-${name}`,
+            severity: 'error',
+            from: { path: roomOf(name, room), pathNot: test },
+            to: { path: all.slice(rank + 1).map((it) => roomOf(name, it)), pathNot: test },
+          }),
+        ),
       ),
       {
         name: 'core-loads-no-schema-library',

@@ -1,11 +1,11 @@
 export {
   type AgentFactory,
+  type AgentProtocolHost,
   type AgentRequest,
   ATTRIBUTES_KEY,
   type AttributeCustomizer,
   promoteAttributes,
 } from './agent-protocol/factory.ts'
-export type { AgentProtocolHost } from './agent-protocol/options.ts'
 export { placeOfApproval, publicApprovalId } from './approvals/public-id.ts'
 export { sessionForRetry } from './chat/session-for-retry.ts'
 export { type Config, type ConfigSources, loadConfig, type ServerConfig } from './config/config.ts'

@@ -16,9 +16,9 @@ import { mayActFor } from '@oxbow/core/internal'
 import { type FoundApproval, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
 import { idOf } from '../http/ids.ts'
-import type { TurnPosition } from '../stream/turn-stream.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
+import type { TurnPosition } from './turn-stream.ts'
 
 interface Answer {
   readonly found: FoundApproval

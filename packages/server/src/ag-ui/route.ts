@@ -6,9 +6,9 @@ import { errorAnswer, given, userQuery } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { type Caller, callerOf, type Named } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
-import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
 import { runAgentInput } from './input.ts'
 import { identified, planOf } from './resume.ts'
+import { type StreamDeps, streamTurn } from './turn-stream.ts'
 
 export function chatStreamRoute(
   engine: Engine,

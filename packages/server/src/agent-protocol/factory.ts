@@ -49,3 +49,10 @@ export const promoteAttributes =
     Object.fromEntries(
       names.filter((it) => !isReserved(it) && Object.hasOwn(attributes, it)).map((it) => [it, attributes[it]]),
     )
+
+/** Options that only code can set. */
+export interface AgentProtocolHost {
+  /** Default: the agent that `agent_id` names, otherwise the engine's first. */
+  readonly factory?: AgentFactory
+  readonly customizers?: readonly AttributeCustomizer[]
+}

@@ -2,14 +2,21 @@
 import { type Agent, type Engine, OxbowError, type Principal, type RunOptions } from '@oxbow/core'
 import { matchesWildcard } from '@oxbow/core/internal'
 import { z } from 'zod'
+import type { AgentProtocolConfig } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import { toId } from '../http/ids.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer } from '../http/schemas.ts'
 import type { TurnSlots } from '../identity/limits/turn-slots.ts'
 import { type Caller, callerOf } from '../principal.ts'
-import { type AgentFactory, type AgentRequest, ATTRIBUTES_KEY, CONTEXT_KEY, promoteAttributes } from './factory.ts'
-import type { AgentProtocolConfig, AgentProtocolHost } from './options.ts'
+import {
+  type AgentFactory,
+  type AgentProtocolHost,
+  type AgentRequest,
+  ATTRIBUTES_KEY,
+  CONTEXT_KEY,
+  promoteAttributes,
+} from './factory.ts'
 import { type Submission, submission, submittedText } from './submission.ts'
 import { type Kept, protocolTask, requestFor, sessionIdOf } from './task.ts'
 

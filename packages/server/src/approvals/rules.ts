@@ -2,11 +2,11 @@
 import { type Engine, rememberedRules } from '@oxbow/core'
 import { ADMIN, mayShareRules } from '@oxbow/core/internal'
 import { z } from 'zod'
+import { existing } from '../existing-session.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, userQuery } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
-import { existing } from '../sessions/reading.ts'
 
 const rememberedView = z.object({
   id: z.string().optional().describe('Missing for a rule of a session, which ends with the session.'),

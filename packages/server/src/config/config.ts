@@ -5,7 +5,6 @@ import { homedir } from 'node:os'
 import { type AgentLimits, OxbowError } from '@oxbow/core'
 import { defined } from '@oxbow/core/internal'
 import type { ModelsConfig } from '@oxbow/models'
-import type { AgentProtocolConfig } from '../agent-protocol/options.ts'
 import { type IdentityConfig, identityConfig } from './identity-config.ts'
 import { type McpConfig, mcpConfig } from './mcp-config.ts'
 import { modelsConfig } from './models-config.ts'
@@ -59,6 +58,22 @@ export interface RateLimits {
   /** 0: no limit. */
   readonly openStreams: number
   readonly failedAuthenticationsPerMinute: number
+}
+
+export interface AgentProtocolConfig {
+  /** If false, the routes do not exist. */
+  readonly enabled: boolean
+  readonly streaming: boolean
+  /** Whether tasks may wait for approvals; if false, calls that need approval are denied. */
+  readonly hitl: boolean
+  /**
+   * Whether a stream without a sequence number begins at the start of the task; if false, it begins with the next
+   * event.
+   */
+  readonly replay: boolean
+  readonly streamLimitMs: number
+  /** Attributes that tools also find under their own names. */
+  readonly promote: readonly string[]
 }
 
 export interface Config {

@@ -2,11 +2,11 @@
 import { type Engine, releaseParked } from '@oxbow/core'
 import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
+import { existing, sessionOf } from '../existing-session.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, id, only, optionalId, sessionPath, whose } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
-import { existing, sessionOf } from './reading.ts'
 
 export function interruptRoute(engine: Engine): Route {
   return route({

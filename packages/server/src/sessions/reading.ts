@@ -1,13 +1,13 @@
 // GET routes of sessions: the list, the conversation and the journal.
-import { type Block, type Engine, type Message, openApprovals, type SessionState } from '@oxbow/core'
+import { type Block, type Engine, type Message, openApprovals } from '@oxbow/core'
 import { statusOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
 import { approvalView, approvalViewOf } from '../approvals/view.ts'
-import { HttpError } from '../http/errors.ts'
+import { existing, sessionOf, unknownSession } from '../existing-session.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, pageBefore, sequenceNumber, sessionPath, userQuery, wholeNumber } from '../http/schemas.ts'
-import { type Caller, callerOf } from '../principal.ts'
+import { callerOf } from '../principal.ts'
 
 const status = z.enum(['idle', 'running', 'waiting', 'parked'])
 
@@ -165,23 +165,6 @@ export function sessionEvents(engine: Engine): Route {
     },
   })
 }
-
-export const sessionOf = (engine: Engine, session: string, owner: Caller['owner']) =>
-  engine.session({ ...owner, session })
-
-/**
- * Another user's session has a different key, so it is not found, exactly like an unknown one.
- *
- * @throws HttpError 404
- */
-export async function existing(engine: Engine, sessionId: string, owner: Caller['owner']): Promise<SessionState> {
-  const state = await sessionOf(engine, sessionId, owner).state()
-  if (state.seq === 0) throw unknownSession(sessionId)
-  return state
-}
-
-const unknownSession = (sessionId: string) =>
-  new HttpError(404, 'unknown_session', `There is no session ${JSON.stringify(sessionId)}.`)
 
 /** Proofs and sealed reasoning stay between the engine and the provider. */
 export const shown = (message: Message): Message => ({

@@ -1,13 +1,13 @@
 // GET /api/sessions/{sessionId}/stream: streams a turn, from its start or from the reader's position.
 import { type Engine, findTurn, type SessionState } from '@oxbow/core'
 import { z } from 'zod'
+import { type StreamDeps, streamTurn } from '../ag-ui/turn-stream.ts'
+import { existing, sessionOf } from '../existing-session.ts'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, given, optionalId, sessionPath, userQuery } from '../http/schemas.ts'
 import { callerOf } from '../principal.ts'
 import { lastEventId } from '../stream/last-event-id.ts'
-import { type StreamDeps, streamTurn } from '../stream/turn-stream.ts'
-import { existing, sessionOf } from './reading.ts'
 
 export function sessionStreamRoute(engine: Engine, deps: StreamDeps): Route {
   return route({

@@ -2,10 +2,10 @@
 // session.
 import { type Engine, type SessionState, turnEvents, turnResult, type Usage } from '@oxbow/core'
 import { z } from 'zod'
+import { existing, sessionOf } from '../existing-session.ts'
 import { type Route, route } from '../http/route.ts'
 import { errorAnswer, sessionPath, userQuery } from '../http/schemas.ts'
 import { type Caller, callerOf } from '../principal.ts'
-import { existing, sessionOf } from './reading.ts'
 
 const usage = z.object({
   inputTokens: z.number().describe('Without tokens read from or written to the cache.'),

@@ -1,18 +1,18 @@
 // Streams one turn of a session to one reader, from any position to its end.
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { type Event, isEvent, type Principal, type Session } from '@oxbow/core'
-import { type RunEncoder, runEncoder } from '../ag-ui/encoder/encoder.ts'
-import type { Strict } from '../ag-ui/encoder/frames.ts'
 import { failureOf, failureOfError } from '../failures.ts'
 import type { AppContext } from '../http/route.ts'
 import { streamHeaders } from '../http/security.ts'
 import type { StreamSlots } from '../identity/limits/stream-slots.ts'
 import type { Caller } from '../principal.ts'
-import type { Audience } from './audience.ts'
-import type { Broadcasts, Encoding, ReaderPosition } from './broadcast.ts'
-import { endsAnswer, parts } from './progress.ts'
-import type { Rights, WatchedReading } from './rights.ts'
-import type { Sse, SseStreams } from './sse.ts'
+import type { Audience } from '../stream/audience.ts'
+import type { Broadcasts, Encoding, ReaderPosition } from '../stream/broadcast.ts'
+import { endsAnswer, parts } from '../stream/progress.ts'
+import type { Rights, WatchedReading } from '../stream/rights.ts'
+import type { Sse, SseStreams } from '../stream/sse.ts'
+import { type RunEncoder, runEncoder } from './encoder/encoder.ts'
+import type { Strict } from './encoder/frames.ts'
 
 export interface StreamDeps {
   readonly streams: SseStreams
