@@ -6,14 +6,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
+import { killStartedBy } from '../../scripts/processes.ts'
 import { MUTANTS } from './mutants.ts'
+
+/** For the tests of one rule: many times what they take without the change. */
+const LIMIT_MS = 300_000
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const copy = mkdtempSync(join(tmpdir(), 'oxbow-mutants-'))
+/** The temporary folder of the tests: processes that a run leaves behind have it in their environment. */
+const scratch = join(copy, 'tmp')
 process.on('exit', () => rmSync(copy, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
 
 copyTree()
+mkdirSync(scratch)
 const chosen = MUTANTS.filter((it) => it.rule.includes(process.argv[2] ?? ''))
 const survivors: string[] = []
 for (const { rule, file, find, replace, tests } of chosen) {
@@ -28,16 +35,18 @@ for (const { rule, file, find, replace, tests } of chosen) {
     path,
     source.replace(find, () => replace),
   )
-  const { status, stdout } = spawnSync(
+  const { status, error, stdout } = spawnSync(
     join(root, 'node_modules/.bin/vitest'),
     ['run', '--bail=1', '--maxWorkers=2', ...tests],
-    { cwd: copy, encoding: 'utf8' },
+    { cwd: copy, encoding: 'utf8', timeout: LIMIT_MS, env: { ...process.env, TMPDIR: scratch } },
   )
+  if (error !== undefined) killStartedBy(process.pid, scratch)
   writeFileSync(path, source)
-  // A run without tests, or that cannot load them, proves nothing.
+  // A run without tests, that cannot load them, or that does not end, proves nothing.
   const caught = status !== 0 && /Tests .*\d+ failed/.test(stripVTControlCharacters(stdout))
   if (!caught) survivors.push(rule)
-  console.log(`${caught ? '✓' : '✗'} ${rule}`)
+  const why = error === undefined ? '' : `: its tests did not end within ${LIMIT_MS / 1_000} s`
+  console.log(`${caught ? '✓' : '✗'} ${rule}${caught ? '' : why}`)
 }
 console.log(`${chosen.length - survivors.length} passed, ${survivors.length} failed`)
 process.exitCode = survivors.length > 0 ? 1 : 0

@@ -115,7 +115,10 @@ describe('H4: a structured answer', () => {
 describe('a process that stops or dies', () => {
   test('in an orderly way yields its turns, and that does not count as an interrupted attempt', async () => {
     const held = gate()
-    const first = await bench([{ text: 'one two', hold: { atChunk: 1, gate: held } }, { text: 'done' }])
+    // A second attempt that counted would be one too many.
+    const first = await bench([{ text: 'one two', hold: { atChunk: 1, gate: held } }, { text: 'done' }], {
+      limits: { maxRecoveries: 1 },
+    })
     const running = first.session.submit('Go.', { turnId: 't' })
     await running
     await held.reached
