@@ -145,7 +145,7 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>, i
     },
     async *sessions(scope = {}) {
       assertOpen()
-      for (const { summary, wakeAt } of [...sessions.values()])
+      for (const { summary, wakeAt } of sessions.values())
         if (within(scope, summary.key)) yield { ...summary, ...defined({ wakeAt }) }
     },
     async erase(key, expectedSeq) {
@@ -253,7 +253,7 @@ function memoryFiles(assertOpen: () => void): Files {
     },
     async *owners(scope = {}) {
       assertOpen()
-      for (const { owner, files } of [...owners.values()]) if (files.size > 0 && within(scope, owner)) yield owner
+      for (const { owner, files } of owners.values()) if (files.size > 0 && within(scope, owner)) yield owner
     },
     async erase(owner) {
       assertOpen()
