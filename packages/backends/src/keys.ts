@@ -8,6 +8,15 @@ import { type AuditRecord, type Event, OxbowError, type SessionKey } from '@oxbo
 export const mapKey = ({ tenant, user, session }: SessionKey): string =>
   `${tenant.length}:${user.length}:${tenant}${user}${session}`
 
+/** The key of which `mapKey` made the text. */
+export function keyOfMap(text: string): SessionKey {
+  const [tenant = '', user = ''] = text.split(':', 2)
+  const start = tenant.length + user.length + 2
+  const userAt = start + Number(tenant)
+  const sessionAt = userAt + Number(user)
+  return { tenant: text.slice(start, userAt), user: text.slice(userAt, sessionAt), session: text.slice(sessionAt) }
+}
+
 /**
  * Refuses names that storage cannot keep apart: a lone surrogate becomes U+FFFD in UTF-8, so two different names would
  * be one row, and a NUL ends a string for some readers. Throws `invalid_key`.

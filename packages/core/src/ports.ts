@@ -31,13 +31,16 @@ export interface AppendNotes extends Pick<SessionSummary, 'status' | 'agent' | '
   readonly audit?: readonly AuditRecord[]
 }
 
-/** One line of the audit log: that a call was judged, that a person decided, or what became of it. */
+/**
+ * One line of the audit log: that a call was judged, that a person decided, or what became of it. `data.erased` is an act
+ * on stored data and describes no event: its `seq` is 0, and `*` stands for all users or sessions in its key.
+ */
 export interface AuditRecord {
   readonly key: SessionKey
   /** The event that it describes. */
   readonly seq: number
   readonly at: number
-  readonly event: 'call.decided' | 'approval.resolved' | 'external.resolved' | 'call.finished'
+  readonly event: 'call.decided' | 'approval.resolved' | 'external.resolved' | 'call.finished' | 'data.erased'
   readonly turnId: string
   readonly callId: string
   readonly tool: string
@@ -57,6 +60,25 @@ export interface AuditRecord {
   readonly operationId: string | undefined
   /** Of `call.finished`. */
   readonly status: CallStatus | undefined
+  /** Its session was erased: what the call was about has been removed from the record. */
+  readonly erased?: true
+}
+
+/** An event as it is stored, with the audit record that was stored with it. */
+export interface JournalRecord {
+  readonly event: Event
+  readonly audit?: AuditRecord
+}
+
+/** All that is stored about a session beside its events. */
+export interface StoredSession extends SessionSummary {
+  readonly wakeAt?: number
+}
+
+/** What belongs to a tenant, or to a user; without a tenant everything. */
+export interface StoreScope {
+  readonly tenant?: string
+  readonly user?: string
 }
 
 export interface AuditQuery {
@@ -106,6 +128,28 @@ export interface Journal {
   audit(query: AuditQuery): Promise<{ records: AuditRecord[]; cursor: number }>
 
   /**
+   * Adds a record that describes no event of this journal: an act on stored data, or a record from another store whose
+   * session was erased there.
+   */
+  note(record: AuditRecord): Promise<void>
+
+  /** As `read`, with the audit records. */
+  records(key: SessionKey, afterSeq: number, limit?: number): Promise<JournalRecord[]>
+
+  /**
+   * Every session that exists all the while, at least once. One that is damaged is listed too: reading it rejects.
+   */
+  sessions(scope?: StoreScope): AsyncIterable<StoredSession>
+
+  /**
+   * Erases a session with its snapshot if its journal still ends at `expectedSeq`, also a damaged one. From then on it is
+   * unknown: a late append is refused, and a session of the same key begins at 0. Its audit records stay, as
+   * `withoutData` leaves them. The data is removed in bounded steps; what a crash leaves of it is removed by the next
+   * `erase`. Rejects while a part of the store that may hold the data cannot be reached.
+   */
+  erase(key: SessionKey, expectedSeq: number): Promise<{ ok: true } | { ok: false; head: number }>
+
+  /**
    * A cache that may vanish. `data` is opaque text; `version` tells who can read it. An older one never replaces a
    * newer.
    */
@@ -148,6 +192,10 @@ export interface Files {
   put(owner: SessionKey, path: string, data: Uint8Array, ifVersion?: number): Promise<number | undefined>
   list(owner: SessionKey, prefix: string): Promise<{ path: string; bytes: number; version: number }[]>
   delete(owner: SessionKey, path: string): Promise<void>
+  /** Every owner of files, at least once. An owner need not be a session: notes and rules have their own. */
+  owners(scope?: StoreScope): AsyncIterable<SessionKey>
+  /** Erases all files of an owner, and that there were any. Resolves with how many there were. */
+  erase(owner: SessionKey): Promise<number>
 }
 
 /**

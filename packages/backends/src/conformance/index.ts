@@ -3,6 +3,7 @@ import { busConformance } from './bus.ts'
 import { fileConformance } from './files.ts'
 import { journalConformance } from './journal.ts'
 import { keyConformance } from './keys.ts'
+import { dataConformance } from './life.ts'
 import { listConformance } from './list.ts'
 import { lockConformance } from './locks.ts'
 import { notesConformance } from './notes.ts'
@@ -24,6 +25,7 @@ export function backendConformance(subject: Subject): void {
   keyConformance(check)
   listConformance(check)
   notesConformance(check)
+  dataConformance(check)
   snapshotConformance(check)
   fileConformance(check)
   workerConformance(check)

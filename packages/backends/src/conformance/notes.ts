@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { AuditRecord, SessionKey } from '@oxbow/core'
 import { type ConformanceCheck, conformanceEvent, someKey, summary } from './support.ts'
 
-const record = (seq: number, more: Partial<AuditRecord> = {}): AuditRecord => ({
+export const auditRecord = (seq: number, more: Partial<AuditRecord> = {}): AuditRecord => ({
   key: someKey,
   seq,
   at: seq,
@@ -40,14 +40,14 @@ export function notesConformance(check: ConformanceCheck): void {
     const other: SessionKey = { ...someKey, session: 'second' }
     await journal.append(someKey, 0, [conformanceEvent(1), conformanceEvent(2)], {
       ...summary,
-      audit: [record(1), record(2, { tool: 'read' })],
+      audit: [auditRecord(1), auditRecord(2, { tool: 'read' })],
     })
     await journal.append(other, 0, [conformanceEvent(1), conformanceEvent(2), conformanceEvent(3)], {
       ...summary,
-      audit: [record(3, { key: other, principal: { user: 'ben' }, status: 'denied' })],
+      audit: [auditRecord(3, { key: other, principal: { user: 'ben' }, status: 'denied' })],
     })
     const all = await journal.audit({})
-    assert.deepEqual(JSON.parse(JSON.stringify(all.records[0])), JSON.parse(JSON.stringify(record(1))))
+    assert.deepEqual(JSON.parse(JSON.stringify(all.records[0])), JSON.parse(JSON.stringify(auditRecord(1))))
     assert.deepEqual(seqs(all.records), [1, 2, 3])
     const found = async (query: Parameters<typeof journal.audit>[0]) => seqs((await journal.audit(query)).records)
     assert.deepEqual(await found({ tool: 'read' }), [2])
@@ -62,7 +62,7 @@ export function notesConformance(check: ConformanceCheck): void {
     for (let n = 0; n < 5; n++)
       await journal.append(someKey, n * 2, [conformanceEvent(n * 2 + 1), conformanceEvent(n * 2 + 2)], {
         ...summary,
-        audit: [record(n * 2 + 1), record(n * 2 + 2)],
+        audit: [auditRecord(n * 2 + 1), auditRecord(n * 2 + 2)],
       })
     const seen: number[] = []
     let after = 0
@@ -76,8 +76,8 @@ export function notesConformance(check: ConformanceCheck): void {
   })
 
   check('an append that loses stores no audit record', async ({ journal }) => {
-    await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, audit: [record(1)] })
-    assert.deepEqual(await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, audit: [record(1)] }), {
+    await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, audit: [auditRecord(1)] })
+    assert.deepEqual(await journal.append(someKey, 0, [conformanceEvent(1)], { ...summary, audit: [auditRecord(1)] }), {
       ok: false,
       head: 1,
     })
@@ -85,9 +85,9 @@ export function notesConformance(check: ConformanceCheck): void {
   })
 
   const strangers: Record<string, AuditRecord[]> = {
-    'an event of another append': [record(9)],
-    'an event that has one already': [record(1), record(1)],
-    'events in another order': [record(2), record(1)],
+    'an event of another append': [auditRecord(9)],
+    'an event that has one already': [auditRecord(1), auditRecord(1)],
+    'events in another order': [auditRecord(2), auditRecord(1)],
   }
   for (const [what, audit] of Object.entries(strangers)) {
     check(`an audit record for ${what} is refused with its append`, async ({ journal }) => {

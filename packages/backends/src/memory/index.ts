@@ -8,11 +8,14 @@ import type {
   Event,
   Files,
   Journal,
+  SessionKey,
   SessionQuery,
   SessionSummary,
   Snapshot,
+  StoreScope,
   Workers,
 } from '@oxbow/core'
+import { defined, withoutData } from '@oxbow/core/internal'
 import { assertAudit, assertDense, assertKey, assertName, closedError, mapKey } from '../keys.ts'
 import { localBus } from '../local/bus.ts'
 import { localLocks } from '../local/locks.ts'
@@ -73,6 +76,7 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>, i
   const watchers = new Map<string, Set<() => void>>()
   const snapshots = new Map<string, Snapshot>()
   const audited: AuditRecord[] = []
+  const isOf = (key: SessionKey) => (it: AuditRecord) => mapKey(it.key) === mapKey(key)
   return {
     async append(key, expectedSeq, events, { status, agent, title, wakeAt, audit = [] }) {
       assertOpen()
@@ -128,6 +132,33 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>, i
         if (asked(query)(audited[cursor]!)) records.push(audited[cursor]!)
       return { records, cursor }
     },
+    async note(record) {
+      assertOpen()
+      audited.push(record)
+    },
+    async records(key, afterSeq, limit) {
+      const bySeq = new Map(audited.filter(isOf(key)).map((it) => [it.seq, it]))
+      return (await this.read(key, afterSeq, limit)).map((event) => ({
+        event,
+        ...defined({ audit: bySeq.get(event.seq) }),
+      }))
+    },
+    async *sessions(scope = {}) {
+      assertOpen()
+      for (const { summary, wakeAt } of sessions.values())
+        if (within(scope, summary.key)) yield { ...summary, ...defined({ wakeAt }) }
+    },
+    async erase(key, expectedSeq) {
+      assertOpen()
+      assertKey(key)
+      const id = mapKey(key)
+      const head = sessions.get(id)?.events.length ?? 0
+      if (head !== expectedSeq) return { ok: false, head }
+      sessions.delete(id)
+      snapshots.delete(id)
+      for (const [index, it] of audited.entries()) if (isOf(key)(it) && it.seq > 0) audited[index] = withoutData(it)
+      return { ok: true }
+    },
     async getSnapshot(key) {
       assertOpen()
       assertKey(key)
@@ -137,6 +168,8 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>, i
       assertOpen()
       assertKey(key)
       const stored = snapshots.get(mapKey(key))
+      // One of a session that has been erased must not come back.
+      if (!sessions.has(mapKey(key))) return
       // A late writer must not replace a newer snapshot that it could have used itself.
       if (stored?.version === snapshot.version && stored.seq > snapshot.seq) return
       snapshots.set(mapKey(key), { seq: snapshot.seq, version: snapshot.version, data: snapshot.data })
@@ -155,6 +188,9 @@ function memoryJournal(assertOpen: () => void, sessions: Map<string, Session>, i
     },
   }
 }
+
+const within = ({ tenant, user }: StoreScope, key: SessionKey): boolean =>
+  (tenant === undefined || key.tenant === tenant) && (user === undefined || key.user === user)
 
 const matches = (query: SessionQuery) => (summary: SessionSummary) =>
   (query.tenant === undefined || summary.key.tenant === query.tenant) &&
@@ -180,14 +216,14 @@ function page(rows: SessionSummary[], limit: number): SessionSummary[] {
 }
 
 function memoryFiles(assertOpen: () => void): Files {
-  const owners = new Map<string, Map<string, StoredFile>>()
+  const owners = new Map<string, { readonly owner: SessionKey; readonly files: Map<string, StoredFile> }>()
   // Counts across all files, so that a deleted and recreated file never repeats a version.
   let lastVersion = 0
   return {
     async get(owner, path) {
       assertOpen()
       assertKey(owner)
-      const file = owners.get(mapKey(owner))?.get(path)
+      const file = owners.get(mapKey(owner))?.files.get(path)
       return file && { data: new Uint8Array(file.data), version: file.version }
     },
     async put(owner, path, data, ifVersion) {
@@ -195,17 +231,17 @@ function memoryFiles(assertOpen: () => void): Files {
       assertKey(owner)
       assertName(path, 'path')
       const id = mapKey(owner)
-      const files = owners.get(id) ?? new Map<string, StoredFile>()
+      const { files } = owners.get(id) ?? { files: new Map<string, StoredFile>() }
       if (ifVersion !== undefined && ifVersion !== (files.get(path)?.version ?? 0)) return undefined
       lastVersion += 1
       files.set(path, { path, data: new Uint8Array(data), version: lastVersion })
-      owners.set(id, files)
+      owners.set(id, { owner: { tenant: owner.tenant, user: owner.user, session: owner.session }, files })
       return lastVersion
     },
     async list(owner, prefix) {
       assertOpen()
       assertKey(owner)
-      return [...(owners.get(mapKey(owner))?.values() ?? [])]
+      return [...(owners.get(mapKey(owner))?.files.values() ?? [])]
         .filter((file) => file.path.startsWith(prefix))
         .map((file) => ({ path: file.path, bytes: file.data.byteLength, version: file.version }))
         .sort((a, b) => Buffer.compare(Buffer.from(a.path), Buffer.from(b.path)))
@@ -213,7 +249,18 @@ function memoryFiles(assertOpen: () => void): Files {
     async delete(owner, path) {
       assertOpen()
       assertKey(owner)
-      owners.get(mapKey(owner))?.delete(path)
+      owners.get(mapKey(owner))?.files.delete(path)
+    },
+    async *owners(scope = {}) {
+      assertOpen()
+      for (const { owner, files } of owners.values()) if (files.size > 0 && within(scope, owner)) yield owner
+    },
+    async erase(owner) {
+      assertOpen()
+      assertKey(owner)
+      const count = owners.get(mapKey(owner))?.files.size ?? 0
+      owners.delete(mapKey(owner))
+      return count
     },
   }
 }

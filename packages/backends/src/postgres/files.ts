@@ -6,6 +6,8 @@ import { assertKey, assertName } from '../keys.ts'
 import type { Database } from './database.ts'
 import { damaged } from './errors.ts'
 
+const PAGE = 500
+
 export function postgresFiles(database: Database): Files {
   const { name, schema } = database
   const owned = 'tenant = $1 AND usr = $2 AND session = $3'
@@ -50,6 +52,29 @@ export function postgresFiles(database: Database): Files {
     },
     async delete(owner, path) {
       await database.query(`UPDATE ${schema}.files SET data = NULL WHERE ${owned} AND path = $4`, values(owner, path))
+    },
+    async *owners({ tenant, user } = {}) {
+      database.assertOpen()
+      for (let after = ['', '', '']; ; ) {
+        const rows = await database.query<{ tenant: string; usr: string; session: string }>(
+          `SELECT DISTINCT tenant, usr, session FROM ${schema}.files
+           WHERE data IS NOT NULL AND (tenant, usr, session) > ($1, $2, $3)
+             AND ($4::text IS NULL OR tenant = $4) AND ($5::text IS NULL OR usr = $5)
+           ORDER BY tenant, usr, session LIMIT ${PAGE}`,
+          [...after, tenant ?? null, user ?? null],
+        )
+        for (const it of rows) yield { tenant: it.tenant, user: it.usr, session: it.session }
+        if (rows.length < PAGE) return
+        const last = rows.at(-1)!
+        after = [last.tenant, last.usr, last.session]
+      }
+    },
+    async erase(owner) {
+      const rows = await database.query<{ present: boolean }>(
+        `DELETE FROM ${schema}.files WHERE ${owned} RETURNING data IS NOT NULL AS present`,
+        values(owner, '').slice(0, 3),
+      )
+      return rows.filter((it) => it.present).length
     },
   }
 }

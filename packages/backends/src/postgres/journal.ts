@@ -1,31 +1,21 @@
 // Sessions and their events.
 
 import { crc32 } from 'node:zlib'
-import type { Event, Journal, SessionKey, SessionStatus, SessionSummary } from '@oxbow/core'
+import type { Event, Journal, SessionKey } from '@oxbow/core'
 import { assertAudit, assertDense, assertKey, mapKey } from '../keys.ts'
 import { appender, sumOf } from './append.ts'
 import { readAudit } from './audit.ts'
 import type { PostgresBus } from './bus.ts'
 import type { Database } from './database.ts'
 import { damaged } from './errors.ts'
+import { journalLife } from './life.ts'
+import { type SessionRow, summaryOf } from './session-row.ts'
 
 interface EventRow {
   readonly head: string
   readonly seq: string | null
   readonly sum: string
   readonly body: string
-}
-
-interface SessionRow {
-  readonly tenant: string
-  readonly usr: string
-  readonly session: string
-  readonly head: string
-  readonly status: SessionStatus
-  readonly agent: string
-  readonly title: string
-  readonly created_at: string
-  readonly updated_at: string
 }
 
 const topicOf = (key: SessionKey): string => `journal ${mapKey(key)}`
@@ -48,7 +38,23 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
     return Number(row?.head ?? 0)
   }
 
+  const read: Journal['read'] = async (key, afterSeq, limit = 500) => {
+    const rows = await database.query<EventRow>(
+      `SELECT s.head, e.seq, e.sum, e.body FROM ${schema}.sessions s
+       LEFT JOIN ${schema}.events e ON e.session = s.id AND e.seq > $4 AND e.seq <= s.head
+       WHERE ${own} ORDER BY e.seq LIMIT $5`,
+      [...values(key), afterSeq, limit],
+    )
+    const head = Number(rows[0]?.head ?? 0)
+    const found = rows.filter((it) => it.seq !== null)
+    if (found.length !== Math.max(0, Math.min(limit, head - afterSeq)))
+      throw damaged(name, `${nameOf(key)} has a gap after event ${afterSeq}`)
+    return found.map((row, index) => eventOf(name, key, afterSeq + 1 + index, row))
+  }
+
   return {
+    ...journalLife(database, { read, head: headOf }),
+
     async append(key, expectedSeq, events, notes) {
       values(key)
       assertDense(expectedSeq, events)
@@ -57,19 +63,7 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
       return { ok: false, head: await headOf(key) }
     },
 
-    async read(key, afterSeq, limit = 500) {
-      const rows = await database.query<EventRow>(
-        `SELECT s.head, e.seq, e.sum, e.body FROM ${schema}.sessions s
-         LEFT JOIN ${schema}.events e ON e.session = s.id AND e.seq > $4 AND e.seq <= s.head
-         WHERE ${own} ORDER BY e.seq LIMIT $5`,
-        [...values(key), afterSeq, limit],
-      )
-      const head = Number(rows[0]?.head ?? 0)
-      const found = rows.filter((it) => it.seq !== null)
-      if (found.length !== Math.max(0, Math.min(limit, head - afterSeq)))
-        throw damaged(name, `${nameOf(key)} has a gap after event ${afterSeq}`)
-      return found.map((row, index) => eventOf(name, key, afterSeq + 1 + index, row))
-    },
+    read,
 
     head: headOf,
 
@@ -84,11 +78,13 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
         status !== undefined && status !== 'open' && `status = ${value(status)}`,
         before !== undefined && `updated_at < ${value(before)}`,
         dueBy !== undefined && `wake_at <= ${value(dueBy)}`,
+        // Those that are being erased have none.
+        'head > 0',
       ].filter((it) => it !== false)
       // A page also holds all rows that share its last row's millisecond: `before` could not name the rest.
       const rows = await database.query<SessionRow>(
         `SELECT tenant, usr, session, head, status, agent, title, created_at, updated_at FROM ${schema}.sessions
-         WHERE ${conditions.join(' AND ') || 'TRUE'}
+         WHERE ${conditions.join(' AND ')}
          ORDER BY updated_at DESC FETCH FIRST ${value(limit)} ROWS WITH TIES`,
         given,
       )
@@ -136,13 +132,3 @@ function eventOf(name: string, key: SessionKey, seq: number, row: EventRow): Eve
     throw damaged(name, `${nameOf(key)}: event ${seq} has a wrong checksum`)
   return JSON.parse(row.body) as Event
 }
-
-const summaryOf = (row: SessionRow): SessionSummary => ({
-  key: { tenant: row.tenant, user: row.usr, session: row.session },
-  head: Number(row.head),
-  status: row.status,
-  agent: row.agent,
-  title: row.title,
-  createdAt: Number(row.created_at),
-  updatedAt: Number(row.updated_at),
-})

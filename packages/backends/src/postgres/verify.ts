@@ -1,9 +1,10 @@
 // Reads everything that is stored and compares it with its checksums.
 
 import { crc32 } from 'node:zlib'
-import type { SessionKey, StoreReport } from '@oxbow/core'
+import type { AuditRecord, SessionKey, StoreReport } from '@oxbow/core'
 import { sumOf } from './append.ts'
 import type { Database } from './database.ts'
+import { NO_SESSION } from './life.ts'
 
 const PAGE = 500
 /** These are enough to know. */
@@ -63,7 +64,8 @@ export async function verifyDatabase(
 
   for (let after = '0'; ; ) {
     const sessions = await database.query<SessionRow>(
-      `SELECT id, tenant, usr, session, head FROM ${schema}.sessions WHERE id > $1 ORDER BY id LIMIT ${PAGE}`,
+      `SELECT id, tenant, usr, session, head FROM ${schema}.sessions
+       WHERE id > $1 AND head > 0 ORDER BY id LIMIT ${PAGE}`,
       [after],
     )
     for (const it of sessions) {
@@ -76,10 +78,23 @@ export async function verifyDatabase(
 
   for (const table of ['events', 'audit', 'snapshots']) {
     const [orphan] = await database.query<{ session: string }>(
-      `SELECT session FROM ${schema}.${table} t WHERE NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.id = t.session)
-       LIMIT 1`,
+      `SELECT session FROM ${schema}.${table} t
+       WHERE session <> ${NO_SESSION} AND NOT EXISTS (SELECT FROM ${schema}.sessions s WHERE s.id = t.session) LIMIT 1`,
     )
     if (orphan !== undefined) found(`rows of ${table} belong to session ${orphan.session}, which is not there`)
+  }
+
+  for (let after = '0'; ; ) {
+    const records = await database.query<{ id: string; sum: string; body: string }>(
+      `SELECT id, sum, body FROM ${schema}.audit WHERE session = ${NO_SESSION} AND id > $1 ORDER BY id LIMIT ${PAGE}`,
+      [after],
+    )
+    for (const { id, sum, body } of records) {
+      const { key, seq } = JSON.parse(body) as AuditRecord
+      if (Number(sum) !== sumOf(key, seq, body)) found(`audit record ${id} has a wrong checksum`)
+    }
+    if (records.length < PAGE) break
+    after = records.at(-1)!.id
   }
 
   const paths = await database.query<{ tenant: string; usr: string; session: string; path: string }>(

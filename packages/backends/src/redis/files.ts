@@ -2,8 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { type Files, OxbowError, type SessionKey } from '@oxbow/core'
-import { assertKey, assertName, mapKey } from '../keys.ts'
+import { assertKey, assertName, keyOfMap, mapKey } from '../keys.ts'
 import type { Server } from './server.ts'
+
+const PAGE = 500
 
 export function redisFiles(server: Server): Files {
   const { key: keyOf } = server
@@ -58,5 +60,36 @@ export function redisFiles(server: Server): Files {
       const { file, paths } = owned(owner, path)
       await server.run((redis) => redis.multi().del(file).zrem(paths, path).exec())
     },
+    async *owners({ tenant, user } = {}) {
+      server.assertOpen()
+      const start = keyOf('files', '').slice(0, -2)
+      const owners = new Set<string>()
+      for (let cursor = '0'; ; ) {
+        const [next, keys] = await server.run((redis) =>
+          redis.scan(cursor, 'MATCH', `${literally(start)}*`, 'COUNT', 1_000),
+        )
+        for (const it of keys) owners.add(it.slice(it.indexOf(':', start.length) + 1))
+        if (next === '0') break
+        cursor = next
+      }
+      for (const it of owners) {
+        const owner = keyOfMap(it)
+        if ((tenant === undefined || owner.tenant === tenant) && (user === undefined || owner.user === user))
+          yield owner
+      }
+    },
+    async erase(owner) {
+      const { paths } = owned(owner, '')
+      const names = await server.run((redis) => redis.zrange(paths, '0', '-1'))
+      for (let start = 0; start < names.length; start += PAGE) {
+        const page = names.slice(start, start + PAGE)
+        const files = page.map((it) => owned(owner, it).file)
+        await server.run((redis) => redis.multi().unlink(files).zrem(paths, page).exec())
+      }
+      return names.length
+    },
   }
 }
+
+/** Of a pattern, so that it matches itself. */
+const literally = (text: string): string => text.replace(/[\\*?[\]^]/g, '\\$&')

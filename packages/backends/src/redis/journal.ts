@@ -13,6 +13,7 @@ import {
 } from '@oxbow/core'
 import { assertAudit, assertDense, assertKey, mapKey } from '../keys.ts'
 import type { RedisBus } from './bus.ts'
+import { journalLife } from './life.ts'
 import type { Server } from './server.ts'
 
 /** Rows of an index or of the audit log that are looked at in one trip. */
@@ -107,7 +108,40 @@ export function redisJournal(server: Server, bus: RedisBus): Journal & { idle():
     return found
   }
 
+  const read: Journal['read'] = async (key, afterSeq, limit = 500) => {
+    const member = memberOf(key)
+    const [head, entries] = await server.run(async (redis) => {
+      const answers = await redis
+        .multi()
+        .hget(hashOf(member), 'head')
+        .xrange(keyOf('events', member), `${Math.max(0, afterSeq) + 1}-0`, '+', 'COUNT', limit)
+        .exec()
+      return answers!.map(([error, answer]) => {
+        if (error) throw error
+        return answer
+      }) as [string | null, [id: string, fields: string[]][]]
+    })
+    if (entries.length !== Math.max(0, Math.min(limit, Number(head ?? 0) - afterSeq)))
+      throw corrupt(key, `has a gap after event ${afterSeq}`)
+    return entries.map(([id, [, text]], index): Event => {
+      const seq = afterSeq + 1 + index
+      const cut = text!.indexOf(' ')
+      const body = text!.slice(cut + 1)
+      if (id !== `${seq}-0`) throw corrupt(key, `has a gap before event ${id}`)
+      if (Number(text!.slice(0, cut)) !== crc32(body, crc32(member)))
+        throw corrupt(key, `: event ${seq} has a wrong checksum`)
+      return JSON.parse(body) as Event
+    })
+  }
+
+  const head: Journal['head'] = async (key) => {
+    const member = memberOf(key)
+    return Number((await server.run((redis) => redis.hget(hashOf(member), 'head'))) ?? 0)
+  }
+
   return {
+    ...journalLife(server, { read, summaries }),
+
     async append(key, expectedSeq, events, { status, agent, title, wakeAt, audit = [] }) {
       const member = memberOf(key)
       assertDense(expectedSeq, events)
@@ -125,6 +159,7 @@ export function redisJournal(server: Server, bus: RedisBus): Journal & { idle():
           keyOf('deadlines'),
           keyOf('audit'),
           keyOf('audit', 'last'),
+          keyOf('audited', member),
           member,
           expectedSeq,
           bodies.length,
@@ -141,7 +176,7 @@ export function redisJournal(server: Server, bus: RedisBus): Journal & { idle():
           session,
           bus.channel,
           bus.payload(topicOf(member), ''),
-          ...audit.map((it) => JSON.stringify(it)),
+          ...audit.flatMap((it) => [it.seq, JSON.stringify(it)]),
         ),
       )
       underWay.add(stored)
@@ -153,36 +188,8 @@ export function redisJournal(server: Server, bus: RedisBus): Journal & { idle():
       }
     },
 
-    async read(key, afterSeq, limit = 500) {
-      const member = memberOf(key)
-      const [head, entries] = await server.run(async (redis) => {
-        const answers = await redis
-          .multi()
-          .hget(hashOf(member), 'head')
-          .xrange(keyOf('events', member), `${Math.max(0, afterSeq) + 1}-0`, '+', 'COUNT', limit)
-          .exec()
-        return answers!.map(([error, answer]) => {
-          if (error) throw error
-          return answer
-        }) as [string | null, [id: string, fields: string[]][]]
-      })
-      if (entries.length !== Math.max(0, Math.min(limit, Number(head ?? 0) - afterSeq)))
-        throw corrupt(key, `has a gap after event ${afterSeq}`)
-      return entries.map(([id, [, text]], index): Event => {
-        const seq = afterSeq + 1 + index
-        const cut = text!.indexOf(' ')
-        const body = text!.slice(cut + 1)
-        if (id !== `${seq}-0`) throw corrupt(key, `has a gap before event ${id}`)
-        if (Number(text!.slice(0, cut)) !== crc32(body, crc32(member)))
-          throw corrupt(key, `: event ${seq} has a wrong checksum`)
-        return JSON.parse(body) as Event
-      })
-    },
-
-    async head(key) {
-      const member = memberOf(key)
-      return Number((await server.run((redis) => redis.hget(hashOf(member), 'head'))) ?? 0)
-    },
+    read,
+    head,
 
     async list(query) {
       server.assertOpen()
@@ -222,7 +229,9 @@ export function redisJournal(server: Server, bus: RedisBus): Journal & { idle():
 
     async putSnapshot(key, { seq, version, data }) {
       const member = memberOf(key)
-      await server.run((redis) => redis.oxbowPutSnapshot(keyOf('snapshot', member), seq, version, crc32(data), data))
+      await server.run((redis) =>
+        redis.oxbowPutSnapshot(keyOf('snapshot', member), keyOf('erased', member), seq, version, crc32(data), data),
+      )
     },
 
     watch(key, wake) {

@@ -2,12 +2,12 @@
 // changes something knows its operation: a repetition gives the same answer and changes nothing.
 
 /** For how long a repetition of an operation is recognised. */
-const REPEAT_MS = 120_000
+export const REPEAT_MS = 120_000
 
 /**
  * KEYS: session hash, event stream, operation, index of all, of the user, of open sessions, of deadlines, audit stream,
- * audit counter. ARGV: member, expected head, count of events, their bodies …, status, agent, title, created at, updated
- * at, deadline or '', tenant, user, session, channel, wake-up, audit records …
+ * audit counter, the session's audit ids. ARGV: member, expected head, count of events, their bodies …, status, agent, title, created at, updated
+ * at, deadline or '', tenant, user, session, channel, wake-up, audit records, each after its number …
  * Returns {1, 0} when stored, else {0, head}.
  */
 const append = `
@@ -27,16 +27,54 @@ redis.call('ZADD', KEYS[4], updated, ARGV[1])
 redis.call('ZADD', KEYS[5], updated, ARGV[1])
 if status == 'idle' then redis.call('ZREM', KEYS[6], ARGV[1]) else redis.call('ZADD', KEYS[6], updated, ARGV[1]) end
 if wake == '' then redis.call('ZREM', KEYS[7], ARGV[1]) else redis.call('ZADD', KEYS[7], wake, ARGV[1]) end
-for i = a + 12, #ARGV do
+for i = a + 12, #ARGV, 2 do
   local id = redis.call('INCR', KEYS[9])
-  redis.call('XADD', KEYS[8], id .. '-0', 'r', ARGV[i])
+  redis.call('XADD', KEYS[8], id .. '-0', 'r', ARGV[i + 1])
+  redis.call('ZADD', KEYS[10], ARGV[i], id)
 end
 redis.call('SET', KEYS[3], '1', 'PX', ${REPEAT_MS})
 redis.call('PUBLISH', ARGV[a + 10], ARGV[a + 11])
 return {1, 0}`
 
-/** KEYS: snapshot. ARGV: seq, version, sum, data. */
+/**
+ * KEYS: session hash, event stream, snapshot, mark of the erasure, index of all, of the user, of open sessions, of
+ * deadlines, the session's audit ids, the same of erased sessions, list of those. ARGV: member, expected head, time for
+ * which late snapshots are refused. Returns {1, 0} when erased, else {0, head}.
+ */
+const erase = `
+local head = tonumber(redis.call('HGET', KEYS[1], 'head') or '0')
+if head ~= tonumber(ARGV[2]) then
+  if head == 0 and redis.call('GET', KEYS[4]) == ARGV[2] then return {1, 0} end
+  return {0, head}
+end
+redis.call('SET', KEYS[4], ARGV[2], 'PX', ARGV[3])
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3])
+for i = 5, 8 do redis.call('ZREM', KEYS[i], ARGV[1]) end
+if redis.call('EXISTS', KEYS[9]) == 1 then
+  redis.call('RENAME', KEYS[9], KEYS[10])
+  redis.call('SADD', KEYS[11], KEYS[10])
+end
+return {1, 0}`
+
+/** KEYS: audit stream, audit counter, operation. ARGV: record. */
+const note = `
+if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+local id = redis.call('INCR', KEYS[2])
+redis.call('XADD', KEYS[1], id .. '-0', 'r', ARGV[1])
+redis.call('SET', KEYS[3], '1', 'PX', ${REPEAT_MS})
+return id`
+
+/** KEYS: audit stream, audit counter, audit ids of an erased session. ARGV: id, the record without its data. */
+const stripAudit = `
+if redis.call('ZREM', KEYS[3], ARGV[1]) == 0 then return 0 end
+redis.call('XDEL', KEYS[1], ARGV[1] .. '-0')
+local id = redis.call('INCR', KEYS[2])
+redis.call('XADD', KEYS[1], id .. '-0', 'r', ARGV[2])
+return id`
+
+/** KEYS: snapshot, mark of an erasure. ARGV: seq, version, sum, data. */
 const putSnapshot = `
+if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 local seq, version = redis.call('HGET', KEYS[1], 'seq'), redis.call('HGET', KEYS[1], 'version')
 if seq and version == ARGV[2] and tonumber(seq) > tonumber(ARGV[1]) then return 0 end
 redis.call('HSET', KEYS[1], 'seq', ARGV[1], 'version', ARGV[2], 'sum', ARGV[3], 'data', ARGV[4])
@@ -76,8 +114,11 @@ if tonumber(ARGV[2]) > 0 then redis.call('PEXPIRE', KEYS[1], ARGV[2]) else redis
 return 1`
 
 export const SCRIPTS = {
-  oxbowAppend: { lua: append, numberOfKeys: 9 },
-  oxbowPutSnapshot: { lua: putSnapshot, numberOfKeys: 1 },
+  oxbowAppend: { lua: append, numberOfKeys: 10 },
+  oxbowErase: { lua: erase, numberOfKeys: 11 },
+  oxbowNote: { lua: note, numberOfKeys: 3 },
+  oxbowStripAudit: { lua: stripAudit, numberOfKeys: 3 },
+  oxbowPutSnapshot: { lua: putSnapshot, numberOfKeys: 2 },
   oxbowPutFile: { lua: putFile, numberOfKeys: 4 },
   oxbowRelease: { lua: release, numberOfKeys: 1 },
   oxbowAcquire: { lua: acquire, numberOfKeys: 2 },
@@ -88,6 +129,9 @@ type Argument = string | number | Buffer
 
 export interface Scripts {
   oxbowAppend(...args: Argument[]): Promise<[stored: number, head: number]>
+  oxbowErase(...args: Argument[]): Promise<[erased: number, head: number]>
+  oxbowNote(...args: Argument[]): Promise<number>
+  oxbowStripAudit(...args: Argument[]): Promise<number>
   oxbowPutSnapshot(...args: Argument[]): Promise<number>
   oxbowPutFile(...args: Argument[]): Promise<number>
   oxbowRelease(...args: Argument[]): Promise<number>

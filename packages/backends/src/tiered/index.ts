@@ -41,6 +41,11 @@ export function tiered(options: TieredOptions): Backend {
         // A hot store that lost its journal may hold the snapshot of an earlier life.
         return found.value.seq <= (await store.journal.head(key)) ? found.value : store.journal.getSnapshot(key)
       },
+      async erase(key, expectedSeq) {
+        // The copy of a snapshot first, and not as an attempt: a hot store that is away would bring it back.
+        await hot.journal.erase(key, 0)
+        return store.journal.erase(key, expectedSeq)
+      },
       async putSnapshot(key, snapshot) {
         await Promise.all([
           attempt(() => hot.journal.putSnapshot(key, snapshot)),

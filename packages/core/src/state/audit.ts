@@ -53,9 +53,19 @@ export function auditOf(
   }
 }
 
+/** What stays of a record when its session is erased: who did what, when, and how it ended; not what it was about. */
+export const withoutData = ({ remember: _, ...record }: AuditRecord): AuditRecord => ({
+  ...record,
+  arguments: {},
+  // Both may quote arguments.
+  rule: undefined,
+  reason: undefined,
+  erased: true,
+})
+
 const withoutCredential = ({ credential: _, ...principal }: Principal): Principal => principal
 
-type Audited = Event<AuditRecord['event']>
+type Audited = Event<Exclude<AuditRecord['event'], 'data.erased'>>
 
 const isAudited = (event: Event): event is Audited =>
   event.type === 'call.decided' ||

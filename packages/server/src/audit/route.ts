@@ -15,7 +15,9 @@ const time = z
 
 const record = z.object({
   at: z.number().describe('Milliseconds since 1970.'),
-  event: z.enum(['call.decided', 'approval.resolved', 'external.resolved', 'call.finished']),
+  event: z
+    .enum(['call.decided', 'approval.resolved', 'external.resolved', 'call.finished', 'data.erased'])
+    .describe('`data.erased`: an erasure. `arguments` has its scope and counts; `*` stands for all users or sessions.'),
   tenant: z.string(),
   userId: z.string().describe('The owner of the session.'),
   sessionId: z.string(),
@@ -37,6 +39,7 @@ const record = z.object({
   remember: acceptedRule.optional().describe('The rule accepted with the approval.'),
   operationId: z.string().optional(),
   status: status.optional().describe('The outcome of the call.'),
+  erased: z.literal(true).optional().describe('The session was erased, and the data of the call with it.'),
 })
 
 export function auditRoute(engine: Engine): Route {

@@ -94,7 +94,8 @@ ALTER TABLE workers ADD COLUMN abandoned INTEGER NOT NULL DEFAULT 0;
 }
 
 export const tables = `
--- Rows are never deleted, so an id is never given twice.
+-- Rows are never deleted, so an id is never given twice. A negative \`updated_hour\` marks those that are no sessions
+-- (erased.ts).
 -- Written when the status or a title changes, and else once a minute: \`head\` and \`updated_at\` are those of that moment.
 -- \`head_sum\` is the checksum of the event at \`head\`, \`sum\` that of this row.
 CREATE TABLE sessions (

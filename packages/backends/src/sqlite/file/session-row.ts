@@ -51,7 +51,12 @@ export function sessionRows(db: DatabaseSync): SessionRows {
   const byId = db.prepare(`SELECT ${columns} FROM sessions WHERE id = ?`)
   // A bare parameter is compared with the condition of the partial index, and then SQLite prepares the statement anew
   // for each value: three times the work of the statement itself.
-  const lastOf = db.prepare('SELECT seq, sum FROM events WHERE session = CAST(? AS INTEGER) ORDER BY seq DESC LIMIT 1')
+  // A session that was erased has none, although its events are removed step by step.
+  const lastOf = db.prepare(
+    `SELECT seq, sum FROM events WHERE session = CAST(?1 AS INTEGER)
+       AND EXISTS (SELECT 1 FROM sessions WHERE id = CAST(?1 AS INTEGER) AND updated_hour >= 0)
+     ORDER BY seq DESC LIMIT 1`,
+  )
   const sumAt = db.prepare('SELECT sum FROM events WHERE session = ? AND seq = ?')
   const eventAt = db.prepare('SELECT audit, body FROM events WHERE session = ? AND seq = ?')
 

@@ -15,6 +15,9 @@ export const seedOf = (tenant: string, user: string, session: string): number =>
 export const eventSum = (before: number, { audit, body }: SummedEvent): number =>
   crc32(body, audit === null ? before : crc32(audit, before))
 
+/** The checksum of an audit record whose event is gone: it is chained to nothing. */
+export const sumAlone = (audit: string | null): number => eventSum(0, { audit, body: '' })
+
 /** The input of the checksum of a `sessions` row. */
 export interface SessionRow {
   readonly tenant: string

@@ -26,14 +26,24 @@ export function checkMark(db: DatabaseSync, path: string, mark: Mark | 'damaged'
   const last = Number(db.prepare('SELECT max(id) AS id FROM events').get()?.id ?? 0)
   if (last < mark.id) return incomplete(path, mark.id - last)
   const sum = db.prepare('SELECT sum FROM events WHERE id = ?').get(mark.id)?.sum
-  return sum === mark.sum ? undefined : corrupt(path, `event row ${mark.id} is not the one that was acknowledged`)
+  // After a power failure the mark may be older than an erasure that has removed its row.
+  const erased = () =>
+    db
+      .prepare(
+        `SELECT 1 FROM sessions JOIN events ON events.session = sessions.id
+         WHERE sessions.updated_hour < 0 AND events.id > ? AND events.tool IS NULL LIMIT 1`,
+      )
+      .get(mark.id)
+  return sum === mark.sum || erased() !== undefined
+    ? undefined
+    : corrupt(path, `event row ${mark.id} is not the one that was acknowledged`)
 }
 
 function checkNewest(db: DatabaseSync): undefined {
   const tails = db
     .prepare(
       `SELECT session, min(seq) AS first FROM (SELECT session, seq FROM events ORDER BY id DESC LIMIT ${newest})
-       GROUP BY session`,
+       WHERE session IN (SELECT id FROM sessions WHERE updated_hour >= 0) GROUP BY session`,
     )
     .all() as { session: number; first: number }[]
   const rows = sessionRows(db)

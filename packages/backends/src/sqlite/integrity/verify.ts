@@ -4,8 +4,9 @@ import { setImmediate } from 'node:timers/promises'
 import type { StoreReport } from '@oxbow/core'
 import { readMark } from '../file/mark.ts'
 import { checkRow, Damage, nameOf, type StoredRow, sessionRows } from '../file/session-row.ts'
-import { dataSum } from '../file/sums.ts'
+import { dataSum, sumAlone } from '../file/sums.ts'
 import { eventReader } from '../reading/events.ts'
+import { KEEPER } from '../writer/erased.ts'
 import { checkMark } from './start.ts'
 
 const pageOfEvents = 500
@@ -40,7 +41,7 @@ export async function verifyStore(
   await attempt(() => structure(db).forEach(found))
   await attempt(async () => {
     const total = Number(db.prepare('SELECT count(*) AS n FROM events').get()?.n)
-    const ids = db.prepare('SELECT id FROM sessions ORDER BY id').all()
+    const ids = db.prepare('SELECT id FROM sessions WHERE updated_hour >= 0 ORDER BY id').all()
     const read = eventReader(db)
     const rows = sessionRows(db)
     for (const { id } of ids) {
@@ -57,6 +58,14 @@ export async function verifyStore(
         }
       })
     }
+  })
+  await attempt(() => {
+    const kept = db.prepare(
+      `SELECT events.id, events.sum, events.audit FROM sessions JOIN events ON events.session = sessions.id
+       WHERE sessions.updated_hour = ${KEEPER}`,
+    )
+    for (const { id, sum, audit } of kept.iterate())
+      if (sum !== sumAlone(audit as string | null)) found(`the audit record in row ${id} has a wrong checksum`)
   })
   await attempt(async () => {
     const readFile = db.prepare('SELECT path, session, data, sum FROM files WHERE rowid = ?')

@@ -13,13 +13,13 @@ export function auditReader(db: DatabaseSync): (query: AuditQuery) => { records:
       const value = values[index]
       return value === undefined ? [] : [[condition, value] as const]
     })
-    const ofSession = [['tenant = ?', tenant] as const, ['session = ?', session] as const].flatMap(([it, value]) =>
+    // Records of sessions that were erased lie below a row that stands for their tenant.
+    const named =
+      "CASE WHEN sessions.updated_hour < 0 THEN json_extract(events.audit, '$.key.session') ELSE sessions.session END = ?"
+    const ofSession = [['sessions.tenant = ?', tenant] as const, [named, session] as const].flatMap(([it, value]) =>
       value === undefined ? [] : [[it, value] as const],
     )
-    const all = [
-      ...filters.map(([condition]) => `events.${condition}`),
-      ...ofSession.map(([condition]) => `sessions.${condition}`),
-    ]
+    const all = [...filters.map(([condition]) => `events.${condition}`), ...ofSession.map(([condition]) => condition)]
     // The index is in order of arrival and covers all filters, so few rows are read in vain.
     const rows = db
       .prepare(

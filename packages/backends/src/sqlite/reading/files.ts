@@ -4,6 +4,8 @@ import type { Context } from '../context.ts'
 import { Damage } from '../file/session-row.ts'
 import { dataSum } from '../file/sums.ts'
 
+const PAGE = 500
+
 export function sqliteFiles({ db, writer, guard }: Context): Files {
   const owned = 'tenant = ? AND user = ? AND session = ? AND data IS NOT NULL'
   const readFile = db.prepare(`SELECT data, version, sum FROM files WHERE ${owned} AND path = ?`)
@@ -11,6 +13,11 @@ export function sqliteFiles({ db, writer, guard }: Context): Files {
   const listFiles = db.prepare(
     `SELECT path, length(data) AS bytes, version FROM files
      WHERE ${owned} AND path >= ?4 AND substr(path, 1, length(?4)) = ?4 ORDER BY path`,
+  )
+  const listOwners = db.prepare(
+    `SELECT DISTINCT tenant, user, session FROM files WHERE data IS NOT NULL AND (tenant, user, session) > (?, ?, ?)
+       AND tenant = coalesce(?, tenant) AND user = coalesce(?, user)
+     ORDER BY tenant, user, session LIMIT ${PAGE}`,
   )
   return {
     async get(owner, path) {
@@ -54,6 +61,20 @@ export function sqliteFiles({ db, writer, guard }: Context): Files {
         assertName(path, 'path')
       })
       await writer.write(['deleteFile', owner.tenant, owner.user, owner.session, path])
+    },
+    async *owners({ tenant, user } = {}) {
+      for (let after = ['', '', '']; ; ) {
+        const [afterTenant = '', afterUser = '', afterSession = ''] = after
+        const rows = guard(() => listOwners.all(afterTenant, afterUser, afterSession, tenant ?? null, user ?? null))
+        const owners = rows.map((it) => [String(it.tenant), String(it.user), String(it.session)] as const)
+        for (const [ownTenant, ownUser, session] of owners) yield { tenant: ownTenant, user: ownUser, session }
+        if (rows.length < PAGE) return
+        after = [...owners.at(-1)!]
+      }
+    },
+    async erase(owner) {
+      guard(() => assertKey(owner))
+      return writer.write(['eraseFiles', owner.tenant, owner.user, owner.session])
     },
   }
 }

@@ -1,5 +1,5 @@
 // Reads sessions on the main thread and hands appends to the writer.
-import type { Event, Journal } from '@oxbow/core'
+import type { AuditRecord, Event, Journal, SessionKey } from '@oxbow/core'
 import { assertAudit, assertDense, assertKey } from '../../keys.ts'
 import type { Context } from '../context.ts'
 import { corrupt } from '../errors.ts'
@@ -8,9 +8,11 @@ import { dataSum } from '../file/sums.ts'
 import { stored } from '../writer/protocol.ts'
 import { auditReader } from './audit.ts'
 import { eventReader } from './events.ts'
+import { journalLife } from './life.ts'
 import { readSessionList } from './list.ts'
 
-export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
+export function sqliteJournal(context: Context): Journal {
+  const { db, writer, path, guard } = context
   const rows = sessionRows(db)
   const readEvents = eventReader(db)
   const readSnapshot = db.prepare(
@@ -25,7 +27,19 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
     return rows.find(key.tenant, key.user, key.session)
   }
 
+  /** Up to the end just read: events appended between the two statements belong to the next read. */
+  const rowsAfter = (key: SessionKey, afterSeq: number, limit: number) =>
+    guard(() => {
+      const found = find(key)
+      if (found === undefined || afterSeq >= found.end.seq) return []
+      return readEvents(found.row, afterSeq, found.end.seq, limit).map((it) => ({
+        event: parse(it.body, it.seq, nameOf(found.row), path),
+        audit: it.audit,
+      }))
+    })
+
   return {
+    ...journalLife(context),
     async append(key, expectedSeq, events, { status, agent, title, wakeAt = null, audit = [] }) {
       guard(() => {
         assertKey(key)
@@ -52,13 +66,13 @@ export function sqliteJournal({ db, writer, path, guard }: Context): Journal {
       return head === stored ? { ok: true } : { ok: false, head }
     },
     async read(key, afterSeq, limit = 500) {
-      return guard(() => {
-        const found = find(key)
-        if (found === undefined || afterSeq >= found.end.seq) return []
-        // Up to the end just read: events appended between the two statements belong to the next read.
-        const page = readEvents(found.row, afterSeq, found.end.seq, limit)
-        return page.map(({ seq, body }) => parse(body, seq, nameOf(found.row), path))
-      })
+      return rowsAfter(key, afterSeq, limit).map(({ event }) => event)
+    },
+    async records(key, afterSeq, limit = 500) {
+      return rowsAfter(key, afterSeq, limit).map(({ event, audit }) => ({
+        event,
+        ...(audit !== null && { audit: JSON.parse(audit) as AuditRecord }),
+      }))
     },
     async head(key) {
       return guard(() => find(key)?.end.seq ?? 0)

@@ -56,7 +56,10 @@ function wayTo({ tenant, user, status, dueBy }: SessionQuery): { table: string; 
     return { table, order: 'updated_at DESC' }
   }
   const index = tenant !== undefined && user !== undefined ? 'sessions_by_user' : 'sessions_by_hour'
-  return { table: `sessions INDEXED BY ${index} WHERE ${open ? "status <> 'idle' AND" : ''}`, order: byHour }
+  return {
+    table: `sessions INDEXED BY ${index} WHERE updated_hour >= 0 AND ${open ? "status <> 'idle' AND" : ''}`,
+    order: byHour,
+  }
 }
 
 function summaryOf(row: Row): SessionSummary {

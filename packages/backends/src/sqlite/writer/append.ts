@@ -30,6 +30,8 @@ export interface Appends {
   foreignHead(key: Key, head: number): number
   /** Writes a session with an event; for a probe that is rolled back. */
   probe(): void
+  /** A row was added to the table of events otherwise. */
+  added(row: Mark): void
   /** The last event since this was called before; undefined when there was none. */
   takeLast(): Mark | undefined
   /** The transaction was rolled back: ids of sessions that it created are void. */
@@ -64,11 +66,12 @@ export function openAppends(db: DatabaseSync): Appends {
       if (end?.seq === cached.ownHead) return { known: cached, end }
     }
     // Data of another connection, or of an earlier process, is verified once.
-    const found = cached === undefined ? rows.find(...key) : rows.get(cached.row.id)
+    const found = rows.find(...key)
     if (found === undefined) return undefined
     rows.checkEnd(found)
     const { row, end } = found
-    const known = cached ?? { row, ownHead: 0, foreignHead: end.seq }
+    // Another session may have the key: the one that is cached was erased.
+    const known = cached?.row.id === row.id ? cached : { row, ownHead: 0, foreignHead: end.seq }
     known.row = row
     return { known, end }
   }
@@ -158,6 +161,9 @@ export function openAppends(db: DatabaseSync): Appends {
     probe() {
       const added = addSession.run(1, 'idle', '', '', Date.now(), null, 0, 0, 0, '', '', '', 0)
       addEvent.run(added.lastInsertRowid, 1, 0, null, null, null, null, null, '')
+    },
+    added(row) {
+      last = row
     },
     takeLast() {
       const taken = last

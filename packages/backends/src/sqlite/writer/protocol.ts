@@ -22,6 +22,12 @@ export type Write =
   | Append
   | readonly [op: 'snapshot', ...key: Key, seq: number, version: number, data: string]
   | readonly [op: 'putFile', ...key: Key, path: string, data: Uint8Array, ifVersion: number | undefined]
+  | readonly [op: 'erase', ...key: Key, expectedSeq: number]
+  /** Removes up to 500 events of erased sessions. */
+  | readonly [op: 'eraseSome']
+  /** An audit record that describes no event. `at` to `body` as in the table of events. */
+  | readonly [op: 'note', tenant: string, at: number, user: string, tool: string, status: string | null, audit: string]
+  | readonly [op: 'eraseFiles', ...key: Key]
   | readonly [op: 'deleteFile', ...key: Key, path: string]
   | readonly [
       op: 'announce',
@@ -36,7 +42,10 @@ export type Write =
   | readonly [op: 'forgetWorkers', silentSince: number]
   | readonly [op: 'probe']
 
-/** For an append: `stored`, or the current head. For `putFile`: the new version, 0 on a conflict. Otherwise 0. */
+/**
+ * For an append and an erasure: `stored`, or the current head. For `putFile`: the new version, 0 on a conflict. For
+ * `eraseSome`: how many events are gone. For `eraseFiles`: how many files. Otherwise 0.
+ */
 export type WriterAnswer = number | WriteFailure
 export const stored = -1
 

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Mark } from '../file/mark.ts'
 import { dataSum } from '../file/sums.ts'
 import { openAppends } from './append.ts'
+import { openErasures } from './erased.ts'
 import type { Key, Write, WriteFailure, WriterAnswer } from './protocol.ts'
 
 const SQLITE_BUSY = 5
@@ -21,6 +22,7 @@ export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {})
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const appends = openAppends(db)
+  const erasures = openErasures(db, appends.added)
   const putSnapshot = db.prepare(
     `INSERT INTO snapshots (session, seq, version, data, sum)
      SELECT id, ?, ?, ?, ? FROM sessions WHERE tenant = ? AND user = ? AND session = ?
@@ -38,6 +40,9 @@ export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {})
   )
   const deleteFile = db.prepare(
     'UPDATE files SET data = NULL, sum = NULL WHERE tenant = ? AND user = ? AND session = ? AND path = ?',
+  )
+  const eraseFiles = db.prepare(
+    'DELETE FROM files WHERE tenant = ? AND user = ? AND session = ? RETURNING data IS NOT NULL AS present',
   )
   const announce = db.prepare(
     `INSERT INTO workers (worker, host, pid, started, heartbeat, abandoned) VALUES (?, ?, ?, ?, ?, ?)
@@ -67,6 +72,17 @@ export function openWriterStore(db: DatabaseSync, onCommit: OnCommit = () => {})
       case 'deleteFile':
         deleteFile.run(write[1], write[2], write[3], write[4])
         return 0
+      case 'eraseFiles':
+        return eraseFiles.all(write[1], write[2], write[3]).filter((it) => it.present).length
+      case 'erase':
+        return erasures.erase([write[1], write[2], write[3]], write[4])
+      case 'eraseSome':
+        return erasures.eraseSome()
+      case 'note': {
+        const [, tenant, at, user, tool, status, audit] = write
+        erasures.note(tenant, { at, user, tool, status, audit })
+        return 0
+      }
       case 'announce':
         announce.run(write[1], write[2], write[3], write[4], write[5], write[6] ? 1 : 0)
         return 0
