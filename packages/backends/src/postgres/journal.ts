@@ -8,8 +8,8 @@ import { readAudit } from './audit.ts'
 import type { PostgresBus } from './bus.ts'
 import type { Database } from './database.ts'
 import { damaged } from './errors.ts'
-import { journalLife } from './life.ts'
-import { type SessionRow, summaryOf } from './session-row.ts'
+import { postgresLife } from './life.ts'
+import { type SummaryRow, summaryOf } from './session-row.ts'
 
 interface EventRow {
   readonly head: string
@@ -53,7 +53,7 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
   }
 
   return {
-    ...journalLife(database, { read, head: headOf }),
+    ...postgresLife(database, { read, head: headOf }),
 
     async append(key, expectedSeq, events, notes) {
       values(key)
@@ -82,7 +82,7 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
         'head > 0',
       ].filter((it) => it !== false)
       // A page also holds all rows that share its last row's millisecond: `before` could not name the rest.
-      const rows = await database.query<SessionRow>(
+      const rows = await database.query<SummaryRow>(
         `SELECT tenant, usr, session, head, status, agent, title, created_at, updated_at FROM ${schema}.sessions
          WHERE ${conditions.join(' AND ')}
          ORDER BY updated_at DESC FETCH FIRST ${value(limit)} ROWS WITH TIES`,

@@ -6,7 +6,7 @@ import { assertKey } from '../keys.ts'
 import { sumOf } from './append.ts'
 import type { Database } from './database.ts'
 import { damaged } from './errors.ts'
-import { type SessionRow, summaryOf } from './session-row.ts'
+import { type SummaryRow, summaryOf } from './session-row.ts'
 
 const PAGE = 500
 /** Rows that one statement erases: their locks are held for milliseconds. */
@@ -17,7 +17,7 @@ export const NO_SESSION = 0
 
 type Life = Pick<Journal, 'note' | 'records' | 'sessions' | 'erase'>
 
-export function journalLife(database: Database, { read, head }: Pick<Journal, 'read' | 'head'>): Life {
+export function postgresLife(database: Database, { read, head }: Pick<Journal, 'read' | 'head'>): Life {
   const { name, schema } = database
   const parts = ({ tenant, user, session }: SessionKey) => [tenant, user, session]
 
@@ -94,7 +94,7 @@ export function journalLife(database: Database, { read, head }: Pick<Journal, 'r
     async *sessions({ tenant, user } = {}) {
       database.assertOpen()
       for (let after = '0'; ; ) {
-        const rows = await database.query<SessionRow & { id: string; wake_at: string | null }>(
+        const rows = await database.query<SummaryRow & { id: string; wake_at: string | null }>(
           `SELECT * FROM ${schema}.sessions WHERE id > $1 AND ($2::text IS NULL OR tenant = $2)
              AND ($3::text IS NULL OR usr = $3) AND head > 0 ORDER BY id LIMIT ${PAGE}`,
           [after, tenant ?? null, user ?? null],

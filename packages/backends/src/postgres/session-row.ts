@@ -1,6 +1,6 @@
 import type { SessionStatus, SessionSummary } from '@oxbow/core'
 
-export interface SessionRow {
+export interface SummaryRow {
   readonly tenant: string
   readonly usr: string
   readonly session: string
@@ -12,7 +12,7 @@ export interface SessionRow {
   readonly updated_at: string
 }
 
-export const summaryOf = (row: SessionRow): SessionSummary => ({
+export const summaryOf = (row: SummaryRow): SessionSummary => ({
   key: { tenant: row.tenant, user: row.usr, session: row.session },
   head: Number(row.head),
   status: row.status,

@@ -13,7 +13,7 @@ import {
 } from '@oxbow/core'
 import { assertAudit, assertDense, assertKey, mapKey } from '../keys.ts'
 import type { RedisBus } from './bus.ts'
-import { journalLife } from './life.ts'
+import { redisLife } from './life.ts'
 import type { Server } from './server.ts'
 
 /** Rows of an index or of the audit log that are looked at in one trip. */
@@ -140,7 +140,7 @@ export function redisJournal(server: Server, bus: RedisBus): Journal & { idle():
   }
 
   return {
-    ...journalLife(server, { read, summaries }),
+    ...redisLife(server, { read, summaries }),
 
     async append(key, expectedSeq, events, { status, agent, title, wakeAt, audit = [] }) {
       const member = memberOf(key)

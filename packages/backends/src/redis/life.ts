@@ -12,7 +12,7 @@ interface Reading extends Pick<Journal, 'read'> {
   summaries(members: readonly string[]): Promise<SessionSummary[]>
 }
 
-export function journalLife(
+export function redisLife(
   server: Server,
   { read, summaries }: Reading,
 ): Pick<Journal, 'note' | 'records' | 'sessions' | 'erase'> {

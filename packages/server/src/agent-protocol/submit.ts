@@ -2,7 +2,7 @@
 import { type Agent, type Engine, OxbowError, type Principal, type RunOptions } from '@oxbow/core'
 import { matchesWildcard } from '@oxbow/core/internal'
 import { z } from 'zod'
-import type { AgentProtocolConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import { toId } from '../http/ids.ts'
 import { type Route, route } from '../http/route.ts'
@@ -22,7 +22,7 @@ import { type Kept, protocolTask, requestFor, sessionIdOf } from './task.ts'
 
 export interface Submitting {
   readonly engine: Engine
-  readonly config: AgentProtocolConfig
+  readonly config: Config['agentProtocol']
   readonly host: AgentProtocolHost
   readonly slots: TurnSlots
   readonly maxMessageLength: number

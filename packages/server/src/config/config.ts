@@ -20,121 +20,9 @@ import {
 } from './settings/schema.ts'
 import { fromEnvironment, fromObject, fromToml, type GivenSettings } from './sources.ts'
 
-export interface ServerConfig {
-  readonly host: string
-  readonly port: number
-  readonly heartbeatMs: number
-  readonly onDisconnect: 'stop' | 'continue'
-  readonly disconnectGraceMs: number
-  readonly shutdownGraceMs: number
-  readonly role: 'all' | 'api' | 'worker'
-  /** 0: no limit. */
-  readonly maxTurns: number
-  readonly recheckMs: number
-  readonly rightsMaxAgeMs: number
-  readonly maxBodyBytes: number
-  readonly maxHeaderBytes: number
-  readonly maxMessageLength: number
-  readonly maxJsonDepth: number
-  readonly requestTimeoutMs: number
-  readonly allowedHosts: readonly string[]
-  readonly mcp: boolean
-  readonly metrics: 'open' | 'admin'
-  readonly cors: CorsConfig
-  readonly rateLimits: RateLimits
-}
-
-export interface CorsConfig {
-  /** Exact origins. */
-  readonly origins: readonly string[]
-  readonly credentials: boolean
-}
-
-export interface RateLimits {
-  /** 0: no limit. */
-  readonly requestsPerMinute: number
-  /** 0: no limit. */
-  readonly concurrentTurns: number
-  /** 0: no limit. */
-  readonly openStreams: number
-  readonly failedAuthenticationsPerMinute: number
-}
-
-export interface AgentProtocolConfig {
-  /** If false, the routes do not exist. */
-  readonly enabled: boolean
-  readonly streaming: boolean
-  /** Whether tasks may wait for approvals; if false, calls that need approval are denied. */
-  readonly hitl: boolean
-  /**
-   * Whether a stream without a sequence number begins at the start of the task; if false, it begins with the next
-   * event.
-   */
-  readonly replay: boolean
-  readonly streamLimitMs: number
-  /** Attributes that tools also find under their own names. */
-  readonly promote: readonly string[]
-}
-
-export interface Config {
-  readonly profile: Profile
-  /** For `createModels`. When it is empty, the environment decides. */
-  readonly models: ModelsConfig
-  /** For `mcp` of the harness, by server name. */
-  readonly mcp: McpConfig
-  readonly server: ServerConfig
-  readonly store: {
-    readonly path: string
-    /** The database instead of the file; with its password, so it is never shown. */
-    readonly url: string | undefined
-    /** The Redis server beside the database. */
-    readonly hot: string | undefined
-  }
-  readonly agent: {
-    /** Undefined: the agent's own instructions. */
-    readonly instructions: string | undefined
-    readonly mode: Settings['agent']['mode']
-    /** In addition to the agent's own rules. */
-    readonly allow: readonly string[]
-    readonly ask: readonly string[]
-    readonly deny: readonly string[]
-    readonly approvalTimeoutMs: number
-    readonly maxSteps: number
-    readonly totalTimeoutMs: number
-    readonly idleTimeoutMs: number
-    readonly stateTimeoutsMs: AgentLimits['stateTimeoutsMs']
-    readonly compaction: {
-      readonly trigger: number
-      readonly keep: number
-      /** A fraction of the model's context window. */
-      readonly threshold: number
-      readonly model: string | undefined
-    }
-    /** A folder of agents in Markdown. */
-    readonly agents: string | undefined
-    readonly temperature: number | undefined
-    readonly maxOutputTokens: number | undefined
-  }
-  readonly knowledge: {
-    /** Undefined: the agent's own documents. */
-    readonly paths: readonly string[] | undefined
-    /** Undefined: next to the store. */
-    readonly index: string | undefined
-    readonly embedder: {
-      /** Undefined: the alias `embed`, if defined. */
-      readonly model: string | undefined
-      readonly protocol: 'openai' | 'ark-multimodal' | 'offline-english'
-      readonly dimensions: number | undefined
-    }
-    /** Undefined: the alias `rerank`, if defined. */
-    readonly reranker: string | undefined
-  }
-  readonly telemetry: Settings['telemetry']
-  readonly log: Settings['log']
-  readonly identity: IdentityConfig
-  readonly tasks: { readonly streamLimitMs: number }
-  readonly agentProtocol: AgentProtocolConfig
-}
+/** Everything that the rest of the program reads. The settings' own descriptions are in settings/schema.ts. */
+export type Config = ReturnType<typeof toConfig>
+export type ServerConfig = Config['server']
 
 export interface ConfigSources {
   /** Default: the environment of this process. */
@@ -315,7 +203,7 @@ function toConfig(
   models: ModelsConfig,
   mcp: McpConfig,
   identity: IdentityConfig,
-): Config {
+) {
   const { limits, rateLimits } = server
   const { streamLimit, ...switches } = agentProtocol
   return {

@@ -1,6 +1,6 @@
 // Pages of other origins are rejected unless their origin is configured.
 import type { MiddlewareHandler } from 'hono'
-import type { CorsConfig } from '../config/config.ts'
+import type { ServerConfig } from '../config/config.ts'
 import type { AppEnv } from './route.ts'
 import { foreignPage } from './security.ts'
 
@@ -8,7 +8,7 @@ const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE'
 const EXPOSED = 'x-request-id, retry-after, www-authenticate'
 const HEADER_NAMES = /^[A-Za-z0-9-]+(?: *, *[A-Za-z0-9-]+)*$/
 
-export function cors({ origins, credentials }: CorsConfig): MiddlewareHandler<AppEnv> {
+export function cors({ origins, credentials }: ServerConfig['cors']): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
     const origin = c.req.header('origin')
     const allowed = origin !== undefined && origins.includes(origin)

@@ -122,25 +122,17 @@ describe('bodies', () => {
   })
 
   test.each([
-    ['{"message": }', 'unexpected "}" at position 12 (line 1, column 13)'],
-    ['{"message":\n "a"', 'ends too early at position 16 (line 2, column 5)'],
-    ['', 'ends too early at position 0'],
-    ['{"a":1} x', 'unexpected "x" at position 8'],
-    ['{"a":01}', 'unexpected "1" at position 6'],
-    ['{"a":"\\x"}', 'unexpected "\\\\" at position 6'],
-    ['{"a":"\n"}', 'unexpected "\\n" at position 6'],
-    ["{'a':1}", `unexpected "'" at position 1`],
-    ['[1,]', 'unexpected "]" at position 3'],
-    ['{"a":1,}', 'unexpected "}" at position 7'],
-    ['[1 2]', 'unexpected "2" at position 3'],
-    ['{"a" 1}', 'unexpected "1" at position 5'],
-    ['nul', 'unexpected "n" at position 0'],
-    ['[}', 'unexpected "}" at position 1'],
-  ])('%j is a 400 that names the position', async (body, place) => {
+    ['{"message": }', `Unexpected token '}', "{"message": }"`],
+    ['{"message":\n "a"', 'at position 16 (line 2 column 5)'],
+    ['', 'Unexpected end of JSON input'],
+    ['{"a":1} x', 'at position 8 (line 1 column 9)'],
+    ['{"a":"\n"}', 'Bad control character in string literal in JSON at position 6'],
+    [`${'"'.padEnd(100, 'x')}",`, 'at position 101'],
+  ])('%j is a 400 that says what is wrong', async (body, what) => {
     const { post } = await start()
     const answer = await post('/api/chat', body)
     expect(answer.status).toBe(400)
-    expect((await json(answer)).error).toMatchObject({ code: 'invalid_json', message: expect.stringContaining(place) })
+    expect((await json(answer)).error).toMatchObject({ code: 'invalid_json', message: expect.stringContaining(what) })
   })
 
   test('invalid UTF-8 is a 400 that names the position', async () => {

@@ -1,7 +1,7 @@
 // The checks before every route: authentication, authorization and rate limits.
 import { isIPv6 } from 'node:net'
 import { ADMIN, DEFAULT_TENANT, grants } from '@oxbow/core/internal'
-import type { RateLimits } from '../config/config.ts'
+import type { ServerConfig } from '../config/config.ts'
 import { HttpError } from '../http/errors.ts'
 import type { AppContext, Guard, Route } from '../http/route.ts'
 import { callerOf, DEFAULT_USER } from '../principal.ts'
@@ -10,7 +10,7 @@ import { buckets } from './limits/buckets.ts'
 import { nameOfPerson } from './refresh.ts'
 
 /** @throws (by the guard) HttpError 401, 403, 429 or 503 */
-export function requestGuard(identity: Identity, limits: RateLimits): Guard {
+export function requestGuard(identity: Identity, limits: ServerConfig['rateLimits']): Guard {
   const failures = buckets(limits.failedAuthenticationsPerMinute)
   const requests = limits.requestsPerMinute === 0 ? undefined : buckets(limits.requestsPerMinute)
 

@@ -8,7 +8,7 @@ import { dataSum } from '../file/sums.ts'
 import { stored } from '../writer/protocol.ts'
 import { auditReader } from './audit.ts'
 import { eventReader } from './events.ts'
-import { journalLife } from './life.ts'
+import { sqliteLife } from './life.ts'
 import { readSessionList } from './list.ts'
 
 export function sqliteJournal(context: Context): Journal {
@@ -39,7 +39,7 @@ export function sqliteJournal(context: Context): Journal {
     })
 
   return {
-    ...journalLife(context),
+    ...sqliteLife(context),
     async append(key, expectedSeq, events, { status, agent, title, wakeAt = null, audit = [] }) {
       guard(() => {
         assertKey(key)

@@ -7,7 +7,7 @@ import { stored } from '../writer/protocol.ts'
 
 const PAGE = 500
 
-export function journalLife({ db, writer, guard }: Context): Pick<Journal, 'note' | 'sessions' | 'erase'> {
+export function sqliteLife({ db, writer, guard }: Context): Pick<Journal, 'note' | 'sessions' | 'erase'> {
   // The row alone: one that is damaged is listed too.
   const page = db.prepare(
     `SELECT *, (SELECT max(seq) FROM events WHERE events.session = sessions.id) AS last FROM sessions
