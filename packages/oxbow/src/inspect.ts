@@ -1,6 +1,6 @@
 // The definition of an agent for people: as the model receives it, and as the gate judges it.
 import type { Agent, Part, PromptContext, Tool } from '@oxbow/core'
-import { authorise, matchesWildcard, mayEverRun, type PolicyAbove } from '@oxbow/core/internal'
+import { authorise, defined, matchesWildcard, mayEverRun, type PolicyAbove } from '@oxbow/core/internal'
 
 export interface InspectedSection {
   /** The capability that contributed it; `agent`: its own definition. */
@@ -56,7 +56,7 @@ export async function inspect(agent: Agent, parent?: Agent): Promise<Inspected> 
     name,
     version,
     model: model.id,
-    ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
+    ...defined({ contextWindow: model.contextWindow }),
     mode: policy.mode,
     ...(parent && { parent: parent.name }),
     prompt: await sectionsOf(agent),
@@ -123,7 +123,7 @@ async function toolOf({ policy }: Agent, part: Part<Tool>, parent: Agent | undef
     description,
     effects,
     timeoutMs,
-    ...(permission !== undefined && { permission }),
+    ...defined({ permission }),
     ...verdict,
     byArguments:
       tool.check !== undefined || rules.some((it) => it.pattern !== undefined && matchesWildcard(it.tool, name)),

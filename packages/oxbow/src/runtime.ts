@@ -1,4 +1,5 @@
 // What every command needs: configuration, store, model, agent, engine.
+
 import { existsSync } from 'node:fs'
 import { memory, postgres, redis, sqlite, tiered } from '@oxbow/backends'
 import {
@@ -10,6 +11,7 @@ import {
   type Middleware,
   OxbowError,
 } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { type McpCapability, mcp } from '@oxbow/harness'
 import { createModels, type ModelListeners, type Models } from '@oxbow/models'
 import { type Config, loadConfig } from '@oxbow/server'
@@ -29,12 +31,12 @@ export interface RuntimeOptions {
 export function configOf({ model, store, host, port, role }: RuntimeOptions): Promise<Config> {
   return loadConfig({
     overrides: {
-      ...(model !== undefined && { model }),
+      ...defined({ model }),
       ...(store !== undefined && { store: /^(postgres(ql)?|rediss?):/.test(store) ? { url: store } : { path: store } }),
       server: {
-        ...(host !== undefined && { host }),
+        ...defined({ host }),
         ...(port !== undefined && { port: numeral(port) }),
-        ...(role !== undefined && { role }),
+        ...defined({ role }),
       },
     },
   })

@@ -1,4 +1,5 @@
 // The OpenAPI 3.1 document, generated from the schemas that validate requests. Built on the first request.
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { type Route, route } from './http/route.ts'
 import { errorAnswer } from './http/schemas.ts'
@@ -116,7 +117,7 @@ function parametersIn(place: 'path' | 'query' | 'header', schema: z.ZodObject | 
     name,
     in: place,
     required: place === 'path' || required.includes(name),
-    ...(description !== undefined && { description }),
+    ...defined({ description }),
     schema: rest,
   }))
 }

@@ -1,4 +1,5 @@
 // What people decide in one session: stored for the call that asked, or handed to the child on whose behalf it asks.
+import { defined } from '../checks/defined.ts'
 import { type ApprovalAnswer, answerAbove, answerLate } from '../children/rise.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -97,7 +98,7 @@ export function approvalDecisions(
           : {
               verdict: decision.verdict,
               principal,
-              ...(reason !== undefined && { reason }),
+              ...defined({ reason }),
               ...(edited !== undefined && { arguments: { ...edited } }),
             }
       await answerAbove(engine, key, turn?.delegation, { session: key.session, approvalId }, answer)

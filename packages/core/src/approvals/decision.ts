@@ -157,7 +157,7 @@ export async function checkDecision(
     decision: {
       ...decision,
       ...('given' in parsed && { arguments: parsed.given }),
-      ...(rule !== undefined && { remember: { ...rule, ...(origin !== undefined && { origin }) } }),
+      ...(rule !== undefined && { remember: { ...rule, ...defined({ origin }) } }),
     },
     late,
   }
@@ -193,7 +193,7 @@ export function resolveApproval(draft: Draft, deciding: DecisionAttempt): string
     approvalId,
     verdict,
     principal,
-    ...(reason !== undefined && { reason }),
+    ...defined({ reason }),
     ...(edited !== undefined && { arguments: { ...edited } }),
     ...(rule !== undefined && { remember: { ...rule } }),
   })

@@ -1,5 +1,7 @@
 // The only way in which a tool reaches other sessions: those of its own children.
+
 import type { Agent } from '../agents/agent-type.ts'
+import { defined } from '../checks/defined.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delegation, EventBody, Principal } from '../events/types.ts'
@@ -240,7 +242,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     async refuse({ verdict, reason, origin }) {
       if (origin === undefined) return
       const key = keyOf(origin.session)
-      const answer = { verdict, ...(reason !== undefined && { reason }) }
+      const answer = { verdict, ...defined({ reason }) }
       const delegation = await engine.withCurrentLog(key, async (child) => {
         const from = child.state.turn?.delegation
         await child.append((draft) => {

@@ -1,5 +1,6 @@
 // Propagates a child's approval: each waiting call above requests it too, and one decision answers all.
 
+import { defined } from '../checks/defined.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Delegation, Event } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
@@ -29,7 +30,7 @@ export function questionOf(agent: string, session: string, turn: TurnState): App
     ...(scopes && { scopes }),
     origin: requested.origin ?? own,
     expiresAt,
-    ...(approver !== undefined && { approver }),
+    ...defined({ approver }),
   }
 }
 
@@ -86,7 +87,7 @@ const answerIn = (engine: EngineInternals, key: SessionKey, approvalId: string):
           found = {
             verdict,
             ...(principal && { principal }),
-            ...(reason !== undefined && { reason }),
+            ...defined({ reason }),
             ...(edited && { arguments: edited }),
           }
         }

@@ -1,5 +1,7 @@
 // Errors that have no caller: the host gets them, with the reference that end users are shown.
+
 import { randomUUID } from 'node:crypto'
+import { defined } from '../checks/defined.ts'
 import { OxbowError } from '../errors.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import type { SessionKey } from '../ports.ts'
@@ -17,7 +19,7 @@ export const reportTo =
   ({ key }, turnId) =>
   (error) => {
     const reference = randomUUID()
-    onError(error, { reference, session: key, ...(turnId !== undefined && { turnId }) })
+    onError(error, { reference, session: key, ...defined({ turnId }) })
     return reference
   }
 

@@ -1,4 +1,5 @@
 // Looks at the store again and again: for turns whose worker has died, and for approvals and turns whose time is over.
+import { defined } from '../checks/defined.ts'
 import { settleDebts } from '../children/debts.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { nameOfKey } from '../journal/ids.ts'
@@ -128,7 +129,7 @@ async function* sessionsWhere(
 ): AsyncGenerator<SessionSummary> {
   let before: number | undefined
   for (;;) {
-    const page = await journal.list({ ...query, ...(before !== undefined && { before }) })
+    const page = await journal.list({ ...query, ...defined({ before }) })
     yield* page
     const last = page.at(-1)
     if (last === undefined) return

@@ -1,6 +1,7 @@
 // A session in this process: the folded state, the only way to append, and those who follow.
 
 import { setTimeout as delay } from 'node:timers/promises'
+import { defined } from '../checks/defined.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delta, Event, EventBody, SessionItem } from '../events/types.ts'
 import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
@@ -458,7 +459,7 @@ function notesOf({ state, audit }: Draft, limitsOf: (agent: string) => StateLimi
     agent: state.agent,
     title: state.title,
     audit,
-    ...(wakeAt !== undefined && { wakeAt }),
+    ...defined({ wakeAt }),
   }
 }
 

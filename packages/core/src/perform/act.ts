@@ -2,6 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CallOutcome } from '../agents/middleware.ts'
+import { defined } from '../checks/defined.ts'
 import { childrenOf } from '../children/port.ts'
 import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
@@ -315,7 +316,7 @@ function decisionFor(approval: ApprovalState | undefined, lost: string | undefin
   const asked = { arguments: requested.arguments, ...(requested.origin && { origin: requested.origin }) }
   if (lost !== undefined) return { ...asked, verdict: 'denied', reason: lost }
   const { verdict, reason } = resolved
-  return { ...asked, verdict, ...(reason !== undefined && { reason }) }
+  return { ...asked, verdict, ...defined({ reason }) }
 }
 
 /** How long a tool may take to withdraw what it has asked. */
@@ -354,7 +355,7 @@ function contextFor(
     principal,
     state: access,
     children: childrenOf(run.engine, run, { callId, operationId, step, principal }),
-    ...(permission !== undefined && { permission }),
+    ...defined({ permission }),
     attributes: context.attributes,
     denyRules: denyTexts(policyOf(run.agent.policy, run.turn())),
     session: log.key,

@@ -1,7 +1,9 @@
 // What may become of one call: it runs, it waits for a person, or it is refused.
+
 import { hash } from 'node:crypto'
 import type { CallOutcome } from '../agents/middleware.ts'
 import { isSamePerson, mayDecide } from '../authority.ts'
+import { defined } from '../checks/defined.ts'
 import type { ErrorCode } from '../errors.ts'
 import type { EventBody, Principal } from '../events/types.ts'
 import { authorise, denialOf, type Policy, policyOf, type Verdict, withRemembered } from '../permissions/gate.ts'
@@ -159,7 +161,7 @@ export function asksMeanwhile(
     // A rule is a choice only where the asking agent's gate can make use of it.
     suggestions: request.origin === undefined ? [] : [...(request.suggestions ?? [])],
     ...(request.scopes && { scopes: [...request.scopes] }),
-    ...(approver !== undefined && { approver }),
+    ...defined({ approver }),
     ...(request.origin && { origin: request.origin }),
     expiresAt: request.expiresAt ?? Date.now() + agent.limits.approvalTimeoutMs,
   }
@@ -177,7 +179,7 @@ async function asksFor(run: TurnRun, call: CallState, tool: Tool, given: Argumen
     rule: verdict.rule,
     reason: verdict.reason,
     ...(await suggestionsFor(run, tool, given)),
-    ...(tool.approver !== undefined && { approver: tool.approver }),
+    ...defined({ approver: tool.approver }),
     expiresAt: Date.now() + run.agent.limits.approvalTimeoutMs,
   }
 }

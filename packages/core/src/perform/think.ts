@@ -1,5 +1,6 @@
 // One call of the model.
 
+import { defined } from '../checks/defined.ts'
 import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
 import type { Block, EventBody, FinishReason, Message } from '../events/types.ts'
@@ -138,9 +139,9 @@ function requestFor(run: TurnRun, turn: TurnState, system: string): ModelRequest
     system,
     messages: log.ahead.messages,
     tools: usable,
-    ...(toolChoice !== undefined && { toolChoice }),
+    ...defined({ toolChoice }),
     ...agent.sampling,
-    ...(output !== undefined && { output }),
+    ...defined({ output }),
   }
 }
 

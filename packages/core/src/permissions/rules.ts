@@ -1,5 +1,6 @@
 // Rules as people write them: `tool`, `prefix*`, `tool(argument pattern)`.
 
+import { defined } from '../checks/defined.ts'
 import { matchesWildcard } from '../checks/wildcard.ts'
 import { OxbowError } from '../errors.ts'
 import type { DecisionContext, RuleKind, Tool } from '../tools/tool.ts'
@@ -23,7 +24,7 @@ export function parseRule(text: string): Rule {
   const [, tool, pattern] = FORM.exec(text) ?? []
   if (tool === undefined)
     throw invalid(text, 'write it as TOOL or TOOL(PATTERN); a tool is letters, digits, _ and -, with * for any of them')
-  return { text, tool, ...(pattern !== undefined && { pattern }) }
+  return { text, tool, ...defined({ pattern }) }
 }
 
 /**

@@ -1,6 +1,8 @@
 // Files as input: bytes and a media type in a block.
+
 import { readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
+import { defined } from '../checks/defined.ts'
 import { OxbowError } from '../errors.ts'
 import type { InputBlock } from '../events/types.ts'
 
@@ -56,7 +58,7 @@ export async function fileBlock(
     type: 'data',
     mediaType,
     data: Buffer.from(bytes).toString('base64'),
-    ...(name !== undefined && { name }),
+    ...defined({ name }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { defined } from '../checks/defined.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
 import type { SessionKey, SessionQuery, SessionSummary } from '../ports.ts'
@@ -25,7 +26,7 @@ export async function releaseParked(
   const released: SessionKey[] = []
   let before: number | undefined
   for (;;) {
-    const page = await engine.sessions({ ...whose, status: 'parked', ...(before !== undefined && { before }) })
+    const page = await engine.sessions({ ...whose, status: 'parked', ...defined({ before }) })
     for (const { key, agent } of page) {
       try {
         await engine.session(key, { agent }).release(options)

@@ -1,5 +1,6 @@
 // Searches the text of sessions. It reads the journals themselves, newest first and a bounded number of events
 // at once: that works on every back end, without a second copy of the messages.
+import { defined } from '../checks/defined.ts'
 import { shownText } from '../events/blocks.ts'
 import type { Block, Event } from '../events/types.ts'
 import type { Journal, SessionKey } from '../ports.ts'
@@ -120,7 +121,7 @@ export async function searchSessions(journal: Journal, search: SessionSearch): P
   }
   let complete = true
   for (let before = search.before; ; ) {
-    const page = await journal.list({ tenant, user, limit: READ_AT_ONCE / 10, ...(before !== undefined && { before }) })
+    const page = await journal.list({ tenant, user, limit: READ_AT_ONCE / 10, ...defined({ before }) })
     if (page.length === 0) return { hits, complete }
     for (const [n, row] of page.entries()) {
       complete = (await searchOne(journal, row, wanted, PER_SESSION, room, hits)) && complete

@@ -5,6 +5,7 @@ import type { CompactedBody } from '../agents/compactor.ts'
 import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
+import { defined } from '../checks/defined.ts'
 import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -231,7 +232,7 @@ export function openSession(
         type: 'interrupt.requested',
         turnId,
         principal: self(options.principal),
-        ...(options.reason !== undefined && { reason: options.reason }),
+        ...defined({ reason: options.reason }),
       })
       return turnId
     })
@@ -337,7 +338,7 @@ export function openSession(
           type: 'pause.requested',
           turnId,
           principal: self(options.principal),
-          ...(reason !== undefined && { reason }),
+          ...defined({ reason }),
         })
         return turnId
       })

@@ -1,4 +1,5 @@
 // When to compact a conversation and how far: cheap ways first, then a summary, then less and less of the rest.
+
 import type {
   Compaction,
   CompactionReason,
@@ -10,6 +11,7 @@ import type {
   Message,
   Usage,
 } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { contextTokens, type Ruler, rulerFor } from './measure.ts'
 import { emptyMemory, headMessage, isInput, type Memory, rememberNotes, saidInMessages, sayable } from './memory.ts'
 import { type CompactionOptions, type CompactionSettings, fixedTokens, type Sizes, settingsFor } from './options.ts'
@@ -219,7 +221,7 @@ function report(it: {
     tokensAfter,
     parts,
     ...(tier !== 'none' && { messages: [...messages] }),
-    ...(memory !== undefined && { memory }),
+    ...defined({ memory }),
     ...more,
     ...(tokensAfter > limit && { full: tooFull(tokensAfter, limit, parts) }),
   }

@@ -92,7 +92,7 @@ async function delegate(
   await patience(() =>
     remote.submit({
       task_id: taskId,
-      ...(options.agentId !== undefined && { agent_id: options.agentId }),
+      ...defined({ agent_id: options.agentId }),
       input,
       context: {
         user_id: principal.user,
@@ -105,7 +105,7 @@ async function delegate(
           behavior: 'DENY',
           source: 'parent',
         })),
-        ...(attributes !== undefined && { attributes }),
+        ...defined({ attributes }),
       },
     }),
   )

@@ -13,7 +13,7 @@ import {
   OxbowError,
   type Tool,
 } from '@oxbow/core'
-import { MODES, nearest } from '@oxbow/core/internal'
+import { defined, MODES, nearest } from '@oxbow/core/internal'
 import type { SubAgent } from './sub-agent.ts'
 
 export interface LoadAgentsOptions {
@@ -169,10 +169,10 @@ function agentOf(
     allow: listOf('allow'),
     ask: listOf('ask'),
     deny: listOf('deny'),
-    ...(mode !== undefined && { mode }),
+    ...defined({ mode }),
     ...(maxSteps !== undefined && { limits: { maxSteps: maxSteps as number } }),
   }
-  return { description, agent: defined(definition, (what) => fault(lineFor('name'), what)), from: path }
+  return { description, agent: defineAgent(definition, (what) => fault(lineFor('name'), what)), from: path }
 }
 
 /** The capability parts that belong to an agent's tools. */
@@ -181,7 +181,7 @@ function narrowed({ name, tools = [], prompt = [], middleware = [], review }: Ca
   return own.length === 0 ? [] : [{ name, tools: own, prompt, middleware, ...(review && { review }) }]
 }
 
-function defined(definition: AgentDefinition, fault: (what: string) => OxbowError): Agent {
+function defineAgent(definition: AgentDefinition, fault: (what: string) => OxbowError): Agent {
   try {
     return agent(definition)
   } catch (error) {

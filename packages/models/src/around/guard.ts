@@ -53,7 +53,7 @@ export function guardModel(model: Model, options: GuardOptions = {}): GuardedMod
 
   return {
     id: model.id,
-    ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
+    ...defined({ contextWindow: model.contextWindow }),
     checkTools: (tools) => model.checkTools?.(tools),
     async generate(request, call) {
       // A call without a session counts as its own session.

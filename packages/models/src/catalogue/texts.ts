@@ -25,7 +25,7 @@ interface Given {
 /** @throws OxbowError `model_config` for a missing key, or an invalid address or key */
 export function openEmbedder(given: Given, environment: Environment, choice: EmbedderChoice): EmbeddingModel {
   const { protocol = 'openai', dimensions } = choice
-  const options = { ...optionsOf(given, environment), ...(dimensions !== undefined && { dimensions }) }
+  const options = { ...optionsOf(given, environment), ...defined({ dimensions }) }
   return protocol === 'openai' ? openaiEmbeddings(options) : arkMultimodal(options)
 }
 

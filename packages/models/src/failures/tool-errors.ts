@@ -1,5 +1,7 @@
 // Errors about a tool that give its place in the request: `tools.1`, `tools[1]`, `function_declarations[1]`.
+
 import { ModelError, type ToolSpec } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { wireToolName } from '../requests/write.ts'
 
 const place = /(?:\btools|function_?declarations)(?:\[|\.)(\d+)/i
@@ -23,7 +25,7 @@ export async function namingTools<Reply>(answer: Promise<Reply>, tools: readonly
     const { status, details } = error
     const message = `The provider refused the tool ${name}. Change its name, description or input schema. ${error.message}`
     throw new ModelError(error.code, message, {
-      ...(status !== undefined && { status }),
+      ...defined({ status }),
       details: { ...details, at: 'tool', tool: name },
       cause: error,
     })

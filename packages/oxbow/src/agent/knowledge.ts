@@ -1,9 +1,11 @@
 // The knowledge base of the default agent: the configured documents, indexed next to the store.
+
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { OxbowError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import type { Searchable } from '@oxbow/harness'
 import {
   type IndexProgress,
@@ -56,7 +58,7 @@ export async function openAgentKnowledge(
     protocol === 'offline-english' || model === undefined ? offline : models.embedder(model, { protocol, dimensions })
   const reranker = knowledge.reranker ?? purpose('rerank')
   const options = {
-    ...(embedder !== undefined && { embedder }),
+    ...defined({ embedder }),
     ...(reranker !== undefined && { reranker: models.reranker(reranker) }),
   }
   const temporary =

@@ -1,5 +1,6 @@
 import { createInterface, type Interface } from 'node:readline/promises'
 import { addUsage, noUsage, type Session, type SessionItem, type SessionState, type Submitted } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { publicApprovalId } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { atTerminal, configOf, modelInWords, openRuntime, type RuntimeOptions } from '../runtime.ts'
@@ -19,7 +20,7 @@ export async function chat(options: ChatCommand): Promise<void> {
   const runtime = await openRuntime(config, atTerminal)
   const { engine, models } = runtime
   const { user, session: name } = options
-  const session = engine.session({ user, ...(name !== undefined && { session: name }) })
+  const session = engine.session({ user, ...defined({ session: name }) })
   const interactive = process.stdin.isTTY === true && process.stdout.isTTY === true
   const style = process.stdout.isTTY && process.env.NO_COLOR === undefined ? coloured : plain
   const screen = transcript(style)

@@ -24,7 +24,7 @@ export function create({ user, tenant, department, role, permission, dataScope, 
       permissions: permission,
       ...defined({ tenant, department }),
       ...(dataScope.length > 0 && { dataScope: dataScope.map(dataScopeOf) }),
-      ...(expires !== undefined && { expires }),
+      ...defined({ expires }),
     },
     'keys',
   )

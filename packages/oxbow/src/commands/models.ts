@@ -1,3 +1,4 @@
+import { defined } from '@oxbow/core/internal'
 import { type ListedModel, modelFacts, type Price, type ProbeCheck, probeModel } from '@oxbow/models'
 import { EXIT } from '../exit-codes.ts'
 import { configOf, openModels, type RuntimeOptions } from '../runtime.ts'
@@ -57,7 +58,7 @@ async function withFacts(it: ListedModel): Promise<ListedModel> {
   const facts = await modelFacts(it.model)
   const price = it.price ?? publicPrice(facts)
   const contextWindow = it.contextWindow ?? facts.contextWindow
-  return { ...it, ...(price !== undefined && { price }), ...(contextWindow !== undefined && { contextWindow }) }
+  return { ...it, ...defined({ price, contextWindow }) }
 }
 
 /** For short requests: long ones may cost more. */

@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { OxbowError, releaseParked, type Session, type SessionKey, type TurnResult } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { type Config, placeOfApproval, publicApprovalId, sessionForRetry } from '@oxbow/server'
 import { EXIT } from '../exit-codes.ts'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions } from '../runtime.ts'
@@ -25,8 +26,8 @@ export async function run(options: RunArguments): Promise<void> {
   const { turn, user } = options
   // Without a session, a repeated command must find the session that the first run created.
   const named = options.session ?? (turn === undefined ? undefined : sessionForRetry(user, turn))
-  await oneTurn({ ...options, ...(named !== undefined && { session: named }) }, (session, signal) =>
-    session.run(prompt, { surface: 'cli', signal, ...(turn !== undefined && { turnId: turn }) }),
+  await oneTurn({ ...options, ...defined({ session: named }) }, (session, signal) =>
+    session.run(prompt, { surface: 'cli', signal, ...defined({ turnId: turn }) }),
   )
 }
 
@@ -88,7 +89,7 @@ export async function decideApproval(
   const { key, approvalId } = place
   const { user, reason } = options
   await oneTurn({ ...options, user: key.user, session: key.session }, async (session, signal) => {
-    const decision = { verdict, ...(reason !== undefined && { reason }) }
+    const decision = { verdict, ...defined({ reason }) }
     const { turnId } = await session.decide(approvalId, decision, { principal: { tenant: 'default', user } })
     return ended(session, turnId, signal)
   })
@@ -117,7 +118,7 @@ async function oneTurn(
   })
   let session: Session | undefined
   try {
-    session = engine.session({ user: options.user, ...(options.session !== undefined && { session: options.session }) })
+    session = engine.session({ user: options.user, ...defined({ session: options.session }) })
     const result = await work(session, controller.signal)
     print(options, session.key, result)
     process.exitCode = interrupted ? EXIT.interrupted : exitCodeOfResult(result)

@@ -40,7 +40,7 @@ export function interruptOf(
       rule,
       suggestions,
       digest,
-      ...(approver !== undefined && { approver }),
+      ...defined({ approver }),
     },
   }
 }

@@ -1,5 +1,7 @@
 // Routes below /tasks/{taskId}: snapshot, wait, cancel, resume and events.
+
 import { OxbowError } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -175,7 +177,7 @@ function resumeRoute(deps: AgentProtocol): Route {
         approvalId: approvalOf(task, (toolCallId ?? tool_call_id)!),
         decision: {
           verdict: approved ? ('approved' as const) : ('denied' as const),
-          ...(reason !== undefined && { reason }),
+          ...defined({ reason }),
         },
       }))
 

@@ -1,6 +1,8 @@
 // A task of the protocol is a turn in a session of the same id. Its submission is in the journal, so any replica can
 // answer for it.
+
 import { type Engine, type Event, type Principal, type TurnResult, turnResult } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { failureOfResult, unknownCalls } from '../failures.ts'
 import { HttpError } from '../http/errors.ts'
@@ -133,6 +135,6 @@ export function protocolTaskOf({ taskId, started, events, result }: ProtocolTask
     ...(status === 'cancelled' && { error: result.reason, error_code: 'cancelled' }),
     ...(result.error !== undefined && { error: result.error.message, error_code: result.error.code }),
     ...(status === 'awaiting_confirm' && { pending_confirms: pendingConfirms(result) }),
-    ...(parent !== undefined && { parent_session_id: parent }),
+    ...defined({ parent_session_id: parent }),
   }
 }

@@ -1,5 +1,7 @@
 // GET routes of approvals: the inbox, and one approval with its outcome.
+
 import { type Engine, mayDecide, openApprovals, type Session, type SessionKey } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { HttpError } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
@@ -51,7 +53,7 @@ export function approvalList(engine: Engine): Route {
       const approvals: ApprovalView[] = []
       let { before } = query
       for (;;) {
-        const page = await engine.sessions({ ...filter, ...(before !== undefined && { before }) })
+        const page = await engine.sessions({ ...filter, ...defined({ before }) })
         for (const { key, updatedAt } of page) {
           // Sessions updated in the same millisecond stay together: `before` could not separate them.
           if (approvals.length >= limit && updatedAt !== before) return c.json({ approvals, next: before })

@@ -1,5 +1,7 @@
 // An approval as clients see it.
+
 import { type Event, mayDecide, type Principal, type SessionKey } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import type { FoundApproval } from './find.ts'
 import { publicApprovalId } from './public-id.ts'
@@ -76,7 +78,7 @@ export function approvalViewOf(
     turnId,
     callId,
     ...(source && { source: { ...source, agents: [...source.agents] } }),
-    askedBy: { user: asker.user, ...(department !== undefined && { department }) },
+    askedBy: { user: asker.user, ...defined({ department }) },
     tool,
     arguments: requested.arguments,
     digest,
@@ -84,7 +86,7 @@ export function approvalViewOf(
     rule,
     suggestions,
     ...(scopes && { scopes }),
-    ...(approver !== undefined && { approver }),
+    ...defined({ approver }),
     requestedAt: at,
     expiresAt,
     ageMs: Math.max(0, Date.now() - at),
@@ -114,7 +116,7 @@ function resolutionOf(
   return {
     ...(principal && { by: principal.user }),
     at,
-    ...(reason !== undefined && { reason }),
+    ...defined({ reason }),
     changes,
     ...(remember && { remember }),
   }

@@ -1,5 +1,7 @@
 // GET /admin/api/audit: every tool call with its principal, rule, approver and outcome.
+
 import type { AuditQuery, AuditRecord, Engine } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { acceptedRule } from '../approvals/remember.ts'
 import { type Route, route } from '../http/route.ts'
@@ -93,7 +95,7 @@ function lines(engine: Engine, filter: AuditQuery): ReadableStream<Uint8Array> {
   return new ReadableStream(
     {
       async pull(controller) {
-        const query = { ...filter, ...(after !== undefined && { after }), limit: PAGE }
+        const query = { ...filter, ...defined({ after }), limit: PAGE }
         const { records, cursor } = await engine.backend.journal.audit(query)
         after = cursor
         if (records.length > 0)

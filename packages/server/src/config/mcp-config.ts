@@ -1,4 +1,5 @@
 // MCP servers in the form that `mcp` of the harness accepts; each problem names its key in the file.
+import { defined } from '@oxbow/core/internal'
 import { mcpServerSettings } from './settings/mcp-settings.ts'
 import type { Profile } from './settings/schema.ts'
 import { tableReader } from './tables.ts'
@@ -59,7 +60,7 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
     const settings = read(at, table, problems)
     if (settings === undefined) continue
     const { url, transport, headers, auth, command, args, env = [], timeout, ...rest } = settings
-    const common = { ...rest, ...(timeout !== undefined && { timeoutMs: timeout }) } as AnyMcpServer
+    const common = { ...rest, ...defined({ timeoutMs: timeout }) } as AnyMcpServer
     const fromVariable = (key: string, variable: string): string => {
       const value = environment[variable]
       if (value === undefined || value === '')
@@ -78,14 +79,14 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
         ...common,
         url,
         ...(transport !== undefined && { transport: transport === 'sse' ? 'sse' : 'http' }),
-        ...(headers !== undefined && { headers }),
+        ...defined({ headers }),
         ...(auth !== undefined && {
           auth: {
             type: 'client-credentials' as const,
             clientId: auth.clientId,
             clientSecret: fromVariable('auth.secretVariable', auth.secretVariable),
             issuer: auth.issuer,
-            ...(auth.scope !== undefined && { scope: auth.scope }),
+            ...defined({ scope: auth.scope }),
           },
         }),
       }
@@ -95,7 +96,7 @@ export function mcpConfig(given: unknown, profile: Profile, environment: Environ
       servers[name] = {
         ...common,
         command,
-        ...(args !== undefined && { args }),
+        ...defined({ args }),
         env: Object.fromEntries(env.map((variable) => [variable, fromVariable('env', variable)])),
       }
     }

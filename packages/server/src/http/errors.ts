@@ -1,4 +1,5 @@
 // Error answers: {error: {code, message, reference?}}.
+import { defined } from '@oxbow/core/internal'
 import { type ShownFailure, sentence, WITHDRAWN } from '../failures.ts'
 
 export interface ErrorBody {
@@ -21,7 +22,7 @@ export class HttpError extends Error {
 }
 
 export const errorBody = (code: string, message: string, reference?: string): ErrorBody => ({
-  error: { code, message, ...(reference !== undefined && { reference }) },
+  error: { code, message, ...defined({ reference }) },
 })
 
 /** The last frame of a task's stream whose reader lost access. */

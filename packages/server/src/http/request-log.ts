@@ -20,7 +20,7 @@ export const requestLog =
     observe({ method, route: c.get('route') ?? 'unmatched', status, seconds: ms / 1_000 })
     const code = c.get('errorCode')
     const about = { requestId, method, path: path.slice(0, 300), status, ms: Math.round(ms), ...callerFields(c) }
-    log[levelOf(path, status, code)]({ ...about, ...(code !== undefined && { code }) }, 'request')
+    log[levelOf(path, status, code)]({ ...about, ...defined({ code }) }, 'request')
   }
 
 function levelOf(path: string, status: number, code: string | undefined): 'debug' | 'info' | 'warn' | 'error' {

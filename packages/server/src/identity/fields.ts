@@ -1,6 +1,6 @@
 // Reads a principal from a JSON document of another system.
 
-import { DEFAULT_TENANT } from '@oxbow/core/internal'
+import { DEFAULT_TENANT, defined } from '@oxbow/core/internal'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
 import { idOf } from '../http/ids.ts'
 import type { KnownPrincipal } from './contract.ts'
@@ -65,9 +65,9 @@ export function principalIn(
   return {
     tenant: tenant === undefined ? DEFAULT_TENANT : idOf(tenant),
     user: idOf(user),
-    ...(department !== undefined && { department }),
+    ...defined({ department }),
     roles: paths.roles === undefined ? [] : listOf(lookup(document, paths.roles)),
     permissions,
-    ...(dataScope !== undefined && { dataScope }),
+    ...defined({ dataScope }),
   }
 }

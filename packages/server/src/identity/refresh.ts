@@ -1,6 +1,7 @@
 // The current rights of a user, from an endpoint that this service calls with its own credentials.
+
 import { OxbowError, type Principal } from '@oxbow/core'
-import { DEFAULT_TENANT, isSamePerson } from '@oxbow/core/internal'
+import { DEFAULT_TENANT, defined, isSamePerson } from '@oxbow/core/internal'
 import type { RefreshConfig } from '../config/identity-config.ts'
 import type { OnProblem } from './contract.ts'
 import { HostUnavailable, host } from './host.ts'
@@ -14,7 +15,7 @@ export function refreshEndpoint(config: RefreshConfig, rules: VerdictRules, onPr
   const { url, authorization, timeoutMs } = config
   if (url === undefined) return undefined
   const asked = host(timeoutMs)
-  const headers = { accept: 'application/json', ...(authorization !== undefined && { authorization }) }
+  const headers = { accept: 'application/json', ...defined({ authorization }) }
   return (principal) =>
     orUnavailable('identity.refresh.url', onProblem, async () => {
       const { user, tenant = DEFAULT_TENANT } = principal

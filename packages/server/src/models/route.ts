@@ -1,5 +1,7 @@
 // GET /admin/api/models: the configured models, their definitions, and their health in this process.
+
 import type { Engine } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import type { ListedModel, Models } from '@oxbow/models'
 import { z } from 'zod'
 import { type Route, route } from '../http/route.ts'
@@ -56,7 +58,7 @@ const modelsOf = ({ agents }: Engine): ListedModel[] =>
     name: it.id,
     model: it.id,
     aliases: [],
-    ...(it.contextWindow !== undefined && { contextWindow: it.contextWindow }),
+    ...defined({ contextWindow: it.contextWindow }),
     fallbacks: [],
   }))
 

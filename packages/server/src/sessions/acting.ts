@@ -83,7 +83,7 @@ export function releaseParkedRoute(engine: Engine): Route {
     async handle({ body }, c) {
       const { owner, principal } = callerOf(c, { tenant: body.tenant })
       const user = given(body.userId)
-      const whose = { tenant: owner.tenant, ...(user !== undefined && { user }) }
+      const whose = { tenant: owner.tenant, ...defined({ user }) }
       const released = await releaseParked(engine, whose, { principal })
       return c.json({ sessions: released.map((it) => ({ sessionId: it.session, userId: it.user })) })
     },

@@ -1,6 +1,7 @@
 // GET routes of sessions: the list, the conversation and the journal.
+
 import { type Block, type Engine, type Message, openApprovals } from '@oxbow/core'
-import { statusOf } from '@oxbow/core/internal'
+import { defined, statusOf } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { openFound } from '../approvals/find.ts'
 import { approvalView, approvalViewOf } from '../approvals/view.ts'
@@ -43,12 +44,12 @@ export function sessionList(engine: Engine): Route {
     async handle({ query }, c) {
       const { owner } = callerOf(c, query)
       const { limit, before } = query
-      const page = await engine.sessions({ ...owner, limit, ...(before !== undefined && { before }) })
+      const page = await engine.sessions({ ...owner, limit, ...defined({ before }) })
       const sessions = page.map(({ key, status, title, agent, createdAt, updatedAt }) => {
         return { sessionId: key.session, userId: key.user, status, title, agent, createdAt, updatedAt }
       })
       const next = page.length < limit ? undefined : page.at(-1)!.updatedAt
-      return c.json({ sessions, ...(next !== undefined && { next }) })
+      return c.json({ sessions, ...defined({ next }) })
     },
   })
 }

@@ -56,7 +56,7 @@ export function sessionSearchRoute(engine: Engine): Route {
         ...defined({ session, before }),
       })
       const shown = hits.map(({ session: sessionId, ...hit }) => ({ sessionId, ...hit }))
-      return c.json({ hits: shown, ...(next !== undefined && { next }), complete })
+      return c.json({ hits: shown, ...defined({ next }), complete })
     },
   })
 }

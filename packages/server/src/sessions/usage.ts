@@ -1,6 +1,8 @@
 // GET /api/sessions/{sessionId}/usage: the current size of the context, and the usage of the last turn and of the
 // session.
+
 import { type Engine, type SessionState, turnEvents, turnResult, type Usage } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import { existing, sessionOf } from '../existing-session.ts'
 import { type Route, route } from '../http/route.ts'
@@ -72,7 +74,7 @@ async function lastTurn(
 }
 
 const shown = (usage: Usage, turnId?: string) => ({
-  ...(turnId !== undefined && { turnId }),
+  ...defined({ turnId }),
   ...usage,
   cost: usage.cost ?? null,
 })

@@ -42,7 +42,7 @@ export function cancelTaskRoute(engine: Engine): Route {
     async handle({ params: { taskId }, body }, c) {
       const { owner, principal } = callerOf(c, body)
       const { session, turnId } = await existingTask(engine, owner, taskId)
-      await session.interrupt({ turnId, principal, ...(body.reason !== undefined && { reason: body.reason }) })
+      await session.interrupt({ turnId, principal, ...defined({ reason: body.reason }) })
       return c.json(await snapshotOf(taskId, await existingTask(engine, owner, taskId)))
     },
   })
@@ -68,7 +68,7 @@ export function pauseTaskRoute(engine: Engine): Route {
       const hit = await session.pause({
         turnId,
         principal,
-        ...(body.reason !== undefined && { reason: body.reason }),
+        ...defined({ reason: body.reason }),
       })
       if (hit === undefined)
         throw new HttpError(409, 'task_not_running', 'The task has ended, or another turn of its session runs first.')

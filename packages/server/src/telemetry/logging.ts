@@ -1,7 +1,9 @@
 // Log lines: one JSON object, or one readable line. Messages, arguments and outputs are never logged; text that errors
 // quote is logged at level debug only. Secrets are redacted in the finished line, at any depth.
+
 import { randomUUID } from 'node:crypto'
 import type { Middleware, SessionKey } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { type Logger, pino } from 'pino'
 import { prettyLine } from './pretty-line.ts'
 import { redactor } from './redactor.ts'
@@ -133,7 +135,7 @@ export function loggingMiddleware(log: Logger): Middleware {
           model,
           finishReason,
           // An unknown finish reason: the provider may report something that Oxbow does not read.
-          ...(endedWith !== undefined && { endedWith }),
+          ...defined({ endedWith }),
           inputTokens: usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens,
           outputTokens: usage.outputTokens,
         }),

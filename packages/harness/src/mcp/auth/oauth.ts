@@ -96,7 +96,7 @@ function newProvider(auth: McpAuth, url: string): Provider {
         clientId,
         clientSecret,
         expectedIssuer,
-        ...(scope !== undefined && { scope }),
+        ...defined({ scope }),
       })
     }
     case 'private-key-jwt': {
@@ -106,7 +106,7 @@ function newProvider(auth: McpAuth, url: string): Provider {
         privateKey,
         algorithm,
         expectedIssuer,
-        ...(scope !== undefined && { scope }),
+        ...defined({ scope }),
       })
     }
     case 'authorization-code':
@@ -129,7 +129,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
   let signIn: Promise<URLSearchParams> | undefined
   return {
     redirectUrl,
-    ...(clientMetadataUrl !== undefined && { clientMetadataUrl }),
+    ...defined({ clientMetadataUrl }),
     clientMetadata: {
       client_name: 'Oxbow',
       redirect_uris: [redirectUrl],
@@ -138,7 +138,7 @@ function personProvider(auth: AuthorizationCode, url: string): OAuthClientProvid
       ...(clientId === undefined
         ? { token_endpoint_auth_method: 'none' }
         : { token_endpoint_auth_method: clientSecret === undefined ? 'none' : 'client_secret_basic' }),
-      ...(scope !== undefined && { scope }),
+      ...defined({ scope }),
     },
     state() {
       state = randomUUID()

@@ -1,5 +1,6 @@
 // One server's tools, resources and prompts as tools of an agent. The server's annotations are hints, which are not
 // trusted by default.
+
 import type { Tool as McpTool } from '@modelcontextprotocol/client'
 import {
   type JsonSchema,
@@ -10,6 +11,7 @@ import {
   type ToolResult,
   tool,
 } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import type { Connection } from '../connection/connection.ts'
 import { type ElicitationQuestion, newAsking, wordsOfQuestion } from '../elicitation.ts'
 import { CALL_TIMEOUT_MS, type McpServer, matches } from '../options.ts'
@@ -236,8 +238,6 @@ const GET_PROMPT = builtIn(
   ['name'],
   async (client, input, options) => {
     const given = input.arguments as Record<string, string> | undefined
-    return promptBlocks(
-      await client.getPrompt({ name: String(input.name), ...(given !== undefined && { arguments: given }) }, options),
-    )
+    return promptBlocks(await client.getPrompt({ name: String(input.name), ...defined({ arguments: given }) }, options))
   },
 )

@@ -1,8 +1,10 @@
 // A server that is a program: one JSON-RPC message per line, over its standard input and output. Unlike the library's
 // own transport it passes only PATH of this environment, and ends everything that the program has started.
+
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SdkError, SdkErrorCode, serializeMessage, type Transport } from '@modelcontextprotocol/client'
+import { defined } from '@oxbow/core/internal'
 import spawn from 'cross-spawn'
 import { MAX_MESSAGE_BYTES, type McpStdioServer } from '../options.ts'
 import { type Noise, stdoutReader } from './stdout-reader.ts'
@@ -61,7 +63,7 @@ export function stdioTransport(server: McpStdioServer): StdioTransport {
           // Its own process group, which can be killed as a whole: `npx` and shells start further processes.
           detached: process.platform !== 'win32',
           windowsHide: true,
-          ...(server.cwd !== undefined && { cwd: server.cwd }),
+          ...defined({ cwd: server.cwd }),
         })
         child = started
         started.once('spawn', () => {

@@ -88,7 +88,7 @@ export function runEncoder(run: {
 
   const custom = (name: string, value: unknown): void => out.frame({ type: 'CUSTOM', name, value })
   const hint = (source: string, text: string, toolCallId?: string): void =>
-    custom('hint', { source, text, ...(toolCallId !== undefined && { toolCallId }) })
+    custom('hint', { source, text, ...defined({ toolCallId }) })
 
   function end(write: () => void): void {
     step?.abandon()
@@ -161,7 +161,7 @@ export function runEncoder(run: {
     }
     const result = {
       reason,
-      ...(output !== undefined && { output }),
+      ...defined({ output }),
       ...(unknown.length > 0 && { unknownOutcomes: unknown }),
     }
     end(() => out.frame({ type: 'RUN_FINISHED', threadId, runId, result, outcome: { type: 'success' } }))

@@ -1,7 +1,7 @@
 // An API key: `oxb_<id>_<secret>`. The id is public and identifies the record, which stores a hash of the whole key.
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { OxbowError, type Principal } from '@oxbow/core'
-import { assertId, DEFAULT_TENANT } from '@oxbow/core/internal'
+import { assertId, DEFAULT_TENANT, defined } from '@oxbow/core/internal'
 import { z } from 'zod'
 import type { KnownPrincipal } from '../contract.ts'
 import { dataScopes } from '../data-scope.ts'
@@ -122,10 +122,10 @@ export function parseApiKeys(records: readonly unknown[], where: string, problem
     const principal = {
       tenant,
       user,
-      ...(department !== undefined && { department }),
+      ...defined({ department }),
       roles,
       permissions,
-      ...(dataScope !== undefined && { dataScope }),
+      ...defined({ dataScope }),
     }
     const digest = Buffer.from(hash.slice('sha256:'.length), 'hex')
     return [{ id, digest, principal, expiresAt: expires === undefined ? undefined : timeOf(expires) }]

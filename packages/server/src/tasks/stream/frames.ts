@@ -1,5 +1,7 @@
 // The frames of the task API: `message`, `tool_call`, `tool_result`, `state`, and `done` or `error` at the end.
+
 import type { SessionKey } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { failureOfResult, unknownCalls } from '../../failures.ts'
 import { approvalsOf } from '../snapshot.ts'
 import type { Moment, Moments } from './moments.ts'
@@ -52,7 +54,7 @@ function endOf({ task, result }: Moments): object {
     state: task?.state,
     reason,
     result: text,
-    ...(output !== undefined && { output }),
+    ...defined({ output }),
     usage,
     ...(unknown && { unknownOutcomes: unknown }),
   }
