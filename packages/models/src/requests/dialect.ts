@@ -1,13 +1,12 @@
 // JSON Schema of tools in the form that every provider accepts. The engine validates arguments against the tool's own
 // schema, so a lost constraint only makes the model less precise.
+
 import type { ToolSpec } from '@oxbow/core'
+import { isObject } from '@oxbow/core/internal'
 
 type Schema = Readonly<Record<string, unknown>>
 
 export type Translated = { readonly schema: Schema } | { readonly problem: string }
-
-const isObject = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * Providers demand one object at the root (no union, no reference), `properties`, `items`, no boolean schemas, and

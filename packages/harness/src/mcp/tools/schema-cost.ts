@@ -1,6 +1,7 @@
 // How much work a schema causes when arguments are validated. References may double at every step, so that a short
 // schema could keep a process busy for years: such a schema is refused before it is used.
 import type { JsonSchema } from '@oxbow/core'
+import { isObject } from '@oxbow/core/internal'
 
 /** Visited places of schemas for one value. Real servers stay below 2,000. */
 const MAX_COST = 20_000
@@ -26,8 +27,6 @@ const PARTS: Readonly<Record<string, string>> = {
   contains: '[*',
   propertyNames: '#',
 }
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
  * @param schemas all schemas in it: a reference may only lead to these

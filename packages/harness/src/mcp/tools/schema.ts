@@ -1,5 +1,7 @@
 // Servers' schemas of any draft as schemas of 2020-12 that this process can validate with.
+
 import type { JsonSchema } from '@oxbow/core'
+import { isObject } from '@oxbow/core/internal'
 import { References } from './references.ts'
 import { boundExpansion } from './schema-cost.ts'
 
@@ -7,8 +9,6 @@ const MAX_DEPTH = 64
 const MAX_LENGTH = 200_000
 
 type Json = Record<string, unknown>
-
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Keywords whose value is a schema, a list of schemas, or named schemas. */
 const ONE = new Set(
