@@ -86,7 +86,7 @@ describe('H13: the manifests for Kubernetes', () => {
       >
       const Model = models[manifest.kind]!
       expect(() => new Model(manifest).validate()).not.toThrow()
-      expect(() => new Model({ ...manifest, metadata: { name: 1 as unknown as string } }).validate()).toThrow()
+      expect(() => new Model({ ...manifest, metadata: { name: 1 as unknown as string } }).validate()).toThrow('name')
     }
   })
 
@@ -296,7 +296,9 @@ describe('H13: the image', () => {
       const health = last.steps.find((it) => it.keyword === 'HEALTHCHECK')!.content
       const [, ...args] = JSON.parse(health.slice(health.indexOf('['))) as string[]
       execFileSync(process.execPath, args, { env: { OXBOW_SERVER_PORT: String(port) } })
-      expect(() => execFileSync(process.execPath, args, { env: { OXBOW_SERVER_PORT: '1' }, stdio: 'pipe' })).toThrow()
+      expect(() => execFileSync(process.execPath, args, { env: { OXBOW_SERVER_PORT: '1' }, stdio: 'pipe' })).toThrow(
+        'Command failed',
+      )
     } finally {
       child.kill('SIGTERM')
       await once(child, 'exit')
