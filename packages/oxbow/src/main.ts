@@ -204,11 +204,15 @@ models
   .addOption(modelOption)
   .action(async (name, options) => (await import('./commands/models.ts')).testModel(name, options))
 
+/** What `oxbow keys create` writes to standard error is meant for the key file, so an error is a comment there. */
+const asComment = (text: string): string => text.replaceAll(/^(?=.)/gm, '# ')
+
 const keys = program.command('keys').description('Create API keys for the HTTP service.')
 const collect = (value: string, all: readonly string[]): string[] => [...all, value]
 keys
   .command('create')
   .description('Print a new key once. Its record for the key file, which contains only a hash, goes to standard error.')
+  .configureOutput({ writeErr: (text) => void process.stderr.write(asComment(text)) })
   .requiredOption('--user <id>', 'the user who will own the key')
   .option('--tenant <id>', 'tenant of the user (default: default)')
   .option('--department <id>', 'department of the user')
@@ -310,7 +314,9 @@ try {
   const { message, code } = error as { message?: string; code?: string }
   // Loaded here, because most commands end without an error.
   const { printable } = await import('./terminal/transcript.ts')
-  const say = (text: string): void => console.error(process.stderr.isTTY ? printable(text) : text)
+  const isKeyFile = process.argv[2] === 'keys' && process.argv[3] === 'create'
+  const say = (text: string): void =>
+    console.error(process.stderr.isTTY ? printable(text) : isKeyFile ? asComment(text) : text)
   say(`oxbow: ${message ?? String(error)}`)
   if (code === undefined) say(String((error as Error).stack))
   process.exitCode = exitCodeOf(code)

@@ -20,17 +20,25 @@ export function assertId(value: unknown, name: string): string {
   )
 }
 
+const HASHED = /^id-[0-9a-f]{40}$/
+
 /**
- * An id for a name that is not one, such as an e-mail address: readable, always the same for the same text, and unlike
- * the id of any other text. Upper and lower case are kept apart.
+ * An id for any text that is not blank, such as an e-mail address or the `id` of a chat. A text that is an id already
+ * stays as it is, any other becomes `id-` and a hash; so does one that looks like such a hash, so that nobody can choose
+ * the id of another text. Upper and lower case are kept apart. The service names its users in the same way.
  *
- * @example userId('ann@example.com') // 'ann-example.com-61c26e6edb6acdd1'
+ * @throws OxbowError `invalid_id` for what is no text, or blank
+ * @example userId('ann@example.com') // 'id-71d4f55f72fa128dfb468a1a3901507c804b7431'
  */
 export function userId(text: string): string {
-  const normal = text.normalize('NFC')
-  const readable = normal.replace(/[^A-Za-z0-9_.-]+/g, '-').slice(0, 47)
-  // As JSON, because lone surrogates would all become the same bytes.
-  return `${readable}-${hash('sha256', JSON.stringify(normal)).slice(0, 16)}`
+  if (typeof text !== 'string' || text.trim() === '')
+    throw new OxbowError(
+      'invalid_id',
+      `userId(): needs a text that is not blank; got ${JSON.stringify(text) ?? 'nothing'}`.slice(0, 240),
+    )
+  if (isId(text) && !HASHED.test(text)) return text
+  // JSON keeps the code of a lone surrogate; in UTF-8 all lone surrogates become the same character.
+  return `id-${hash('sha256', text.isWellFormed() ? text : JSON.stringify(text)).slice(0, 40)}`
 }
 
 export const newId = (): string => randomUUID()

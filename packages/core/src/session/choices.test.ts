@@ -205,7 +205,9 @@ test('userId makes an id of any text, unlike that of any other', () => {
     'Ann@example.com',
     'ann-example.com',
     '..',
-    '',
+    `id-${'a'.repeat(40)}`,
+    '\ud800',
+    '\ud801',
     '山田',
     'x'.repeat(200),
     'x'.repeat(201),
@@ -214,4 +216,14 @@ test('userId makes an id of any text, unlike that of any other', () => {
   for (const it of ids) expect(it).toMatch(/^(?!\.+$)[A-Za-z0-9_.-]{1,64}$/)
   expect(new Set(ids).size).toBe(names.length)
   expect(userId('ann@example.com')).toBe(userId('ann@example.com'))
+  expect(userId('ann-example.com')).toBe('ann-example.com')
 })
+
+test.each([undefined, null, 7, '', ' \n', { mail: 'ann@example.com' }])(
+  'userId(%j) says that it needs a text',
+  (value) => {
+    expect(() => userId(value as never)).toThrow(
+      expect.objectContaining({ code: 'invalid_id', message: expect.stringContaining('userId(): needs a text') }),
+    )
+  },
+)

@@ -11,11 +11,11 @@ import {
   type Session,
   type SessionState,
   turnEvents,
+  userId,
 } from '@oxbow/core'
 import { mayActFor } from '@oxbow/core/internal'
 import { type FoundApproval, findApproval } from '../approvals/find.ts'
 import { HttpError } from '../http/errors.ts'
-import { idOf } from '../http/ids.ts'
 import { LAST_IS_USER, type RunCommand } from './input.ts'
 import { decisionOf } from './interrupts.ts'
 import type { TurnPosition } from './turn-stream.ts'
@@ -94,7 +94,7 @@ export async function identified(session: Session, command: RunCommand): Promise
   for await (const event of turnEvents((after) => session.events(after), state, turnId, known.startedSeq)) {
     const began = event.type === 'turn.started' ? event.options.attributes?.[MESSAGE] : undefined
     if (began !== undefined && began !== digestOf(messageId))
-      return { ...command, turnId: idOf(JSON.stringify([runId, messageId])) }
+      return { ...command, turnId: userId(JSON.stringify([runId, messageId])) }
   }
   return command
 }

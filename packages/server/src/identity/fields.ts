@@ -1,8 +1,8 @@
 // Reads a principal from a JSON document of another system.
 
+import { userId } from '@oxbow/core'
 import { DEFAULT_TENANT, defined } from '@oxbow/core/internal'
 import type { FieldPaths, ScopeOfRole } from '../config/introspection-presets.ts'
-import { idOf } from '../http/ids.ts'
 import type { KnownPrincipal } from './contract.ts'
 import { dataScopeIn } from './data-scope.ts'
 
@@ -63,8 +63,8 @@ export function principalIn(
   const dataScope =
     paths.dataScope === undefined ? undefined : dataScopeIn(lookup(document, paths.dataScope), scopeOfRole)
   return {
-    tenant: tenant === undefined ? DEFAULT_TENANT : idOf(tenant),
-    user: idOf(user),
+    tenant: tenant === undefined ? DEFAULT_TENANT : userId(tenant),
+    user: userId(user),
     ...defined({ department }),
     roles: paths.roles === undefined ? [] : listOf(lookup(document, paths.roles)),
     permissions,

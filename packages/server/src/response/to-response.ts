@@ -1,5 +1,6 @@
 // A turn as a web response, for programs that have their own HTTP server.
 import { isEvent, OxbowError, type TurnStream } from '@oxbow/core'
+import { callable, checkFields, countOrNone, type Fields, isObject, oneOf, text } from '@oxbow/core/internal'
 import type { AgUiFrame as Frame } from '../ag-ui/encoder/frames.ts'
 import { type UiChunk, uiMessages } from './ui-messages.ts'
 
@@ -13,8 +14,15 @@ export interface ResponseOptions {
   readonly threadId?: string
   /** Send only events after this number, for a turn that continues after a decision. See `Submitted.after`. */
   readonly after?: number
-  /** Logs an error that the reader must not see, and returns a reference to it. */
+  /** Logs an error that the reader must not see, and returns a reference to it. Default: to standard error. */
   readonly report?: (error: unknown) => string
+}
+
+const OPTIONS: Fields<ResponseOptions> = {
+  format: oneOf('ag-ui', 'ui-messages'),
+  threadId: text,
+  after: countOrNone,
+  report: callable,
 }
 
 const HEADERS = {
@@ -28,14 +36,20 @@ const HEADERS = {
  * stop it.
  *
  * @returns a Response with status 200. A failure of the turn is part of the stream, in words that end users may see.
+ * @throws OxbowError `invalid_option` for what is not the stream of a turn, or for an unknown option
  * @example
  * const stream = engine.session({ user }).stream(text, { signal: request.signal })
  * return toResponse(stream, { format: 'ui-messages' })
  */
 export function toResponse(stream: TurnStream, options: ResponseOptions = {}): Response {
+  if (!isTurnStream(stream))
+    throw new OxbowError(
+      'invalid_option',
+      'toResponse(): the first argument must be the stream of a turn, for example ' +
+        'engine.session({ user }).stream(text), or session.attach(turnId) for a turn that is open.',
+    )
+  checkFields(options, OPTIONS, (what) => new OxbowError('invalid_option', `toResponse(): ${what}`))
   const { format = 'ag-ui' } = options
-  if (format !== 'ag-ui' && format !== 'ui-messages')
-    throw new OxbowError('invalid_option', `toResponse(): unknown format "${format}". Formats: ag-ui, ui-messages.`)
   const frames = framesOf(stream, options)
   const text = format === 'ag-ui' ? frames : asUiMessages(frames, stream.turnId)
   const encoder = new TextEncoder()
@@ -56,7 +70,7 @@ export function toResponse(stream: TurnStream, options: ResponseOptions = {}): R
 /** AG-UI frames in their wire format. */
 async function* framesOf(
   stream: TurnStream,
-  { threadId = stream.session.session, after = 0, report = () => crypto.randomUUID() }: ResponseOptions,
+  { threadId = stream.session.session, after = 0, report = toStandardError }: ResponseOptions,
 ): AsyncGenerator<string, void> {
   // Imported on demand: a program that streams nothing need not load them.
   const [{ runEncoder }, { failureOfError }] = await Promise.all([
@@ -96,3 +110,12 @@ const line = (chunk: UiChunk): string => `data: ${JSON.stringify(chunk)}\n\n`
 
 const framesIn = (text: string): Frame[] =>
   text.split('\n').flatMap((it) => (it.startsWith('data: ') ? [JSON.parse(it.slice(6)) as Frame] : []))
+
+const isTurnStream = (value: unknown): value is TurnStream =>
+  isObject(value) && typeof value.turnId === 'string' && Symbol.asyncIterator in value
+
+function toStandardError(error: unknown): string {
+  const reference = crypto.randomUUID()
+  console.error(`Oxbow, reference ${reference}:`, error)
+  return reference
+}

@@ -1,4 +1,6 @@
 // The UI message stream of the AI SDK, translated from AG-UI frames one by one, so the order of chunks is valid too.
+import { type InputBlock, OxbowError } from '@oxbow/core'
+import { defined, isObject } from '@oxbow/core/internal'
 import type { AgUiFrame as Frame } from '../ag-ui/encoder/frames.ts'
 
 /** A chunk that `useChat` of the AI SDK reads. */
@@ -76,43 +78,50 @@ export function uiMessages(messageId: string): (frame: Frame) => UiChunk[] {
   }
 }
 
-/** The input in the body of a `useChat` request. */
+/** What is new in the body of a `useChat` request. Everything else in it is untrusted: the session keeps the rest. */
 export interface UiInput {
-  /**
-   * The text of the last user message. Everything else in the body is untrusted: the session stores the conversation.
-   */
-  readonly text: string | undefined
-  /** Decisions on approvals, from the last assistant message. */
+  /** The text and the files of the last message, if a user wrote it; empty otherwise. */
+  readonly input: readonly InputBlock[]
+  /** Decisions on approvals, from the last message, if it is an assistant's. */
   readonly decisions: readonly { readonly approvalId: string; readonly approved: boolean }[]
 }
 
 /**
  * Reads the body of a `useChat` request.
  *
+ * @throws OxbowError `invalid_option` for a file that is not in the body: links are not followed
  * @example
- * const { text, decisions } = uiInput(await request.json())
+ * const { input, decisions } = uiInput(await request.json())
  */
 export function uiInput(body: unknown): UiInput {
-  const messages = listIn(body, 'messages')
-  const last = messages.at(-1)
-  const parts = listIn(last, 'parts').filter((it) => typeof it === 'object' && it !== null) as Record<string, unknown>[]
-  const role = (last as { role?: unknown } | undefined)?.role
-  if (role === 'user') {
-    const text = parts
-      .flatMap(({ type, text }) => (type === 'text' && typeof text === 'string' ? [text] : []))
-      .join('\n')
-    return { text, decisions: [] }
-  }
+  const last = listIn(body, 'messages').at(-1)
+  const parts = listIn(last, 'parts').filter(isObject)
+  if (isObject(last) && last.role === 'user') return { input: parts.flatMap(blocksOf), decisions: [] }
   const decisions = parts.flatMap(({ state, approval }) => {
-    const { id, approved } = (approval ?? {}) as { id?: unknown; approved?: unknown }
+    const { id, approved } = isObject(approval) ? approval : {}
     return state === 'approval-responded' && typeof id === 'string' && typeof approved === 'boolean'
       ? [{ approvalId: id, approved }]
       : []
   })
-  return { text: undefined, decisions }
+  return { input: [], decisions }
 }
 
-function listIn(value: unknown, name: string): unknown[] {
-  const found = (value as Record<string, unknown> | null | undefined)?.[name]
+const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,([A-Za-z0-9+/=_-]*)$/
+
+function blocksOf({ type, text, url, mediaType, filename }: Record<string, unknown>): InputBlock[] {
+  if (type === 'text' && typeof text === 'string') return text.trim() === '' ? [] : [{ type: 'text', text }]
+  if (type !== 'file') return []
+  const [, declared, data] = DATA_URL.exec(typeof url === 'string' ? url : '') ?? []
+  const name = typeof filename === 'string' ? filename : undefined
+  if (declared === undefined || data === undefined)
+    throw new OxbowError(
+      'invalid_option',
+      `uiInput(): the file ${JSON.stringify(name ?? '').slice(0, 100)} must be a data URL in Base64. Links are not followed.`,
+    )
+  return [{ type: 'data', mediaType: typeof mediaType === 'string' ? mediaType : declared, data, ...defined({ name }) }]
+}
+
+const listIn = (value: unknown, name: string): unknown[] => {
+  const found = isObject(value) ? value[name] : undefined
   return Array.isArray(found) ? found : []
 }
