@@ -92,7 +92,7 @@ test.each([
   })
 })
 
-test('H13: a message in place of a decision withdraws the request, and the conversation goes on', async () => {
+test('B16: a message in place of a decision withdraws the request, and the conversation goes on', async () => {
   paid.length = 0
   const chat = await client([
     { calls: [{ name: 'pay', arguments: '{"amount":5}' }] },
@@ -111,7 +111,7 @@ test('H13: a message in place of a decision withdraws the request, and the conve
   expect(paid).toEqual([{ amount: 6 }])
 })
 
-test('H13: a file goes along, and a link to one is refused', async () => {
+test('B16: a file goes along, and a link to one is refused', async () => {
   const chat = await client([{ text: 'A picture.' }])
   await chat.sendMessage({
     parts: [

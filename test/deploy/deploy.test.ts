@@ -71,7 +71,7 @@ async function manifests(): Promise<Manifest[]> {
 
 const deployments = async () => (await manifests()).filter((it) => it.kind === 'Deployment')
 
-describe('H13: the manifests for Kubernetes', () => {
+describe('H14: the manifests for Kubernetes', () => {
   test('are valid for their kinds', async () => {
     const all = (await manifests()).filter((it) => it.kind !== 'Kustomization')
     expect(all.map((it) => `${it.kind} ${it.metadata.name}`)).toEqual([
@@ -168,7 +168,7 @@ interface ComposeFile {
   readonly secrets: Readonly<Record<string, { readonly file: string }>>
 }
 
-describe('H13: the Compose file', () => {
+describe('H14: the Compose file', () => {
   const read = async (): Promise<ComposeFile> => (await load<Yaml>('yaml')).parse(textOf('compose.yaml')) as ComposeFile
 
   test('is valid', async () => {
@@ -209,7 +209,7 @@ describe('H13: the Compose file', () => {
   })
 })
 
-describe('H13: the image', () => {
+describe('H14: the image', () => {
   const scratch = mkdtempSync(join(tmpdir(), 'oxbow-image-'))
   afterAll(() => rmSync(scratch, { recursive: true }), 60_000)
 

@@ -23,7 +23,7 @@ const streamOf = async (): Promise<TurnStream> => {
 }
 
 test.each([undefined, null, {}, 'text', [], { turnId: 't' }, new Response()])(
-  'H13: toResponse(%o) says that it needs the stream of a turn',
+  'B16: toResponse(%o) says that it needs the stream of a turn',
   (value) => {
     expect(() => toResponse(value as never)).toThrow(
       expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining('.stream(text)') }),
@@ -36,7 +36,7 @@ test.each([
   [{ fromat: 'ag-ui' }, 'unknown field "fromat". Did you mean "format"?'],
   [{ after: -1 }, 'after must be a whole number, 0 or above; got -1'],
   [{ report: true }, 'report must be a function; got true'],
-])('H13: toResponse() with %o says what is wrong', async (options, what) => {
+])('B16: toResponse() with %o says what is wrong', async (options, what) => {
   const stream = await streamOf()
   expect(() => toResponse(stream, options as never)).toThrow(
     expect.objectContaining({ code: 'invalid_option', message: `toResponse(): ${what}` }),
@@ -44,7 +44,7 @@ test.each([
   await stream.result
 })
 
-test('H13: an error that nobody else logs goes to standard error, and its words not to the reader', async () => {
+test('B16: an error that nobody else logs goes to standard error, and its words not to the reader', async () => {
   const said = vi.spyOn(console, 'error').mockImplementation(() => {})
   onTestFinished(() => said.mockRestore())
   const stream = await streamOf()
@@ -67,7 +67,7 @@ test('H13: an error that nobody else logs goes to standard error, and its words 
 
 const body = (...parts: unknown[]) => ({ id: 'chat', messages: [{ role: 'assistant' }, { role: 'user', parts }] })
 
-test('H13: uiInput() reads text and files of the last message', () => {
+test('B16: uiInput() reads text and files of the last message', () => {
   const { input, decisions } = uiInput(
     body(
       { type: 'text', text: 'What is this?' },
@@ -86,7 +86,7 @@ test('H13: uiInput() reads text and files of the last message', () => {
 })
 
 test.each(['https://example.com/a.png', 'data:image/png,raw', 'file:///etc/passwd', 7, undefined])(
-  'H13: uiInput() refuses a file at %s, which is not in the body',
+  'B16: uiInput() refuses a file at %s, which is not in the body',
   (url) => {
     expect(() => uiInput(body({ type: 'file', mediaType: 'image/png', filename: 'a.png', url }))).toThrow(
       expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining('"a.png"') }),
@@ -102,6 +102,6 @@ test.each([
   { messages: 'x' },
   { messages: [null] },
   { messages: [{ role: 'user', parts: [null, 3] }] },
-])('H13: uiInput(%j) finds nothing', (value) => {
+])('B16: uiInput(%j) finds nothing', (value) => {
   expect(uiInput(value)).toEqual({ input: [], decisions: [] })
 })
