@@ -1,5 +1,6 @@
 // The system prompt, put together from the agent's instructions and the sections of its capabilities.
 import { hash } from 'node:crypto'
+import { OxbowError } from '../errors.ts'
 import type { Slots } from '../state/slots.ts'
 import type { TurnContext } from './middleware.ts'
 
@@ -39,15 +40,20 @@ export function prompt(
   const head = join([instructions, ...(untrusted ? [DATA_RULE] : []), ...fixed])
   if (moving.length === 0 && dynamic === undefined) return () => head
   return async (context) => {
-    const texts = [...(dynamic === undefined ? [] : [await dynamic(context)]), head]
+    const texts = [...(dynamic === undefined ? [] : [textFrom(await dynamic(context), 'instructions')]), head]
     for (const section of moving) {
       const text = await (section.text as (context: PromptContext) => string | undefined | Promise<string | undefined>)(
         context,
       )
-      if (text !== undefined) texts.push(shown(section, text))
+      if (text !== undefined) texts.push(shown(section, textFrom(text, `the prompt section "${section.title}"`)))
     }
     return join(texts)
   }
+}
+
+function textFrom(value: unknown, what: string): string {
+  if (typeof value === 'string') return value
+  throw new OxbowError('agent_invalid', `${what} must return a text; got ${value === null ? 'null' : typeof value}.`)
 }
 
 const join = (parts: readonly string[]): string => parts.filter((it) => it.trim() !== '').join('\n\n')

@@ -1,4 +1,5 @@
 // When a turn ends early: the agent's own condition, asked after each step with tool calls.
+import { OxbowError } from '../errors.ts'
 import type { CallStatus, Usage } from '../events/types.ts'
 import type { TurnState } from '../state/state.ts'
 
@@ -22,7 +23,15 @@ export interface FinishedStep {
 /** Whether the turn ends here. Must be pure: it runs again when a turn is recovered. */
 export type StopWhen = (step: FinishedStep) => boolean
 
-export const finishedStep = ({ step, reply, calls, usage }: TurnState): FinishedStep => ({
+/** @throws OxbowError `agent_invalid` when the answer is neither true nor false, for example a promise */
+export function stopsAfter(stopWhen: StopWhen, turn: TurnState): boolean {
+  const answer: unknown = stopWhen(finishedStep(turn))
+  if (typeof answer === 'boolean') return answer
+  const what = answer instanceof Promise ? 'a promise' : String(answer)
+  throw new OxbowError('agent_invalid', `stopWhen must answer true or false at once; got ${what}.`)
+}
+
+const finishedStep = ({ step, reply, calls, usage }: TurnState): FinishedStep => ({
   step,
   text: reply?.text ?? '',
   calls: calls.map(({ tool, decided, finished }) => ({

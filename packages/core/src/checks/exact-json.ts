@@ -11,9 +11,24 @@ const MAY_DIFFER = /\d{16}|\d\.\d|\d[eE]|-0/
  *
  * @throws SyntaxError
  */
-export function parseExact(text: string): unknown {
-  if (!MAY_DIFFER.test(text)) return JSON.parse(text)
-  return JSON.parse(text, function (this: object, key: string, value: unknown, context?: { source?: string }) {
+export const parseExact = (text: string): unknown => parseHeld(text)['']
+
+/** A value without an object or list around it, in one that remembers how it was written. */
+export interface Held {
+  '': unknown
+}
+
+/**
+ * The same for a value that may be a bare number.
+ *
+ * @throws SyntaxError
+ */
+export function parseHeld(text: string): Held {
+  if (!MAY_DIFFER.test(text)) return { '': JSON.parse(text) as unknown }
+  let root: object = {}
+  JSON.parse(text, function (this: object, key: string, value: unknown, context?: { source?: string }) {
+    // The last one.
+    root = this
     const source = context?.source
     if (typeof value === 'number' && source !== undefined && source !== String(value)) {
       const known = sources.get(this) ?? new Map<string, string>()
@@ -22,6 +37,7 @@ export function parseExact(text: string): unknown {
     }
     return value
   } as (this: unknown, key: string, value: unknown) => unknown)
+  return root as Held
 }
 
 /** How the number under `key` was written: `1.10`, or `2064875200729235458`, which as a number would be another one. */
@@ -52,7 +68,7 @@ const DOUBLE_DIGITS = 17
 export function inexactNumber(value: unknown, path = ''): { path: string; source: string } | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   for (const [key, it] of Object.entries(value)) {
-    const here = path === '' ? key : `${path}.${key}`
+    const here = path === '' || key === '' ? path + key : `${path}.${key}`
     if (typeof it === 'number') {
       const source = writtenAs(value, key)
       if (isChanged(it, source)) return { path: here, source }
@@ -65,10 +81,15 @@ export function inexactNumber(value: unknown, path = ''): { path: string; source
 
 function isChanged(number: number, source: string): boolean {
   if (!Number.isFinite(number)) return true
-  if (Number.isInteger(number) && !Number.isSafeInteger(number) && WHOLE.test(source)) return true
-  const digits = source
+  const digits = digitsOf(source)
+  if (digits.length > DOUBLE_DIGITS) return true
+  const isLarge = Number.isInteger(number) && !Number.isSafeInteger(number)
+  return isLarge && (WHOLE.test(source) || digits !== digitsOf(String(number)))
+}
+
+/** Without zeros at both ends, sign, point and exponent. */
+const digitsOf = (source: string): string =>
+  source
     .replace(/e.*/i, '')
     .replace(/[-.]/g, '')
     .replace(/^0+|0+$/g, '')
-  return digits.length > DOUBLE_DIGITS
-}

@@ -1,31 +1,31 @@
 // JSON that others wrote, made to fit a schema where nothing can be lost by it.
-import { inexactNumber, parseExact, writtenAs } from './exact-json.ts'
+import { type Held, inexactNumber, parseExact, writtenAs } from './exact-json.ts'
 import { describeErrors, type JsonSchema, type SchemaError, validatorFor } from './json-schema.ts'
 
 /**
- * Validates `value` against the schema, after safe conversions in place: "12" → 12, "true" → true, 12 → "12" (as it was
+ * Validates the value against the schema, after safe conversions in place: "12" → 12, "true" → true, 12 → "12" (as it was
  * written), '{"a":1}' → {"a":1}, and a null for a property that may be left out. A number that a double cannot hold
  * is a problem unless the schema takes it as text.
  *
- * @param value A value of `parseExact`.
+ * @param holder What `parseHeld` returned; it is changed.
  * @returns the value, or what is wrong with it and where.
  */
 export async function fitToSchema(
-  value: unknown,
+  holder: Held,
   schema: JsonSchema,
   where: string,
 ): Promise<{ readonly value: unknown } | { readonly problem: string }> {
   const validate = await validatorFor(schema, where)
-  // A root that is not an object needs a place in which it can be converted.
-  const holder = { '': value }
-  if (!validate(value)) {
+  if (!validate(holder[''])) {
     const before = describeErrors(validate)
-    for (const error of validate.errors ?? []) coerce(holder, error)
+    for (const error of validate.errors ?? []) coerce(holder as object as Record<string, unknown>, error)
     if (!validate(holder[''])) return { problem: before }
   }
-  const lost = inexactNumber(holder[''])
+  const lost = inexactNumber(holder)
   if (lost !== undefined)
-    return { problem: `${lost.path}: the number ${lost.source} cannot be held exactly. Write it as a string` }
+    return {
+      problem: `${lost.path === '' ? '' : `${lost.path}: `}the number ${lost.source} cannot be held exactly. Write it as a string`,
+    }
   return { value: holder[''] }
 }
 

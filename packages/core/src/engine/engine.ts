@@ -15,7 +15,7 @@ import { holderCheck } from '../turn/holder.ts'
 import { turnPlaces } from '../turn/places.ts'
 import { knownAgents } from './known-agents.ts'
 import { loadedSessions } from './loaded-sessions.ts'
-import { type OnError, reportTo, toStandardError } from './report.ts'
+import { guarded, type OnError, reportTo, toStandardError } from './report.ts'
 import { sweepOf } from './sweep.ts'
 import { turnQueue } from './turn-queue.ts'
 import { type RunningTurn, turnWorkers } from './turn-workers.ts'
@@ -104,7 +104,8 @@ export function createEngine(options: EngineOptions): Engine {
     ENGINE satisfies Fields<EngineOptions>,
     (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`),
   )
-  const { backend, faultPoint, onError = toStandardError, maxIdleSessions = 1_000, role = 'all' } = options
+  const { backend, faultPoint, maxIdleSessions = 1_000, role = 'all' } = options
+  const onError = guarded(options.onError ?? toStandardError)
   if (backend?.journal === undefined)
     throw new OxbowError(
       'engine_invalid',
@@ -116,7 +117,7 @@ export function createEngine(options: EngineOptions): Engine {
   const worker = `worker_${randomUUID()}`
   const reportOf = reportTo(onError)
   /** Reports what belongs to no session. */
-  const report = (error: unknown): void => onError(error, { reference: randomUUID() })
+  const report = (error: unknown): void => void onError(error, { reference: randomUUID() })
   const limitsOf = (agent: string) => agents.find(agent)?.limits
   const isHeld = holderCheck(backend.workers, worker, (log, turnId, error) => reportOf(log, turnId)(error))
   const places = turnPlaces(options.maxTurns ?? Number.POSITIVE_INFINITY)

@@ -19,10 +19,23 @@ export const reportTo =
   ({ key }, turnId) =>
   (error) => {
     const reference = randomUUID()
-    onError(error, { reference, session: key, ...defined({ turnId }) })
+    void onError(error, { reference, session: key, ...defined({ turnId }) })
     return reference
   }
 
+/** The host's function, which must not end the work that it is informed about, whether it throws or rejects. */
+export const guarded =
+  (onError: OnError): OnError =>
+  async (error, context) => {
+    try {
+      await (onError(error, context) as unknown)
+    } catch (thrown) {
+      console.error(`Oxbow, reference ${context.reference}: onError failed:`, thrown, 'It was called with:', error)
+    }
+  }
+
+/** An OxbowError reaches the caller with its words; what has caused it does not. */
 export const toStandardError: OnError = (error, { reference }) => {
   if (!(error instanceof OxbowError)) console.error(`Oxbow, reference ${reference}:`, error)
+  else if (error.cause !== undefined) console.error(`Oxbow, reference ${reference}: ${error.code}:`, error.cause)
 }

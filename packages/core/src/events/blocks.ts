@@ -23,10 +23,16 @@ export const shownText = (blocks: readonly AnyBlock[], separator = '\n'): string
     )
     .join(separator)
 
+/** A type and a subtype; parameters may follow. */
+const MEDIA_TYPE = /^[\w!#$&^.+-]+\/[\w!#$&^.+-]+(\s*;.*)?$/
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
+
 /** Whether a value is a block that users and tools may provide. */
 export function isInputBlock(value: unknown): value is InputBlock {
   if (typeof value !== 'object' || value === null || !('type' in value)) return false
   if (value.type === 'text') return 'text' in value && typeof value.text === 'string'
   if (value.type !== 'data' || !('mediaType' in value) || typeof value.mediaType !== 'string') return false
-  return ('data' in value && typeof value.data === 'string') || ('url' in value && typeof value.url === 'string')
+  if (!MEDIA_TYPE.test(value.mediaType)) return false
+  if ('data' in value && value.data !== undefined) return typeof value.data === 'string' && BASE64.test(value.data)
+  return 'url' in value && typeof value.url === 'string' && URL.canParse(value.url)
 }

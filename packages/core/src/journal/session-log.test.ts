@@ -6,8 +6,9 @@ import { describe, expect, test } from 'vitest'
 import { OxbowError } from '../errors.ts'
 import { type EventBody, isEvent, type SessionItem } from '../events/types.ts'
 import type { Journal } from '../ports.ts'
+import type { Draft } from './draft.ts'
 import { liveStep } from './live-step.ts'
-import { type Draft, SessionLog } from './session-log.ts'
+import { SessionLog } from './session-log.ts'
 
 const key = { tenant: 'default', user: 'ann', session: 's1' }
 const never = (): boolean => false

@@ -1,67 +1,20 @@
 // A session in this process: the folded state, the only way to append, and those who follow.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { defined } from '../checks/defined.ts'
 import { OxbowError } from '../errors.ts'
-import type { Delta, Event, EventBody, SessionItem } from '../events/types.ts'
-import type { AppendNotes, AuditRecord, Journal, SessionKey } from '../ports.ts'
-import { auditOf, type SecretsOf } from '../state/audit.ts'
-import { nextDeadline, type StateLimits } from '../state/deadlines.ts'
-import { evolve, evolveAll, foldFrom } from '../state/evolve.ts'
-import { emptyState, type SessionState, STATE_VERSION, statusOf } from '../state/state.ts'
+import type { Delta, Event, SessionItem } from '../events/types.ts'
+import type { Journal, SessionKey } from '../ports.ts'
+import type { SecretsOf } from '../state/audit.ts'
+import type { StateLimits } from '../state/deadlines.ts'
+import { evolveAll, foldFrom } from '../state/evolve.ts'
+import { emptyState, type SessionState, STATE_VERSION } from '../state/state.ts'
+import { appendNotes, type Build, Draft } from './draft.ts'
 import { type Follower, type FollowerChoice, follower } from './follower.ts'
 import type { LiveStep } from './live-step.ts'
 import type { Hearing } from './remote-deltas.ts'
+import { parseSnapshot } from './snapshot.ts'
 
 export type FaultPoint = (name: string) => void
-
-/** Events that are about to be stored, and the state as it will be. */
-export class Draft {
-  readonly events: Event[] = []
-  readonly audit: AuditRecord[] = []
-  state: SessionState
-  readonly #key: SessionKey
-  readonly #now: () => number
-  readonly #secrets: SecretsOf
-
-  constructor(state: SessionState, key: SessionKey, now: () => number, secrets: SecretsOf) {
-    this.state = state
-    this.#key = key
-    this.#now = now
-    this.#secrets = secrets
-  }
-
-  add(...bodies: readonly EventBody[]): void {
-    const at = this.#now()
-    for (const body of bodies) {
-      const event: Event = { ...body, seq: this.state.seq + 1, at }
-      this.events.push(event)
-      this.state = evolve(this.state, event)
-      const record = auditOf(this.#key, this.state, event, this.#secrets)
-      if (record !== undefined) this.audit.push(record)
-    }
-  }
-
-  /** Runs `build`. If it throws, nothing that it added remains. */
-  apply<T>(build: Build<T>): T {
-    const { state } = this
-    const [events, audit] = [this.events.length, this.audit.length]
-    try {
-      return build(this)
-    } catch (error) {
-      this.state = state
-      this.events.length = events
-      this.audit.length = audit
-      throw error
-    }
-  }
-}
-
-/**
- * Adds to the draft what follows from its state. Runs again on a newer state when another writer was first, so it must
- * be a function of the draft. It may add nothing. Throwing refuses this one write.
- */
-export type Build<T> = (draft: Draft) => T
 
 /** How long a writer that cannot simply fail keeps trying while the store is locked or full. */
 const STORE_PATIENCE_MS = 30_000
@@ -165,11 +118,12 @@ export class SessionLog {
 
   /** Reads the session from storage. Rejects when it cannot be read: an unreadable session is never a fresh one. */
   async load(): Promise<void> {
-    const snapshot = await this.#journal.getSnapshot(this.key)
+    const snapshot = await coded(() => this.#journal.getSnapshot(this.key))
     let state = emptyState
     if (snapshot?.version === STATE_VERSION) {
       const parsed = parseSnapshot(snapshot.data)
-      if (parsed?.seq === snapshot.seq && snapshot.seq <= (await this.#journal.head(this.key))) state = parsed
+      if (parsed?.seq === snapshot.seq && snapshot.seq <= (await coded(() => this.#journal.head(this.key))))
+        state = parsed
     }
     this.#snapshotSeq = state.seq
     // Nobody sees the states between.
@@ -198,7 +152,7 @@ export class SessionLog {
   /** A long session is read in many pages; others may have their turn between them. */
   async *#pagesAfter(seq: () => number): AsyncGenerator<Event[]> {
     for (;;) {
-      const page = await this.#journal.read(this.key, seq())
+      const page = await coded(() => this.#journal.read(this.key, seq()))
       if (page.length === 0) return
       yield page
       if (page.length >= 500) await new Promise(setImmediate)
@@ -275,11 +229,11 @@ export class SessionLog {
   async #store(draft: Draft): Promise<boolean> {
     if (draft.events.length === 0) return true
     this.#faultPoint?.('append.before')
-    const notes = notesOf(draft, this.#limitsOf)
+    const notes = appendNotes(draft, this.#limitsOf)
     const expectedSeq = draft.events[0]!.seq - 1
     this.#storing = true
     try {
-      const { ok } = await this.#journal.append(this.key, expectedSeq, draft.events, notes)
+      const { ok } = await coded(() => this.#journal.append(this.key, expectedSeq, draft.events, notes))
       this.#faultPoint?.('append.after')
       if (ok) this.#stored(draft.events, draft.state)
       return ok
@@ -358,7 +312,7 @@ export class SessionLog {
   async read(after: number): Promise<Event[]> {
     const first = this.#recent[0]
     if (first !== undefined && first.seq <= after + 1) return this.#recent.filter((it) => it.seq > after)
-    return this.#journal.read(this.key, after)
+    return coded(() => this.#journal.read(this.key, after))
   }
 
   /** Everything after `after`, then new items, until the reader leaves. */
@@ -452,27 +406,15 @@ const endsLiveStep = (event: Event, live: LiveStep): boolean =>
   event.type === 'turn.claimed' ||
   (event.type === 'model.finished' && event.turnId === live.turnId && event.step === live.step)
 
-function notesOf({ state, audit }: Draft, limitsOf: (agent: string) => StateLimits | undefined): AppendNotes {
-  const wakeAt = nextDeadline(state, limitsOf(state.agent))
-  return {
-    status: statusOf(state),
-    agent: state.agent,
-    title: state.title,
-    audit,
-    ...defined({ wakeAt }),
-  }
-}
-
-/** The state of a snapshot, if it has the form of one: a cache may be damaged, and must not damage anything else. */
-function parseSnapshot(data: string): SessionState | undefined {
+/** A back end of somebody else may reject with anything: callers get a code, and the log has the cause. */
+async function coded<T>(ask: () => Promise<T>): Promise<T> {
   try {
-    const state = JSON.parse(data) as SessionState
-    const whole = Object.entries(emptyState).every(([name, empty]) => {
-      const value = state[name as keyof SessionState]
-      return typeof value === typeof empty && Array.isArray(value) === Array.isArray(empty)
+    return await ask()
+  } catch (cause) {
+    if (cause instanceof OxbowError) throw cause
+    throw new OxbowError('storage_error', 'The store failed; its own error is the cause of this one.', {
+      cause,
+      retryable: true,
     })
-    return whole ? state : undefined
-  } catch {
-    return undefined
   }
 }

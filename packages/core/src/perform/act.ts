@@ -160,7 +160,8 @@ async function outcomeOf(
   if (call.started !== undefined) return recoverCall(run, call, tool, beside)
   const cut = CUT[turn.reply?.finishReason ?? 'stop']
   if (cut !== undefined) return refusal('answer_cut', `Not run: the answer was ${cut} before it was whole.`)
-  if (!turn.toolsOffered) return refusal('tools_not_offered', 'No more tools are available. Answer with what you have.')
+  if (!turn.toolsOffered || turn.options.toolChoice === 'none')
+    return refusal('tools_not_offered', 'No more tools are available. Answer with what you have.')
   if (tool === undefined) {
     const names = [...run.agent.tools.keys()].join(', ')
     return refusal('unknown_tool', `Unknown tool ${JSON.stringify(call.tool)}. ${names ? `Tools: ${names}.` : ''}`)

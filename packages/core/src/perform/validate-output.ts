@@ -1,7 +1,7 @@
 // The structured answer: accepted only when it satisfies the schema that the caller gave.
 
 import { reviewInput } from '../agents/reviewer.ts'
-import { parseExact } from '../checks/exact-json.ts'
+import { type Held, parseHeld } from '../checks/exact-json.ts'
 import { fitToSchema } from '../checks/fit.ts'
 import type { TurnRun } from '../turn/turn-run.ts'
 
@@ -29,9 +29,9 @@ async function validateOutput(
   text: string,
   schema: Record<string, unknown>,
 ): Promise<{ value: unknown } | { message: string }> {
-  let value: unknown
+  let held: Held
   try {
-    value = parseExact(unfenced(text))
+    held = parseHeld(unfenced(text))
   } catch (error) {
     return {
       message:
@@ -39,7 +39,7 @@ async function validateOutput(
         `${AGAIN} It must fit this JSON Schema: ${JSON.stringify(schema)}`,
     }
   }
-  const fitted = await fitToSchema(value, schema, 'the requested output')
+  const fitted = await fitToSchema(held, schema, 'the requested output')
   if ('value' in fitted) return fitted
   return {
     message:

@@ -30,7 +30,9 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
       // Pauses that did not follow from another event, for example after too many recoveries.
       run.settle()
     })
-    await Promise.race([work, stopGrace(run)])
+    const abandoned = await Promise.race([work.then(() => false), stopGrace(run).then(() => true)])
+    // What does not return has no outcome to wait for.
+    if (abandoned) run.inFlight.clear()
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
     if (run.stopped === 'interrupt' || run.stopped === 'failure') run.settle()
     await run.durable()
@@ -99,7 +101,7 @@ const isStorageError = (error: unknown): boolean => error instanceof OxbowError 
 /** The engine or a middleware threw: the turn fails visibly, and the full error is in the log. */
 async function failTurn(run: TurnRun, error: unknown): Promise<void> {
   // The turn was stopped and its waiting tools were informed: there is nothing to add.
-  if (error !== run.signal.reason) failWith(run, error)
+  if (!run.signal.aborted || error !== run.signal.reason) failWith(run, error)
   try {
     run.settle()
     await run.durable()

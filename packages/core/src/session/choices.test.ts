@@ -178,7 +178,10 @@ describe('input', () => {
       [{ role: 'user', content: 'Hi' }],
       'input[0]: a message with a role is not accepted: the session keeps the conversation. Pass only the new text.',
     ],
-    [[{ type: 'data', mediaType: 'image/png' }], 'input[0]: a data block needs a mediaType, and either data'],
+    [[{ type: 'data', mediaType: 'image/png' }], 'input[0]: a data block needs a mediaType such as image/png'],
+    [[{ type: 'data', mediaType: 'png', data: 'AAAA' }], 'needs a mediaType such as image/png'],
+    [[{ type: 'data', mediaType: 'image/png', data: '!' }], 'either data in Base64 or a url'],
+    [[{ type: 'data', mediaType: 'image/png', url: 'no address' }], 'either data in Base64 or a url'],
   ])('of another form is refused: %j', async (input, message) => {
     const { session } = await bench([])
     await expect(session.run(input as never)).rejects.toThrow(message)

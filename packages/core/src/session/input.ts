@@ -7,6 +7,7 @@ import { isInputBlock } from '../events/blocks.ts'
 import type { Failure, InputBlock, Principal, TurnOptions } from '../events/types.ts'
 import { parseRule } from '../permissions/rules.ts'
 import type { Mode } from '../tools/mode.ts'
+import { jsonCopy } from '../tools/result-blocks.ts'
 
 /** Text, or text with images and files. */
 export type Input = string | readonly InputBlock[]
@@ -78,8 +79,17 @@ function whyNoBlock(block: unknown): string {
   if (isObject(block) && 'role' in block)
     return 'a message with a role is not accepted: the session keeps the conversation. Pass only the new text.'
   if (isObject(block) && block.type === 'data')
-    return 'a data block needs a mediaType, and either data (base64) or a url. See fileBlock().'
+    return 'a data block needs a mediaType such as image/png, and either data in Base64 or a url. See fileBlock().'
   return 'must be { type: "text", text } or { type: "data", mediaType, data }.'
+}
+
+/** They are stored: what a restart would lose is refused. */
+function jsonAttributes(attributes: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  try {
+    return jsonCopy(attributes, 'attributes') as Record<string, unknown>
+  } catch (error) {
+    throw new OxbowError('invalid_option', `${(error as Error).message}. Attributes must be JSON.`, { cause: error })
+  }
 }
 
 export function toTurnOptions(options: RunOptions): TurnOptions {
@@ -90,6 +100,6 @@ export function toTurnOptions(options: RunOptions): TurnOptions {
     }),
     ...defined({ model, toolChoice, maxSteps, totalTimeoutMs, idleTimeoutMs, mode }),
     ...(deny !== undefined && { deny: deny.map((it) => parseRule(it).text) }),
-    ...(attributes !== undefined && { attributes: { ...attributes } }),
+    ...(attributes !== undefined && { attributes: jsonAttributes(attributes) }),
   }
 }

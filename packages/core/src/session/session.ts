@@ -10,8 +10,9 @@ import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Delegation, Event, EventBody, Failure, Principal, SessionItem } from '../events/types.ts'
+import type { Build, Draft } from '../journal/draft.ts'
 import { assertId, nameOfKey, newId } from '../journal/ids.ts'
-import type { Build, Draft, SessionLog } from '../journal/session-log.ts'
+import type { SessionLog } from '../journal/session-log.ts'
 import { compactBetweenTurns } from '../perform/compact.ts'
 import type { SessionKey } from '../ports.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../state/state.ts'
@@ -240,6 +241,7 @@ export function openSession(
 
   const placeOf = (turnId: string): Promise<Place> =>
     withCurrentLog((log) => {
+      assertId(turnId, 'turnId')
       const known = findTurn(log.state, turnId)
       if (known !== undefined) {
         // The process of its worker may have ended or stopped.

@@ -46,7 +46,7 @@ function withoutMarkers(raw: string): string {
 export async function parseArguments(raw: string, tool: ParsedTool): Promise<ParsedArguments> {
   const read = readObject(raw, tool.jsonSchema)
   if (typeof read === 'string') return refuse(read, tool.jsonSchema)
-  const fitted = await fitToSchema(read, tool.jsonSchema, `tool ${tool.name}, input`)
+  const fitted = await fitToSchema({ '': read }, tool.jsonSchema, `tool ${tool.name}, input`)
   if ('problem' in fitted) return refuse(fitted.problem, tool.jsonSchema)
   const value = fitted.value as Arguments
   const given = structuredClone(value)

@@ -27,9 +27,16 @@ export function resultBlocks(result: unknown): InputBlock[] {
 const tooLong = (): ToolError =>
   new ToolError(`the result is longer than ${MAX_RESULT_LENGTH} characters. Return a page of it, or a reference.`)
 
-/** The value as JSON writes it. */
+/**
+ * A copy of the value as JSON writes it.
+ *
+ * @throws ToolError naming the place of what is not JSON
+ */
+export const jsonCopy = (value: unknown, path: string): unknown => jsonOf(value, path, 0, { left: MAX_RESULT_LENGTH })
+
 function jsonOf(value: unknown, path: string, depth: number, budget: { left: number }): unknown {
-  if (depth > MAX_DEPTH) throw new ToolError(`${path} is nested more than ${MAX_DEPTH} levels deep, or contains itself`)
+  if (depth > MAX_DEPTH)
+    throw new ToolError(`${path.slice(0, 100)}… is nested more than ${MAX_DEPTH} levels deep, or contains itself`)
   budget.left -= typeof value === 'string' ? value.length : 1
   if (budget.left < 0) throw tooLong()
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
@@ -39,6 +46,8 @@ function jsonOf(value: unknown, path: string, depth: number, budget: { left: num
   }
   if (typeof value === 'bigint') return String(value)
   if (typeof value !== 'object') throw new ToolError(`${path} is a ${typeof value}, which is not JSON`)
+  if (value instanceof Date && Number.isNaN(value.getTime()))
+    throw new ToolError(`${path} is an invalid Date, which is not JSON`)
   if ('toJSON' in value && typeof value.toJSON === 'function') return jsonOf(value.toJSON(), path, depth + 1, budget)
   if (Array.isArray(value)) return value.map((it, index) => jsonOf(it ?? null, `${path}[${index}]`, depth + 1, budget))
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer)

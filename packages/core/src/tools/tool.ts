@@ -16,6 +16,7 @@ import {
   text,
 } from '../checks/fields.ts'
 import {
+  isStandardSchema,
   type JsonSchema,
   type Schema,
   type SchemaInput,
@@ -333,6 +334,13 @@ function common(definition: Common, fields: Fields<Common>) {
   if (typeof description !== 'string' || description.trim() === '')
     throw fault('describe for the model what it does and when to use it')
   if (!isSchema(input)) throw fault('input must be a schema; {} for a tool without parameters')
+  const part = isStandardSchema(input)
+    ? undefined
+    : Object.entries(input).find(([, it]) => isObject(it) && '~standard' in it)
+  if (part !== undefined)
+    throw fault(
+      `input must be one schema, for example z.object({ ${part[0]}: … }); got an object whose "${part[0]}" is a schema`,
+    )
   if (!Array.isArray(effects) || effects.length === 0)
     throw fault(
       `effects must list what the tool can do: got ${JSON.stringify(effects) ?? 'nothing'}. A tool that only looks has ['read']. Effects: ${Object.keys(EFFECTS).join(', ')}.`,

@@ -2,7 +2,7 @@
 import type { Agent } from '../agents/agent-type.ts'
 import type { TurnContext } from '../agents/middleware.ts'
 import { reviewInput } from '../agents/reviewer.ts'
-import { finishedStep } from '../agents/stop-when.ts'
+import { stopsAfter } from '../agents/stop-when.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { EventBody, Failure, Principal } from '../events/types.ts'
@@ -143,7 +143,7 @@ export function turnRun(options: {
       ? decide(turn, agent.limits, {
           due: compactor && (() => compactor.due(state)),
           review: review && ((text) => review(reviewInput(text, state))),
-          stop: stopWhen && ((after) => stopWhen(finishedStep(after))),
+          stop: stopWhen && ((after) => stopsAfter(stopWhen, after)),
         })
       : { type: 'finish', ending: { type: 'turn.failed', error: failure } }
 

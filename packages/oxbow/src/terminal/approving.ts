@@ -1,4 +1,5 @@
 // Decides on approvals at the terminal: one question at a time, answered by input lines.
+
 import {
   type ApprovalDecision,
   type Event,
@@ -7,6 +8,7 @@ import {
   type SessionState,
   type Submitted,
 } from '@oxbow/core'
+import { inexactNumber, isObject, parseExact } from '@oxbow/core/internal'
 import { publicApprovalId } from '@oxbow/server'
 import { approvalCard, printable, type Style } from './transcript.ts'
 
@@ -86,9 +88,9 @@ export function approving(session: Session, { style, print, prompt }: Terminal):
       const text = line.trim()
       if (kind === 'reason') return decide(about, { verdict: 'denied', ...(text !== '' && { reason: text }) })
       if (kind === 'edit') {
-        const edited = objectOf(text)
-        if (edited !== undefined) return decide(about, { verdict: 'approved', arguments: edited })
-        print(style.red('This is not a JSON object. Nothing was decided.'))
+        const edited = editedFrom(text)
+        if ('arguments' in edited) return decide(about, { verdict: 'approved', ...edited })
+        print(style.red(`${edited.problem} Nothing was decided.`))
         ask(about)
         return undefined
       }
@@ -154,13 +156,16 @@ export function waitingIn({ turn }: Pick<SessionState, 'turn'>): Requested[] {
 /** The principal of the waiting turn. */
 const askerOf = async (session: Session) => (await session.state()).turn?.principal ?? session.key
 
-function objectOf(text: string): Record<string, unknown> | undefined {
+function editedFrom(text: string): { arguments: Record<string, unknown> } | { problem: string } {
+  let value: unknown
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Record<string, unknown>)
-      : undefined
-  } catch {
-    return undefined
+    value = parseExact(text)
+  } catch (error) {
+    return { problem: `This is not JSON: ${printable((error as Error).message)}.` }
   }
+  if (!isObject(value)) return { problem: 'This is not a JSON object.' }
+  const lost = inexactNumber(value)
+  return lost === undefined
+    ? { arguments: value }
+    : { problem: `The number ${lost.source.slice(0, 60)} cannot be held exactly. Write it as a string.` }
 }
