@@ -25,19 +25,20 @@ export interface Held {
  */
 export function parseHeld(text: string): Held {
   if (!MAY_DIFFER.test(text)) return { '': JSON.parse(text) as unknown }
-  let root: object = {}
-  JSON.parse(text, function (this: object, key: string, value: unknown, context?: { source?: string }) {
-    // The last one.
-    root = this
+  const remember = (holder: object, key: string, source: string): void => {
+    sources.set(holder, (sources.get(holder) ?? new Map<string, string>()).set(key, source))
+  }
+  /** Of the value that came last, which in the end is the whole. */
+  let last: string | undefined
+  const value = JSON.parse(text, function (this: object, key: string, it: unknown, context?: { source?: string }) {
     const source = context?.source
-    if (typeof value === 'number' && source !== undefined && source !== String(value)) {
-      const known = sources.get(this) ?? new Map<string, string>()
-      known.set(key, source)
-      sources.set(this, known)
-    }
-    return value
-  } as (this: unknown, key: string, value: unknown) => unknown)
-  return root as Held
+    last = typeof it === 'number' && source !== String(it) ? source : undefined
+    if (last !== undefined) remember(this, key, last)
+    return it
+  } as (this: unknown, key: string, value: unknown) => unknown) as unknown
+  const held = { '': value }
+  if (last !== undefined) remember(held, '', last)
+  return held
 }
 
 /** How the number under `key` was written: `1.10`, or `2064875200729235458`, which as a number would be another one. */

@@ -139,7 +139,7 @@ test('P7: attributes are those of the moment of the call', async () => {
 })
 
 test('H4: toolChoice none holds even if the model calls', async () => {
-  const run = vi.fn(() => 'seen')
+  const run = vi.fn<() => string>()
   const { session } = await bench(replies, { tools: [look({ run })] })
   const { text, calls } = await session.run('Look.', { toolChoice: 'none' })
   expect(text).toBe('done')
