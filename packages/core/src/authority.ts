@@ -1,4 +1,4 @@
-// Who may act for whom, and the permissions that it takes.
+// Authority: who may act for whom, and which permissions that requires.
 
 import type { Event, Principal } from './events/types.ts'
 

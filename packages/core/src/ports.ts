@@ -53,7 +53,7 @@ export interface AuditRecord {
   readonly reason: string | undefined
   /** Who decided on the approval. */
   readonly approver: string | undefined
-  /** Of `external.resolved`: who brought the result of an external call. */
+  /** Of `external.resolved`: who delivered the result of an external call. */
   readonly broughtBy?: string
   /** The rule that was accepted with it. Missing in records that are older than the field. */
   readonly remember?: Event<'approval.resolved'>['remember']
@@ -150,7 +150,7 @@ export interface Journal {
   erase(key: SessionKey, expectedSeq: number): Promise<{ ok: true } | { ok: false; head: number }>
 
   /**
-   * A cache that may vanish. `data` is opaque text; `version` tells who can read it. An older one never replaces a
+   * A cache that may vanish. `data` is opaque text; `version` is the version of its format. An older one never replaces a
    * newer.
    */
   getSnapshot(key: SessionKey): Promise<Snapshot | undefined>
@@ -239,7 +239,7 @@ export interface Queue {
   /**
    * Hands due jobs to `handle`, at most `concurrency` at once. A job is done when `handle` resolves. One that rejects
    * is handed out again after a growing pause, and fails for good after 10 attempts; one whose process ends is handed
-   * out by another. `stop` takes no more jobs and resolves when those in hand are done.
+   * out by another. `stop` takes no further jobs and resolves when those already taken are done.
    */
   work(handle: (job: Job) => Promise<void>, concurrency: number): { stop(): Promise<void> }
   /**

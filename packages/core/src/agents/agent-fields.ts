@@ -79,7 +79,7 @@ const middleware: FieldCheck = (value, path) => {
   return undefined
 }
 
-/** Also those of the classes that it is an instance of. */
+/** Field names, including those of its classes. */
 function namesOf(value: object): string[] {
   const names: string[] = []
   for (let it: object | null = value; it !== null && it !== Object.prototype; it = Object.getPrototypeOf(it))

@@ -10,7 +10,7 @@ import type { Prompt, PromptSection } from './prompt.ts'
 import type { Reviewer } from './reviewer.ts'
 import type { StopWhen } from './stop-when.ts'
 
-/** Who brought a part of an agent: the name of a capability, or undefined for the agent's own definition. */
+/** The origin of a part of an agent: the name of a capability, or undefined for the agent's own definition. */
 export interface Part<T> {
   readonly from: string | undefined
   readonly value: T
@@ -40,11 +40,11 @@ export interface Agent {
   readonly limits: AgentLimits
   readonly stopWhen: StopWhen | undefined
   readonly compactor: Compactor | undefined
-  /** Those of its capabilities, in one. */
+  /** The reviews of its capabilities, combined. */
   readonly review: Reviewer | undefined
-  /** Those that it may start. */
+  /** The agents that its tools may start. */
   readonly agents: readonly Agent[]
-  /** Where each part came from, for people. */
+  /** The origin of each part, for people who inspect the agent. */
   readonly parts: AgentParts
   readonly sampling: { readonly temperature?: number; readonly maxOutputTokens?: number }
 }

@@ -41,7 +41,7 @@ export interface AgentDefinition {
   readonly tools?: readonly Tool[]
   /** Bundles of tools, prompt sections and hooks. Their middleware runs inside the agent's own. */
   readonly capabilities?: readonly Capability[]
-  /** How calls are judged that no rule speaks of. Default `default`: what only reads runs, the rest asks. */
+  /** How calls are treated that no rule covers. Default `default`: calls that only read run, all others ask. */
   readonly mode?: Mode
   /** Rules, as `tool`, `prefix*` or `tool(pattern)`. Deny is stronger than ask, ask than allow. */
   readonly allow?: readonly string[]

@@ -1,4 +1,4 @@
-// The border to what makes long conversations shorter. `compaction()` of @oxbow/harness is one.
+// The port for compactors, which shorten long conversations. `compaction()` of @oxbow/harness is one.
 
 import type { Event, EventBody, Failure, Message } from '../events/types.ts'
 import {
@@ -55,7 +55,7 @@ export interface Compaction
   /** The new conversation; undefined when unchanged. */
   readonly messages?: Message[]
   readonly memory?: unknown
-  /** Why no request can be made of what is left: the turn fails with it. */
+  /** Why even the compacted conversation fits no request: the turn fails with this error. */
   readonly full?: Failure
 }
 

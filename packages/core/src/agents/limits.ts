@@ -25,7 +25,7 @@ export interface TurnLimits {
   readonly outputAttempts: number
   /** Claims of one turn without any progress between them, after which it is parked. */
   readonly maxRecoveries: number
-  /** When a person has denied every call of a step: `tell` the model, or `stop` the turn. */
+  /** What happens when a person has denied every call of a step: `tell` the model, or `stop` the turn. */
   readonly whenDenied: 'tell' | 'stop'
   readonly budget: Budget
 }

@@ -11,7 +11,7 @@ export interface TurnContext {
   readonly turnId: string
   readonly agent: string
   readonly principal: Principal
-  /** What came with the input, for tools and middleware only. */
+  /** The attributes of the input, for tools and middleware only. */
   readonly attributes: Readonly<Record<string, unknown>>
   readonly signal: AbortSignal
 }
@@ -33,7 +33,7 @@ export interface ActingContext extends TurnContext {
   readonly tool: Tool | undefined
 }
 
-/** What a call came to; `requested` means that an external call was handed to the caller. */
+/** The outcome of a call; `requested` means that an external call was handed to the caller. */
 export type CallOutcome =
   | Pick<Extract<EventBody, { type: 'call.finished' }>, 'status' | 'content' | 'error'>
   | { readonly status: 'requested' }

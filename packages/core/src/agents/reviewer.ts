@@ -1,5 +1,5 @@
-// The border to what looks at the last answer of a turn before the turn ends with it. `knowledge()` of @oxbow/harness
-// is one.
+// The port for reviewers: they check the last answer of a turn before the turn ends with it. `knowledge()` of
+// @oxbow/harness is one.
 import type { Message } from '../events/types.ts'
 import type { Slots } from '../state/slots.ts'
 import type { SessionState } from '../state/state.ts'
@@ -9,7 +9,7 @@ export interface Reviewed {
   readonly text: string
   /** The session's slots: see `slotValue`. */
   readonly slots: Slots
-  /** What sessions of agents below that have ended have handed up of their slots: see `handsUp` of `slot`. */
+  /** Slot values that finished sub-agents have passed to this session: see `handsUp` of `slot`. */
   readonly below: readonly Slots[]
   /** The conversation, with the answer. */
   readonly messages: readonly Message[]

@@ -1,4 +1,4 @@
-// What people decide in one session: stored for the call that asked, or handed to the child on whose behalf it asks.
+// Decisions of people in one session: stored for the call that asked, or passed to the child on whose behalf it asked.
 import { defined } from '../checks/defined.ts'
 import { type ApprovalAnswer, answerAbove, answerLate } from '../children/rise.ts'
 import type { EngineInternals } from '../engine-internals.ts'
@@ -110,7 +110,7 @@ export function approvalDecisions(
     return submitted
   }
 
-  /** The child decides, with all that can be said there; what was asked on its behalf is answered with it. */
+  /** The child decides, with all its own checks; the requests made on its behalf receive the same decision. */
   async function hand({ approvalId, decision }: Read, principal: Principal): Promise<SubmittedDecision> {
     const { origin, ...here } = await current(({ state }) => ({
       origin: originOf(state, approvalId)!,
@@ -121,7 +121,7 @@ export function approvalDecisions(
     try {
       await child(origin.session).decide([{ approvalId: origin.approvalId, decision }], principal)
     } catch (error) {
-      // It may have been decided there already, and the answer not have come here.
+      // The child may have its decision already while the copy here is missing.
       await current((log) => answerLate(engine, log))
       throw error
     }

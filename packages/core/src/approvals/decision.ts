@@ -1,4 +1,4 @@
-// A person decides on an approval: what they may say, and what is stored of it.
+// A person's decision on an approval: its form, its checks, and the event that is stored.
 import type { Agent } from '../agents/agent-type.ts'
 import { ADMIN, mayDecide, mayShareRules } from '../authority.ts'
 import { defined } from '../checks/defined.ts'
@@ -34,7 +34,7 @@ type Remember = Omit<NonNullable<ApprovalDecision['remember']>, 'expiresAt'> & {
   readonly origin?: string
 }
 
-/** A decision that has been read: with all that is in it known, and times as numbers. */
+/** A parsed decision: only known fields, and times as numbers. */
 export interface ReadDecision extends Omit<ApprovalDecision, 'remember'> {
   readonly remember?: Remember
 }
@@ -91,7 +91,7 @@ export interface DecisionAttempt {
   agent(): Agent
 }
 
-/** The approval, if this person may decide so on it. `late`: it has expired, although that may not be stored yet. */
+/** The approval, if this person may make this decision. `late`: it has expired, although that may not be stored yet. */
 function openApproval(
   state: SessionState,
   { approvalId, decision, principal }: DecisionAttempt,

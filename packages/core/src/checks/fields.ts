@@ -1,5 +1,5 @@
-// What a program may write into the objects that it hands over. A misspelt guard guards nothing: no name and no value
-// is passed over in silence, also for callers without a compiler.
+// Checks of the objects that a program passes in. A misspelt guard guards nothing, so unknown names and invalid values
+// are always refused, also for callers without a compiler.
 import { nearest } from './nearest.ts'
 
 /** What is wrong with the value of the field `path`, as a sentence; undefined when nothing is. */

@@ -1,5 +1,5 @@
-// What sessions of a tree owe each other: results go up, stops go down. Each of these is repeated until the journals
-// say that it is done, by whatever process looks at the session next.
+// Deliveries between the sessions of a tree: results go up, stops go down. Each delivery is repeated, by whichever
+// process loads the session next, until the journals show that it arrived.
 
 import type { EngineInternals } from '../engine-internals.ts'
 import type { Event } from '../events/types.ts'
@@ -81,7 +81,7 @@ async function shownAbove(
   return content.map((it) => (it.type === 'text' ? it.text : '')).join('\n')
 }
 
-/** Of this session, and of all below it: who reads what it hands over may have to know where that comes from. */
+/** Slots of this session and of all below it: readers of a hand-off may need to know where it comes from. */
 function handedUp({ slots, handsUp, below }: SessionState): Slots[] {
   const own = Object.fromEntries(handsUp.map((name) => [name, slots[name]]))
   return [...(handsUp.length > 0 ? [own] : []), ...Object.values(below).flat()]

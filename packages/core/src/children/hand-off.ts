@@ -63,7 +63,7 @@ export function endOf(
   return { status, text: `${textWith(body.slice(0, MAX_IN_ERROR))}\n${left}`, whole }
 }
 
-/** What a child that still works has written and called. */
+/** The text and calls so far of a child that is still working. */
 export const soFarText = (agent: string, text: string): string => (text === '' ? '' : bounded(`from ${agent}`, text))
 
 const NOT_DONE = 'Do not treat the task as done.'

@@ -33,7 +33,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
   const { log, agent, turnId } = caller
   const { callId, operationId, step, principal } = asking
   const keyOf = (session: string) => ({ ...log.key, session })
-  /** Both ids come from where the call stands: made again after a crash, it meets what it had begun. */
+  /** Both ids derive from the position of the call: a repetition after a crash finds the child that it had started. */
   const digits = operationId.slice('op_'.length, 'op_'.length + 20)
   const own = { session: `agent_${digits}`, childTurnId: `task_${digits}` }
 
@@ -259,7 +259,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
   }
 }
 
-/** What the calling turn lets happen below it: its own policy, and what it was given to hand on. */
+/** The policy for sessions below the calling turn: its own, and the one inherited from above. */
 function ancestorOf(
   { log, agent, turnId }: ParentTurn,
   turn: TurnState,
@@ -269,7 +269,7 @@ function ancestorOf(
   const policy = policyOf(agent.policy, turn)
   const { mode, deny, ask, allow } = policy
   const texts = (rules: readonly { readonly text: string }[]) => rules.map((it) => it.text)
-  // What this turn can never do itself it cannot hand on.
+  // A turn cannot delegate rights that it does not have.
   const own = [...agent.tools.values()].filter((tool) => mayEverRun(tool, principal, policy))
   const effects = new Set(own.flatMap((it) => it.effects))
   for (const it of grant?.effects ?? []) effects.add(it)

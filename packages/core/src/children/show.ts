@@ -1,12 +1,12 @@
-// Shows what a child does to those who follow its parent, with where it comes from. Live only: it is stored once,
-// there.
+// Forwards a child's live items, with their origin, to followers of its parent. Nothing is stored twice: the events are
+// in the child's journal.
 
 import type { EngineInternals } from '../engine-internals.ts'
 import { type Event, isEvent, type SessionItem } from '../events/types.ts'
 import type { SessionLog } from '../journal/session-log.ts'
 import { isEnd } from '../state/turn-result.ts'
 
-/** `after`: where in the child's journal the showing begins. Ends with the task, or with the process. */
+/** `after`: the position in the child's journal to start from. Ends with the task, or with the process. */
 export function showChild(
   engine: EngineInternals,
   parent: SessionLog,

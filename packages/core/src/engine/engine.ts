@@ -30,14 +30,14 @@ export interface EngineOptions {
    */
   readonly onError?: OnError
   /**
-   * Says who a principal is now. Called before a call when the last answer is older than `principalMaxAgeMs`, when a
-   * turn continues that has waited (for its place, a person or a result), and when an approval is used, also for the
-   * approver. Undefined: the principal may no longer act, and the turn fails with `principal_revoked`. Default: the
-   * principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits and asks
-   * again.
+   * Returns the current rights of a principal, or undefined when the principal may no longer act: the turn then fails
+   * with `principal_revoked`. Called before a call when the last answer is older than `principalMaxAgeMs`, when a turn
+   * continues that has waited (for its place, a person or a result), and when an approval is used, also for the approver.
+   * Default: the principal is the same for the whole turn. When it rejects with a retryable OxbowError, the turn waits
+   * and asks again.
    */
   readonly currentPrincipal?: (principal: Principal) => Promise<Principal | undefined>
-  /** How old, in milliseconds, what `currentPrincipal` said may be when a call starts. Default 5,000. */
+  /** The maximum age, in milliseconds, of an answer of `currentPrincipal` when a call starts. Default 5,000. */
   readonly principalMaxAgeMs?: number
   /** Called at named places of the engine; used to kill the process there in tests. */
   readonly faultPoint?: FaultPoint

@@ -1,4 +1,4 @@
-// Looks at the store again and again: for turns whose worker has died, and for approvals and turns whose time is over.
+// The periodic sweep of the store: finds turns whose worker has died, expired approvals, and overdue turns.
 import { defined } from '../checks/defined.ts'
 import { settleDebts } from '../children/debts.ts'
 import type { EngineInternals } from '../engine-internals.ts'

@@ -1,4 +1,4 @@
-// Turns that begin in whichever process has room: this one leaves them to the queue, and takes others from it.
+// Spreads turns over processes: a process without room enqueues its turns, and one with room takes them.
 import type { SessionLog } from '../journal/session-log.ts'
 import type { Job, Queue, SessionKey } from '../ports.ts'
 import type { Places } from '../turn/places.ts'
@@ -10,7 +10,7 @@ export interface TurnQueue {
   handOn(log: SessionLog, reason?: string): Promise<void>
   /** Takes turns from the queue from now on. */
   start(): void
-  /** Takes no more, and resolves when those in hand have begun or are back in the queue. */
+  /** Takes no further turns; resolves when those already taken have begun or are back in the queue. */
   stop(): Promise<void> | undefined
 }
 

@@ -75,7 +75,7 @@ export function turnWorkers(options: WorkersOptions): TurnWorkers {
 
   function ensureWorker(log: SessionLog, place?: { epoch?: number }): void {
     const busy = working.get(log)
-    // What has come may be too late for the work that is ending: look once more after it.
+    // The running work may be past the point where it would notice the new event: look once more after it.
     if (busy !== undefined) {
       busy.again = true
       return

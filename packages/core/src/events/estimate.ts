@@ -63,5 +63,5 @@ function messageTokens(message: Message): number {
   return tokens
 }
 
-/** What providers charge for an image of usual size; the bytes of a file say nothing about it. */
+/** The usual token count of an image; it does not depend on the size of the file. */
 const dataTokens = 800

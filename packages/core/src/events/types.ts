@@ -15,10 +15,10 @@ export type DataScope = z.infer<typeof schema.dataScope>
 export type Usage = z.infer<typeof schema.usage>
 export type CallStatus = ResultBlock['status']
 
-/** What happened, before it has a place in a journal. */
+/** An event before it has a position in a journal. */
 export type EventBody = z.infer<typeof schema.eventBody>
 export type EventType = EventBody['type']
-/** What happened, with its place and time. */
+/** An event with its position and time. */
 export type Event<T extends EventType = EventType> = Extract<EventBody, { type: T }> & { seq: number; at: number }
 
 export type Failure = Extract<EventBody, { type: 'turn.failed' }>['error']

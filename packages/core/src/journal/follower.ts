@@ -1,4 +1,4 @@
-// One reader of a session. It may stop reading for hours: what it misses is not kept for it but read from the journal.
+// One reader of a session. It may stop reading for hours: missed events are not buffered but read from the journal.
 import type { Event, SessionItem } from '../events/types.ts'
 import { isEvent } from '../events/types.ts'
 
@@ -13,7 +13,7 @@ export interface FollowerSource {
   soFar(): SessionItem[]
 }
 
-/** What a reader is given. */
+/** The items that a reader receives. */
 export interface FollowerChoice {
   /** Default: true. */
   readonly fragments?: boolean

@@ -27,7 +27,7 @@ const HASHED = /^id-[0-9a-f]{40}$/
  * stays as it is, any other becomes `id-` and a hash; so does one that looks like such a hash, so that nobody can choose
  * the id of another text. Upper and lower case are kept apart. The service names its users in the same way.
  *
- * @throws OxbowError `invalid_id` for what is no text, or blank
+ * @throws OxbowError `invalid_id` for a value that is not a text, or is blank
  * @example userId('ann@example.com') // 'id-71d4f55f72fa128dfb468a1a3901507c804b7431'
  */
 export function userId(text: string): string {
@@ -56,7 +56,7 @@ export function sessionKey(key: { tenant?: string | undefined; user: string; ses
 export const nameOfKey = ({ tenant, user, session }: SessionKey): string => JSON.stringify([tenant, user, session])
 
 /**
- * The ids of one call. Both come from where the call stands, so that an answer that is made again after a crash meets
+ * The ids of one call. Both derive from its position, so that an answer that is repeated after a crash finds
  * the records of the first one; a model's own call ids change with every answer.
  */
 export function callIds(

@@ -6,7 +6,7 @@ import type { SessionState, TurnState } from '../state/state.ts'
 import { nameOfKey } from './ids.ts'
 import { type BlockDelta, type LiveStep, liveStep } from './live-step.ts'
 
-/** What of a session's log is needed here. */
+/** The part of a session's log that is needed here. */
 interface StreamedLog {
   readonly key: SessionKey
   readonly state: SessionState
@@ -147,7 +147,7 @@ export function hearFragments(log: StreamedLog, bus: Bus, worker: string): Heari
     (message) => {
       const batch = parsed<Batch & { from: string }>(message)
       if (batch === undefined || batch.from === worker) return
-      // What cannot be read now is shown when it is stored.
+      // An item that cannot be read now is shown when it is stored.
       before = before.then(() => receive(batch)).catch(() => {})
     },
     ask,
@@ -166,7 +166,7 @@ export function hearFragments(log: StreamedLog, bus: Bus, worker: string): Heari
   }
 }
 
-/** What readers have not seen of a fragment, if it belongs to what the turn is doing now. */
+/** The part of a fragment that readers have not seen, if it belongs to the current step. */
 function merged(log: StreamedLog, turn: TurnState, item: Delta): Delta | 'gap' | undefined {
   if (item.turnId !== turn.turnId) return undefined
   if (!isOfBlock(item)) return item

@@ -22,7 +22,7 @@ const STORE_PATIENCE_MS = 30_000
 /** A write that is folded into `ahead` and not yet stored. */
 interface Pending {
   readonly build: Build<unknown>
-  /** What `build` returned for the state on which it ran last. */
+  /** The result of the last run of `build`. */
   value: unknown
   /** Whether to try again after a storage error that may pass. */
   readonly patient: () => boolean
@@ -42,7 +42,7 @@ const MOST_LOADED = 8_192
 /** A snapshot is read in one go: one with more would hold up everything else for longer than reading events does. */
 const MOST_MESSAGES = 20_000
 const MOST_TURNS = 200_000
-/** Events kept at hand, so that who follows its own turn reads nothing from storage. */
+/** Recent events kept in memory, so that followers of a running turn read nothing from storage. */
 const RECENT = 16
 
 export class SessionLog {
@@ -53,7 +53,7 @@ export class SessionLog {
   live: LiveStep | undefined
   /** Receives what followers are shown, while somebody in another process wants it. */
   outlet: ((item: SessionItem) => void) | undefined
-  /** Called when what is stored has changed, before followers see it, and when `ahead` had to be built again. */
+  /** Called when the stored state has changed, before followers see it, and when `ahead` was rebuilt. */
   onChanged: (() => void) | undefined
   readonly #journal: Journal
   readonly #now: () => number
@@ -61,14 +61,14 @@ export class SessionLog {
   readonly #secretsOf: SecretsOf
   readonly #limitsOf: (agent: string) => StateLimits | undefined
   readonly #hear: ((log: SessionLog) => Hearing) | undefined
-  /** What other processes stream, while `#listeners` of the followers want fragments. */
+  /** Fragments of other processes, while `#listeners` of the followers want them. */
   #hearing: Hearing | undefined
   #listeners = 0
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
-  /** What is folded and waits for the store, in the order in which it was written. */
+  /** Writes that are folded and wait for the store, in their order. */
   #pending: Pending[] = []
-  /** What the write that is under way stores. */
+  /** Writes that are being stored. */
   #inFlight: Pending[] = []
   #draft: Draft
   #held: HeldFragment[] = []
@@ -197,7 +197,7 @@ export class SessionLog {
     if (this.#flushing || this.#pending.length > 0) await this.append(() => {})
   }
 
-  /** One write at a time; what is folded meanwhile makes the next one. */
+  /** One append at a time; writes that are folded meanwhile go into the next one. */
   async #flush(): Promise<void> {
     this.#flushing = true
     for (let failures = 0; this.#pending.length > 0; ) {
@@ -261,7 +261,7 @@ export class SessionLog {
     if (moved !== 0) this.#held = this.#held.map(({ after, item }) => ({ after: after + moved, item }))
   }
 
-  /** After a failed write: what may be tried again is, on top of what is stored; all else is rejected. */
+  /** After a failed append: writes that may be retried are rebuilt on the stored state; all others are rejected. */
   #keepTrying(error: unknown): void {
     const mayPass = error instanceof OxbowError && error.retryable && error.code.startsWith('storage_')
     const waiting = [...this.#inFlight, ...this.#pending]
@@ -308,7 +308,7 @@ export class SessionLog {
     return this.live?.soFar(this.#held.map((it) => it.item)) ?? []
   }
 
-  /** Events after `after`: the last few are at hand, older ones come from storage. */
+  /** Events after `after`: the last few come from memory, older ones from storage. */
   async read(after: number): Promise<Event[]> {
     const first = this.#recent[0]
     if (first !== undefined && first.seq <= after + 1) return this.#recent.filter((it) => it.seq > after)

@@ -127,11 +127,11 @@ async function performCall(run: TurnRun, call: CallState): Promise<void> {
   })
 }
 
-/** What is stored in the same append as the outcome of a call. */
+/** Events and slot changes that are stored in the same append as the outcome of a call. */
 interface StoredWithOutcome {
   /** Judgements that need no effect after them. */
   readonly before: EventBody[]
-  /** What the attempt that succeeded changed in the session's slots. */
+  /** Changes of the session's slots by the attempt that succeeded. */
   changes: readonly SlotChange[]
 }
 
@@ -200,7 +200,7 @@ async function outcomeOf(
   return runAttempts(run, call, tool, input, operationId, 1, beside, { principal, before: [decided] })
 }
 
-/** How often a tool is told that approvals are unavailable before its call ends. */
+/** How often a tool may ask although approvals are unavailable before its call ends. */
 const MAX_UNHEARD = 3
 
 function stillAsking({ name }: Tool): CallOutcome {
@@ -240,7 +240,7 @@ async function runAttempts(
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
     if (outcome instanceof NeedsApproval) {
       if (asksNobody(policyOf(run.agent.policy, run.turn()))) {
-        // Without exception: what would ask is denied.
+        // Without exception: a call that would ask is denied.
         unheard += 1
         if (unheard > MAX_UNHEARD || run.stopped !== undefined) return stillAsking(tool)
         const { arguments: asked, origin } = outcome.request
@@ -320,7 +320,7 @@ function decisionFor(approval: ApprovalState | undefined, lost: string | undefin
   return { ...asked, verdict, ...defined({ reason }) }
 }
 
-/** How long a tool may take to withdraw what it has asked. */
+/** How long a tool may take to withdraw its request. */
 const WITHDRAW_MS = 5_000
 
 /** The turn ends: tools that wait for a decision elsewhere are informed that none will come. */

@@ -1,4 +1,4 @@
-// What may become of one call: it runs, it waits for a person, or it is refused.
+// The judgement of one call: it runs, it waits for a person, or it is refused.
 
 import { hash } from 'node:crypto'
 import type { CallOutcome } from '../agents/middleware.ts'
@@ -199,7 +199,7 @@ async function suggestionsFor(
     return decision === 'allow'
   }
   if (!(await allows([], [whole]))) return { suggestions: [] }
-  // Those of a session hold for its own agent only; one above may still ask.
+  // The rules of a session apply to its own agent only; an agent above may still ask.
   const scopes: Pick<Asks, 'scopes'> = (await allows([whole], [])) ? {} : { scopes: ['user', 'project'] }
   // A tool that cannot read patterns can only be allowed as a whole.
   if (tool.matches === undefined) return { suggestions: [tool.name], ...scopes }

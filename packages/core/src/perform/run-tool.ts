@@ -113,14 +113,14 @@ async function outputFault(tool: Tool, result: unknown): Promise<string | undefi
 const text = (value: string): InputBlock[] => [{ type: 'text', text: value }]
 
 /**
- * The model reads what was written for it. Other errors may hold what nobody outside should see: they go to the log.
+ * The model reads errors that were written for it. Others may hold internal details, so they go to the log.
  */
 function errorOf(run: TurnRun, tool: Tool, error: unknown): Exclude<CallOutcome, { status: 'requested' }> {
   const known = error instanceof OxbowError
   const code = known ? error.code : 'tool_error'
   const words = known ? error.message : `${tool.name} failed. Reference: ${run.report(error)}`
   const message = words.slice(0, MAX_ERROR_LENGTH) || 'failed'
-  // The tool has lost touch with what it had begun elsewhere.
+  // The tool no longer knows the state of the operation that it had started elsewhere.
   if (code === 'outcome_unknown') return { status: 'unknown', content: text(message), error: { code, message } }
   return { status: 'error', content: text(`Error: ${message}`), error: { code, message } }
 }
@@ -131,7 +131,7 @@ function timeoutOf(tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   return { status: 'timed_out', content: text(message + caution), error: { code: 'timed_out', message } }
 }
 
-/** A tool that stopped on request. Only the tool knows what it had done by then. */
+/** The outcome of a tool that stopped on request. Its effects up to then are not known. */
 function cancelled(run: TurnRun, tool: Tool): Exclude<CallOutcome, { status: 'requested' }> {
   const why = run.stopped === 'interrupt' ? 'Cancelled by the user' : 'Stopped together with its turn'
   const caution = onlyReads(tool) ? '' : ' while it ran. It may have taken effect, wholly or in part'

@@ -115,7 +115,7 @@ async function generate(
   }
 }
 
-/** An answer that ends in any other way has failed, whatever a model makes of it. */
+/** An answer with any other finish reason has failed. */
 const WHOLE: ReadonlySet<string> = new Set<FinishReason>(['stop', 'calls', 'length', 'refusal', 'filtered'])
 
 export async function systemPrompt({ context: turn, log, agent }: TurnRun, step: number): Promise<string> {

@@ -10,7 +10,7 @@ export async function checkOutput(run: TurnRun): Promise<void> {
   const { schema } = turn.options.output!
   const { text } = turn.reply!
   const verdict = await validateOutput(text, schema)
-  // What another program or agent takes for true must not be wrong: it is refused like an answer of the wrong form.
+  // Another program or agent will rely on the answer, so a wrong one is refused like one of the wrong form.
   const finding = 'value' in verdict ? run.agent.review?.(reviewInput(text, run.log.ahead)) : undefined
   const { turnId } = run
   await run.write((now) => {

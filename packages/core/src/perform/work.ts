@@ -13,7 +13,7 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
   run.log.onChanged = () => watchOver(run)
   watchOver(run)
   try {
-    // What they may do is not what they could do when they asked, however long ago that was.
+    // The principal's rights may have changed since the input, however long ago that was.
     if (run.waited && run.turn().interrupt === undefined && !(await run.refreshPrincipal())) {
       await withdrawQuestions(run)
       run.settle()
@@ -31,7 +31,7 @@ export async function workOnTurn(run: TurnRun, agent: Agent): Promise<void> {
       run.settle()
     })
     const abandoned = await Promise.race([work.then(() => false), stopGrace(run).then(() => true)])
-    // What does not return has no outcome to wait for.
+    // Work that does not return has no outcome to wait for.
     if (abandoned) run.inFlight.clear()
     if (!worked) throw new OxbowError('middleware_invalid', 'A middleware did not call next() in onAgent.')
     if (run.stopped === 'interrupt' || run.stopped === 'failure') run.settle()

@@ -12,7 +12,7 @@ import { forbidsAll, isFault, type MatchAnswer, matchesCall, parseRule, type Rul
 
 export interface Verdict {
   readonly decision: 'allow' | 'ask' | 'deny'
-  /** What decided: a rule as written, a mode, or a built-in such as `default:read`. */
+  /** The reason for the decision: a rule as written, a mode, or a built-in such as `default:read`. */
   readonly rule: string
   readonly reason: string
 }
@@ -22,11 +22,11 @@ export interface Policy {
   readonly deny: readonly Rule[]
   readonly ask: readonly Rule[]
   readonly allow: readonly Rule[]
-  /** Those of the agents above, the root first. */
+  /** The policies of the agents above, the root first. */
   readonly above?: readonly PolicyAbove[]
 }
 
-/** What an agent lets happen that works for it. */
+/** The policy of an agent for those that work for it. */
 export interface PolicyAbove extends Omit<Policy, 'above'> {
   readonly agent: string
   readonly effects: ReadonlySet<string>
@@ -86,7 +86,7 @@ export async function denialOf(request: GateRequest): Promise<Verdict | undefine
   return verdict.decision === 'deny' && verdict.rule !== DONT_ASK ? verdict : undefined
 }
 
-/** An agent's policy, narrowed by what a turn brings and by those who gave the task. */
+/** An agent's policy, narrowed by the options of the turn and by the agents above it. */
 export function policyOf(policy: Policy, { options, delegation }: Pick<TurnState, 'options' | 'delegation'>): Policy {
   const { mode, deny } = options
   if (mode === undefined && deny === undefined && delegation === undefined) return policy

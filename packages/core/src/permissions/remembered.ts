@@ -14,7 +14,7 @@ const PATH = 'rules.json'
 const ownerOf = (tenant: string, user: string): SessionKey => ({ tenant, user, session: '*rules' })
 const EVERYBODY = '*'
 
-/** Those of one session, and those that hold in all of a user's. */
+/** The rules of one session, and those of all sessions of the user. */
 export interface RememberedRules {
   readonly session: readonly Rule[]
   readonly shared: readonly Rule[]

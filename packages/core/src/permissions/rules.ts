@@ -13,7 +13,7 @@ export interface Rule {
   readonly tool: string
   /** Interpreted by the tool's `matches`; without it any call of the tool matches. */
   readonly pattern?: string
-  /** Of a rule that a person has accepted: the origin of the tool that it was accepted for; '' is the agent's own. */
+  /** For a remembered rule: the origin of the tool that it was accepted for; '' is the agent's own. */
   readonly origin?: string
 }
 

@@ -1,5 +1,5 @@
 // Row scope: which rows of a table a person may see, as a filter that a tool adds to its own query. It is made of who
-// the person is and of names that stand in the tool's code; nothing that a model wrote can reach it, except to narrow
+// the person is and of names in the tool's code; nothing that a model wrote can reach it, except to narrow
 // it.
 import type { MongoQuery } from '@casl/ability'
 import { DEFAULT_TENANT, grants } from '../authority.ts'

@@ -1,4 +1,4 @@
-// What starts a turn: the input, and how this turn differs from the agent's defaults.
+// The start of a turn: the input, and the options in which this turn differs from the agent's defaults.
 import { defined } from '../checks/defined.ts'
 import { isObject } from '../checks/fields.ts'
 import { type JsonSchema, type Schema, toJsonSchema } from '../checks/json-schema.ts'
@@ -18,7 +18,7 @@ export interface RunOptions {
   /**
    * When a turn is open already: run after it (default), join it at its next step (a turn of somebody else is not
    * joined, but followed), or refuse with `session_busy`. What joins or follows a turn that waits for an approval or a
-   * result waits until that has come; `refuse` says what for.
+   * result waits until that has arrived; the error of `refuse` names what it waits for.
    */
   readonly whenBusy?: 'queue' | 'steer' | 'refuse'
   /** The caller. Default: the session's user, without roles. */
@@ -48,7 +48,7 @@ export interface RunOptions {
 }
 
 /**
- * What a user says, as blocks.
+ * A user's input as blocks.
  *
  * @throws OxbowError `invalid_option` for what is neither text nor blocks, `empty_input` for nothing but white space
  */

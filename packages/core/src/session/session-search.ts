@@ -18,7 +18,7 @@ export interface SessionSearch {
   readonly before?: number
   /** How much is read for one page. Default 20,000. */
   readonly maxEvents?: number
-  /** What is passed over, for example what an earlier search has said. */
+  /** Texts to leave out, for example the output of an earlier search. */
   readonly skip?: (said: Said) => boolean
 }
 
@@ -38,7 +38,7 @@ export interface SessionHits {
   readonly hits: readonly SessionHit[]
   /** Where the next page begins, when there may be one. */
   readonly next?: number
-  /** False when a session was longer than what is read for one page. */
+  /** False when a session was longer than the part that is read for one page. */
   readonly complete: boolean
 }
 
@@ -55,7 +55,7 @@ export interface Said {
 const PER_SESSION = 3
 const READ_AT_ONCE = 500
 
-/** What an event says, as text. Reasoning is not said. */
+/** The text of an event, without reasoning. */
 export function saidIn(event: Event): Said[] {
   switch (event.type) {
     case 'turn.started':

@@ -46,14 +46,14 @@ export interface Session {
   attach(turnId: string): TurnStream
   /** Stores the input and returns; the turn runs on. */
   submit(input: Input, options?: Omit<RunOptions, 'signal'>): Promise<Submitted>
-  /** What a turn has come to so far. Undefined for an unknown turn. */
+  /** The result of a turn so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
   /**
    * Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError
    * `unknown_turn`
    */
   wait(turnId: string): Promise<TurnResult>
-  /** Stops a turn (default: the one that runs). Resolves with the turn it hit, or undefined when there was none. */
+  /** Interrupts a turn (default: the open one). Resolves with its id, or undefined when no such turn is open. */
   interrupt(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /**
    * Delivers the result of an external call, from the user of the turn. A second result for the same call is
@@ -71,7 +71,7 @@ export interface Session {
    * they run.
    * @throws OxbowError `unknown_approval`, `approval_resolved`, `approval_expired`, `approval_forbidden`,
    * `rule_invalid`, `decision_invalid`, `arguments_invalid` (naming the field), `arguments_denied`; after each of them
-   * the approval stands as it did
+   * the approval is unchanged
    */
   decide(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<Submitted>
   /**
@@ -88,13 +88,13 @@ export interface Session {
   checkDecision(approvalId: string, decision: ApprovalDecision, options?: { principal?: Principal }): Promise<void>
   /** Ends an open turn with a failure that a surface has found. Resolves with whether there was one to end. */
   fail(turnId: string, failure: Failure): Promise<boolean>
-  /** Lets the running turn stop at its next step, until it is released. Resolves with the turn it hit. */
+  /** Pauses the open turn at its next step, until it is released. Resolves with its id. */
   pause(options?: { turnId?: string; reason?: string; principal?: Principal }): Promise<string | undefined>
   /** Resumes a turn that was paused manually, or parked after too many recoveries. */
   release(options?: { principal?: Principal }): Promise<void>
   /**
-   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it tells what
-   * would go. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
+   * Makes the conversation shorter now, between two turns. `dryRun` stores nothing and calls no model: it returns
+   * what would be removed. @throws OxbowError `no_compaction` (its agent cannot), `unknown_session`, `session_busy`
    */
   compact(options?: { dryRun?: boolean; signal?: AbortSignal }): Promise<CompactedBody>
   /** Stored events after `after` (default: from now on), then live ones and fragments, until the reader leaves. */

@@ -8,7 +8,7 @@ import type { SessionItem } from '../events/types.ts'
  */
 export async function* textStream(items: AsyncIterable<SessionItem>): AsyncGenerator<string, void> {
   let step = 0
-  /** What was yielded of this step, by block. */
+  /** The text of this step that was yielded so far, by block. */
   let blocks = new Map<number, string>()
   for await (const item of items) {
     if (item.type !== 'text.delta' && item.type !== 'model.finished') continue

@@ -26,7 +26,7 @@ export interface TurnStream extends AsyncIterable<SessionItem> {
   readonly textStream: AsyncIterable<string>
 }
 
-/** Where to look for what becomes of a turn. */
+/** The position of a turn in the journal. */
 export type Place = Pick<Submitted, 'turnId' | 'after'> & Partial<Pick<Submitted, 'accepted'>>
 
 /** Reads turns of a session. `interrupt` stops one, for callers that abort. */
@@ -99,7 +99,7 @@ export function turnReader(
 
   function streamOf(turnId: string, place: Promise<Place>, options: RunOptions): TurnStream {
     const result = resultOf(place, options)
-    // Who only reads the items learns of the failure there.
+    // A caller that only reads the items learns of the failure there.
     result.catch(() => {})
     return {
       session: key,

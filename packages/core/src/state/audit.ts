@@ -1,4 +1,4 @@
-// The audit log: what each judgement, decision and end of a call looks like to somebody who asks later. Stored in the
+// The audit log: a record of each judgement, decision and end of a call. Stored in the
 // same transaction as the event, so that it cannot be missing.
 import { isObject } from '../checks/fields.ts'
 import type { Event, Principal } from '../events/types.ts'
@@ -28,7 +28,7 @@ export function auditOf(
   if (turn === undefined || call === undefined) return undefined
   const { decided, approval } = call
   const asked = event.type === 'approval.resolved' ? approval?.requested : undefined
-  // What another agent asks is about its tool, not about the one that waits for it.
+  // A request of another agent concerns that agent's tool, not the one that waits for it.
   const tool = asked?.tool ?? call.tool
   const agent = asked?.origin?.agents.at(-1) ?? state.agent
   const resolved = event.type === 'approval.resolved' ? event : approval?.resolved
@@ -53,7 +53,7 @@ export function auditOf(
   }
 }
 
-/** What stays of a record when its session is erased: who did what, when, and how it ended; not what it was about. */
+/** The part of a record that remains when its session is erased: who did what, when, and the outcome, without data. */
 export const withoutData = ({ remember: _, ...record }: AuditRecord): AuditRecord => ({
   ...record,
   arguments: {},
@@ -78,7 +78,7 @@ function argumentsOf(
   event: Audited,
   secrets: readonly string[] | undefined,
 ): Readonly<Record<string, unknown>> {
-  // Which of them are secret is not known either.
+  // It is not known which of them are secret.
   if (secrets === undefined) return { hidden: REDACTED }
   const judged =
     event.type === 'approval.resolved' ? (event.arguments ?? approval?.requested.arguments) : decided?.arguments

@@ -22,7 +22,7 @@ export function withFamily(state: SessionState, event: FamilyEvent): SessionStat
         {
           ...state,
           children: change(event.childTurnId, { closed: event.status }),
-          // Those of a session's last task hold what its earlier ones have had.
+          // The figures of a session's last task include those of its earlier ones.
           ...(event.slots && { below: { ...state.below, [event.session]: event.slots } }),
         },
         event,
@@ -53,8 +53,8 @@ function childClosed(state: SessionState, event: Event<'child.closed'>): Session
 }
 
 /**
- * A turn that was stopped takes its children with it, and so does the end of a child, to whom nobody could tell their
- * results. Children in the background of any other turn go on.
+ * A stopped turn stops its children, and so does the end of a child, which could no longer receive their results.
+ * Background children of any other turn continue.
  */
 export function familyAfter(
   state: SessionState,

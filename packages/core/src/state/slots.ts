@@ -58,7 +58,7 @@ export function slot<Value, Change>(definition: Slot<Value, Change>): Slot<Value
 export type Slots = Readonly<Record<string, unknown>>
 
 /**
- * What a session's slots hold; `initial` where nothing was ever stored.
+ * The value of a slot in a session; `initial` where nothing was ever stored.
  *
  * @example const todos = slotValue((await session.state()).slots, todoSlot)
  */

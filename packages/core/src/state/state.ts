@@ -74,7 +74,7 @@ export interface TurnState {
   readonly surface: string
   readonly principal: Principal
   readonly options: TurnOptions
-  /** From whom the task comes, when it comes from another agent. */
+  /** The agent that gave the task, if another agent did. */
   readonly delegation?: Delegation
   /** Its worker. A paused turn has none. */
   readonly claim?: { readonly worker?: string; readonly epoch: number }
@@ -103,7 +103,7 @@ export interface TurnState {
   readonly callCount: number
   /** Agents that this turn has started. */
   readonly childCount: number
-  /** What those of them that have ended used up. */
+  /** The usage of those children that have ended. */
   readonly below: Spent
   readonly emptyReplies: number
   readonly rejections: number
@@ -114,7 +114,7 @@ export interface TurnState {
   /** The step that the provider refused as too long and after which room was made, and what is left since. */
   readonly overflow?: { readonly step: number; readonly parts: Readonly<Record<string, number>> }
   readonly usage: Usage
-  /** What it is doing, in one word, and since when. */
+  /** Its task state, and since when. */
   readonly task: Task
 }
 
@@ -161,15 +161,15 @@ export interface SessionState {
   /** The call of another session that opened this one. */
   readonly parent?: NonNullable<Event<'session.opened'>['parent']>
   readonly children: readonly ChildRecord[]
-  /** What turns had used up that ended before their children. */
+  /** The usage of turns that ended before their children. */
   readonly outlived: readonly { readonly turnId: string; readonly spent: Spent }[]
   /** Turns whose result must be reported to the parent session. */
   readonly undelivered: readonly Undelivered[]
-  /** What capabilities remember, by the name of the slot. */
+  /** The slots of capabilities, by name. */
   readonly slots: Slots
   /** The names of those that go to the session that gave the task. */
   readonly handsUp: readonly string[]
-  /** What sessions below have handed up of theirs, by session. */
+  /** Slots that sub-agents have passed up, by session. */
   readonly below: Readonly<Record<string, readonly Slots[]>>
   /** Steering inputs that were accepted, so that a retry of one is the same input. */
   readonly steered: readonly { readonly inputId: string; readonly turnId: string }[]
@@ -231,11 +231,11 @@ export const addSpent = (a: Spent, b: Spent): Spent => ({
   children: a.children + b.children,
 })
 
-/** What the turn itself and its children that have ended used up. */
+/** The usage of the turn itself and of its children that have ended. */
 export const spentBy = ({ usage, callCount, childCount, below }: TurnState): Spent =>
   addSpent({ usage, toolCalls: callCount, children: childCount }, below)
 
-/** Of a sum one part of which is unknown, the whole is. Nothing costs nothing. */
+/** A sum with an unknown part is unknown. No usage costs nothing. */
 function costOf(a: Usage, b: Usage): Pick<Usage, 'cost'> {
   const parts = [a, b].filter((it) => tokensOf(it) > 0 || it.cost !== undefined)
   const costs = parts.flatMap(({ cost }) => cost ?? [])

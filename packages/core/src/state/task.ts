@@ -46,7 +46,7 @@ export function taskAfter(task: Task, event: Event): Task {
       const running = task.running.filter((it) => it !== event.callId)
       return changed({ ...task, running }, running.length === 0 ? 'RUNNING' : task.state, event.at)
     }
-    // A result that the caller brings is a tool's; everything else waits for a person.
+    // A result that the caller delivers counts as a tool's; everything else waits for a person.
     case 'turn.paused':
       return changed(task, event.reason === 'external' ? 'WAITING_TOOL' : 'WAITING_USER', event.at)
     case 'approval.resolved':

@@ -20,11 +20,11 @@ export interface MadeCall {
   readonly arguments: Readonly<Record<string, unknown>> | undefined
   /** Undefined while it runs or waits. */
   readonly status: CallStatus | undefined
-  /** What the model was given. */
+  /** The content that the model received. */
   readonly content: readonly InputBlock[]
 }
 
-/** What a turn came to, or has come to so far. */
+/** The result of a turn, or its state so far. */
 export interface TurnResult {
   readonly turnId: string
   readonly status: 'running' | 'paused' | 'finished' | 'failed' | 'cancelled'
@@ -39,7 +39,7 @@ export interface TurnResult {
   readonly usage: Usage
   /** All calls of the turn, in the model's order. */
   readonly calls: readonly MadeCall[]
-  /** External calls whose results the caller has to bring. */
+  /** External calls whose results the caller has to deliver. */
   readonly pending: readonly PendingCall[]
   /** Calls that wait for an approval. */
   readonly approvals: readonly PendingApproval[]

@@ -12,14 +12,14 @@ export type ParsedArguments =
       readonly ok: true
       /** Coerced and validated: the same again when they are parsed again. */
       readonly given: Arguments
-      /** What the schema makes of them, as JSON. This is what is judged, shown and stored. */
+      /** The arguments after coercion, as JSON. They are judged, shown and stored in this form. */
       readonly arguments: Arguments
       /** The same for the tool, with a schema library's own values (a `Date`) where `arguments` has their JSON. */
       readonly input: unknown
     }
   | {
       readonly ok: false
-      /** What is wrong, and where. */
+      /** The problem, and where it is. */
       readonly problem: string
       /** The same for the model, with the schema. */
       readonly message: string

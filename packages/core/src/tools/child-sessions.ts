@@ -1,4 +1,4 @@
-// What a tool that hands tasks on may do with the agents below its own turn.
+// The interface of tools that delegate: what they may do with the agents below their turn.
 
 import type { Event, Principal } from '../events/types.ts'
 import type { Effect } from './effect.ts'
@@ -10,7 +10,7 @@ export type ChildStatus = Event<'child.closed'>['status']
 export interface ChildOptions {
   /** The call does not wait: the result comes as a message. */
   readonly background?: boolean
-  /** What agents below may do beyond this agent's own tools and allow rules. The modes and denials above still hold. */
+  /** The rights of agents below beyond this agent's own tools and allow rules. Modes and denials above still apply. */
   readonly grant?: { readonly effects?: readonly Effect[]; readonly allow?: readonly string[] }
   /** Levels below the root. A smaller one from above holds. */
   readonly maxDepth: number
@@ -19,7 +19,7 @@ export interface ChildOptions {
 }
 
 export interface ChildTask extends ChildOptions {
-  /** The name of an agent that a capability of this one brings. */
+  /** The name of an agent that a capability of this one provides. */
   readonly agent: string
   readonly task: string
 }
@@ -61,7 +61,7 @@ export interface Children {
   wait(childTurnId: string, signal: AbortSignal, orQuestion: true): Promise<ChildEnd | ApprovalRequest>
   /** The call stops waiting. False when the task has ended already: then its result is the call's. */
   detach(childTurnId: string): Promise<boolean>
-  /** What it has come to, or has done so far, between marks. @throws OxbowError `unknown_child` */
+  /** Its result, or its progress so far, between marks. @throws OxbowError `unknown_child` */
   output(session: string): Promise<{ readonly status: ChildView['status']; readonly text: string }>
   /** Stops its task, and all below it. False when there was none. @throws OxbowError `unknown_child` */
   cancel(session: string): Promise<boolean>

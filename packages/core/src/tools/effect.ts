@@ -1,4 +1,4 @@
-// What a call can do.
+// The effects that a tool can have.
 
 /**
  * `reachesWorld`: what it does is seen outside the harness, so that an agent cannot hand it to agents below unless it

@@ -4,7 +4,7 @@
  * - `explore`: nothing but reading runs, and no approval changes that; only the tool's own check may say that a call
  *   reads.
  * - `bypass`: everything runs that no rule and no tool holds back.
- * - `dont-ask`: what would ask is denied.
+ * - `dont-ask`: calls that would ask are denied.
  */
 export const MODES = ['default', 'accept-edits', 'explore', 'bypass', 'dont-ask'] as const
 export type Mode = (typeof MODES)[number]

@@ -25,7 +25,7 @@ export interface ApprovalRequest {
   readonly tool?: string
   /** Of another agent: rules that would let calls like it run there. Default: none. */
   readonly suggestions?: readonly string[]
-  /** For what they can be accepted. Default: for all. */
+  /** The scopes in which they can be accepted. Default: all. */
   readonly scopes?: Event<'approval.requested'>['scopes']
   /** Instead of the tool's own. */
   readonly approver?: string
@@ -33,12 +33,12 @@ export interface ApprovalRequest {
   readonly expiresAt?: number
 }
 
-/** What became of it. */
+/** Its outcome. */
 export interface ToolDecision {
   readonly verdict: 'approved' | 'denied' | 'expired'
   readonly reason?: string
   readonly origin?: ApprovalRequest['origin']
-  /** What had been asked. */
+  /** The request. */
   readonly arguments: Readonly<Record<string, unknown>>
 }
 

@@ -1,4 +1,4 @@
-// What the calls of one tool gave, with the tool's own types.
+// The results of one tool's calls, with the tool's own types.
 import { textOf } from '../events/blocks.ts'
 import type { MadeCall, TurnResult } from '../state/turn-result.ts'
 import type { Tool, TypedTool } from './tool.ts'

@@ -32,7 +32,7 @@ import { EFFECTS, type Effect } from './effect.ts'
 import type { Mode } from './mode.ts'
 import type { ToolDecision } from './needs-approval.ts'
 
-/** What came with an input. */
+/** Attributes of an input. */
 export type Attributes = Readonly<Record<string, unknown>>
 
 export interface ToolContext<A extends object = Attributes> {
@@ -40,7 +40,7 @@ export interface ToolContext<A extends object = Attributes> {
   readonly principal: Principal
   /** The tool's own permission id. */
   readonly permission?: string
-  /** What came with the input, for tools and middleware only: the model sees nothing of it. */
+  /** The attributes of the input, for tools and middleware only: they are not shown to the model. */
   readonly attributes: Readonly<A>
   /** Deny rules of this turn, which also apply to agents that the tool starts. */
   readonly denyRules: readonly string[]
@@ -68,7 +68,7 @@ export interface ToolContext<A extends object = Attributes> {
 /** Text, data blocks, any JSON value (shown to the model as JSON), or what `needsApproval` returns. */
 export type ToolResult = unknown
 
-/** What became of an operation whose process stopped in the middle. */
+/** The outcome of an operation whose process stopped in the middle. */
 export type Reconciliation =
   | { readonly status: 'done'; readonly result: ToolResult }
   | { readonly status: 'not_done' }
@@ -128,7 +128,7 @@ export interface ToolDefinition<
   /**
    * Whether the pattern of a rule matches a call. For `deny` and `ask` it is enough that a part of the call matches,
    * and
-   * `unknown` (it cannot be told) asks; for `allow` all of it must.
+   * `unknown` asks; for `allow` all of it must.
    */
   readonly matches?: (
     pattern: string,
@@ -136,7 +136,7 @@ export interface ToolDefinition<
     kind: RuleKind,
     context: DecisionContext,
   ) => boolean | 'unknown' | Promise<boolean | 'unknown'>
-  /** What is wrong with a pattern that no call could match; then the agent's definition fails. */
+  /** The problem of a pattern that no call could match; the agent's definition then fails. */
   readonly checkPattern?: (pattern: string, kind: RuleKind) => string | undefined
   /** Patterns under which calls like this one could be allowed from now on, the narrowest first. */
   readonly suggest?: (input: Readonly<SchemaInput<S>>) => readonly string[] | Promise<readonly string[]>
@@ -175,7 +175,7 @@ export interface TypedTool<Input, Output> extends Tool {
   readonly types?: { readonly input: Input; readonly output: Output }
 }
 
-/** A tool as the engine uses it: checked, with its JSON Schema at hand. */
+/** A tool as the engine uses it: checked, and with its JSON Schema. */
 export interface Tool {
   readonly name: string
   readonly description: string
@@ -312,7 +312,7 @@ const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
   run: anything,
 }
 
-/** What other libraries call fields of a tool. */
+/** Names of a tool's fields in other libraries. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   execute: 'run',
   handler: 'run',

@@ -12,7 +12,7 @@ export function overBudget(turn: TurnState, budget: Budget): Failure | undefined
   return overUsage(turn.usage, budget)
 }
 
-/** What models have used. */
+/** The usage of models. */
 function overUsage(usage: Usage, { tokens, money, price }: Budget): Failure | undefined {
   const used = tokensOf(usage)
   if (tokens !== undefined && used >= tokens) return budgetSpent(`${used} of ${tokens} tokens are used`)

@@ -1,4 +1,4 @@
-// What to do next, as a pure function of the turn's state.
+// Decides the next action, as a pure function of the turn's state.
 
 import type { CompactionReason } from '../agents/compactor.ts'
 import type { TurnLimits } from '../agents/limits.ts'
@@ -25,18 +25,18 @@ export type Action =
   | { readonly type: 'act'; readonly calls: readonly CallState[] }
   /** Validate the structured answer. */
   | { readonly type: 'check' }
-  /** Store what is wrong with the answer; `again`: the model answers once more. */
+  /** Store the fault of the answer; `again`: the model answers once more. */
   | { readonly type: 'review'; readonly step: number; readonly finding: Finding; readonly again: boolean }
   /** Make the conversation shorter before the model is called. */
   | { readonly type: 'compact'; readonly step: number; readonly reason: CompactionReason }
   | { readonly type: 'wait'; readonly reason: PauseReason }
   | { readonly type: 'finish'; readonly ending: Ending }
 
-/** What an agent can do that not every agent can. */
+/** Checks that only some agents have. */
 export interface TurnChecks {
   /** Whether the conversation is to be compacted. */
   readonly due?: (() => CompactionReason | undefined) | undefined
-  /** What is wrong with the last answer. */
+  /** The fault of the last answer. */
   readonly review?: ((text: string) => Finding | undefined) | undefined
   /** Whether the turn ends after the calls of this step. */
   readonly stop?: ((turn: TurnState) => boolean) | undefined
@@ -78,7 +78,7 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop 
 
   if (reply.finishReason === 'refusal' || reply.finishReason === 'filtered')
     return finish({ type: 'turn.finished', reason: reply.finishReason })
-  // What was shown cannot be taken back: such an answer is not made again.
+  // Text that was shown cannot be withdrawn: such an answer is not repeated.
   if (reply.error?.code === 'context_overflow' && reply.empty && due !== undefined) {
     const { step, overflow } = turn
     if (overflow?.step === step) return next(turn.toolsOffered)
@@ -114,7 +114,7 @@ const awaitsResult = ({ external, resolved }: CallState): boolean => external ==
 
 const deniedByPerson = ({ approval }: CallState): boolean => approval?.resolved?.verdict === 'denied'
 
-/** What may be stored together with the event that led to `action`, because nothing has to happen in between. */
+/** The events that may be stored together with the one that led to `action`, because no effect lies between them. */
 export function whatFollows(turn: TurnState, action: Action): EventBody[] {
   const { turnId } = turn
   if (action.type === 'think' && !action.begun)

@@ -42,10 +42,10 @@ export interface TurnRun {
   held(): TurnState | undefined
   /** This worker has ended the turn. */
   readonly ended: boolean
-  /** What to do next: what the state says, or the failure with which this worker stops. */
+  /** The next action: the one that follows from the state, or the failure with which this worker stops. */
   next(): Action
   /**
-   * Appends what `build` returns for the newest state, followed by what comes of it without any effect in between.
+   * Appends what `build` returns for the newest state, and the events that follow from it without an effect in between.
    * Resolves when it is durable: what must be known after a crash before anything else happens.
    */
   write(build: TurnBuild): Promise<void>

@@ -30,7 +30,7 @@ export async function endIfStuck(watch: Watch, log: SessionLog, limits: StateLim
   const message = `The turn was stopped: it had been ${task.state} for ${now - task.since} ms.`
   const error = new OxbowError('state_timeout', message, { details: { state: task.state } })
   const failure = { code: error.code, message, reference: watch.report(log, turnId, error) }
-  // Our own worker ends it with what has been shown so far; one that does not even do that loses it at the next look.
+  // Our own worker ends it with the text that was shown so far; one that fails to do so loses the turn at the next sweep.
   const run = watch.run(log)
   if (run?.turnId === turnId && run.stopped === undefined) return run.stop('failure', failure)
   await log.append((draft) => {
