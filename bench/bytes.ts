@@ -1,4 +1,4 @@
-// What one turn writes: the bytes of its events, and the bytes that SQLite adds to its log for them, exactly.
+// The bytes that one turn writes: those of its events, and the bytes that SQLite adds to its log for them, exactly.
 //   node -C oxbow-source bench/bytes.ts
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-// What is measured: something that answers one question with one tool call, streaming the text.
+// A measured implementation, which answers one question with one tool call, streaming the text.
 
 export interface Contender {
   /** Runs one turn of a session and resolves with the milliseconds to the first text. `session` counts from 0. */

@@ -24,7 +24,7 @@ const WINDOW = 20
 
 async function measure({ url, directory, windowed }: GrowthJob): Promise<GrowthRow[]> {
   const contender = await (windowed ? onSqliteWindowed : onSqlite)({ url, directory })
-  /** What the kernel has been given for the disk, by all threads of this process. */
+  /** Bytes that all threads of this process have written to the disk. */
   const written = (): number => Number(/^write_bytes: (\d+)/m.exec(readFileSync('/proc/self/io', 'utf8'))![1])
   // Other sessions warm the code, so that turn 1 is not the compiler's bill.
   for (let n = 0; n < 100; n++) await contender.turn(1 + (n % 50))

@@ -56,7 +56,7 @@ test('a doc comment becomes Markdown: tags are sentences, examples are code, and
   const comment = `/**
    * Makes a <thing>, as in \`a<b>\`.
    *
-   * @param name what it is called
+   * @param name its file name
    * @returns the thing
    * @throws OxbowError \`invalid_id\`
    * @example

@@ -15,7 +15,7 @@ interface Sample {
   readonly name: string
   readonly language: string
   readonly code: string
-  /** What a `text` block right behind it says that it prints. */
+  /** The expected output, from a `text` block that follows. */
   readonly prints: string | undefined
 }
 

@@ -114,7 +114,7 @@ test('200 sessions of 50 users at once, with tools, fragments, artifacts and int
 
   expect(problems).toEqual([])
   expect(errors).toEqual([])
-  // What the model was sent never mixes sessions either.
+  // Requests to the model never mix sessions either.
   for (const request of server.requests) {
     const sessions = new Set(marksIn(request.body).map((it) => it.split('-')[1]))
     expect(sessions.size).toBe(1)

@@ -24,7 +24,7 @@ function runner(command: string, after = ''): ChildProcess {
   return child
 }
 
-/** What a failing test would leave behind. */
+/** Processes that a failing test would leave behind. */
 function endFinally(pids: readonly number[]): void {
   onTestFinished(() => {
     for (const it of pids.filter(isRunning)) process.kill(it, 'SIGKILL')

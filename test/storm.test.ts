@@ -83,7 +83,7 @@ test('B1: 50 sessions in a storm: none stuck, none answered twice, the breaker o
         expect(text.match(MARK)?.[0] ?? mark).toBe(mark)
         outcomes.push('answered')
       } catch (error) {
-        // Only an answer that had been shown in part is lost, and says so.
+        // Only an answer that had been shown in part is lost, and it is reported.
         expect(error).toMatchObject({ code: expect.stringMatching(/^(stream_cut|provider_error|idle_timeout)$/) })
         outcomes.push('broke off')
       }

@@ -13,7 +13,7 @@ interface PublicName {
   readonly tags: readonly string[]
 }
 
-/** What a program can import from an entry, as the compiler sees it. */
+/** The exports of an entry, as the compiler sees them. */
 function namesOf(entry: string): PublicName[] {
   const config = ts.readConfigFile(`${root}tsconfig.json`, ts.sys.readFile).config
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)

@@ -39,7 +39,7 @@ test('500 tasks that wait for people cost no CPU, in the process that made them 
   const ids = await fill(first, 500)
   expect(new Set(ids).size).toBe(500)
   const second = await start()
-  // What has just been done is being cleaned up: the first seconds are not idle.
+  // The process cleans up first, so the first seconds are not idle.
   await idleCpu(first, 2_000)
   // All in the same window, whatever else the machine does in it.
   const [empty, filled, restarted] = await Promise.all([without, first, second].map((it) => idleCpu(it, 6_000)))

@@ -160,7 +160,7 @@ export async function ask(person: Person, name: string, sessionId = 's1'): Promi
   return body.approvals[0]
 }
 
-/** Resolves with the answer of the turn, when it has come to its end. */
+/** Resolves with the answer of the turn, at its end. */
 export const answerOf = (person: Person, sessionId = 's1'): Promise<string> =>
   until(
     async () => {

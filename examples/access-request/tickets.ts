@@ -27,7 +27,7 @@ export async function ticketService(options: {
   readonly path: string
   /** Default: a free one. */
   readonly port?: number
-  /** What callers have to present as a bearer token. */
+  /** The bearer token that callers must present. */
   readonly token: string
   /** The people who may request access for themselves. */
   readonly people: readonly string[]

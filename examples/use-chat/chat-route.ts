@@ -6,7 +6,7 @@ export async function chatRoute(engine: Engine, request: Request, user: string):
   try {
     return await answer(engine, await request.json().catch(() => undefined), user)
   } catch (error) {
-    // What the client got wrong; anything else is the server's own fault.
+    // A mistake of the client; any other error is a fault of the server.
     if (error instanceof OxbowError) return new Response(error.message, { status: 400 })
     throw error
   }

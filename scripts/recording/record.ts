@@ -1,4 +1,4 @@
-// What the terminal shows when a turn is killed in the middle and the next start finishes it. Every command runs as it
+// Records the terminal while a turn is killed in the middle and the next start finishes it. Every command runs as it
 // is shown, with the real command line and a store on disk; only the model is scripted.
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -4,7 +4,7 @@ import type { Line } from './record.ts'
 const SIZE = 14
 const LEADING = 21
 const MARGIN = 20
-/** Of the usual monospaced fonts. */
+/** The ratio of the usual monospaced fonts. */
 const ADVANCE = 0.602 * SIZE
 const TYPING_MS = 35
 const PAUSE_MS = { command: 500, output: 250, comment: 1_200 }

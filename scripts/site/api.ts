@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 import ts from 'typescript-api'
 
 interface Entry {
-  /** What a program writes behind `from`: `@oxbow/core/schema`. */
+  /** The module specifier: `@oxbow/core/schema`. */
   readonly name: string
   /** The package that the entry belongs to. */
   readonly home: string

@@ -1,5 +1,5 @@
-// One life of a process: opens the store, takes up or starts the turn, brings external results, and tells the end.
-// Killed at the n-th fault point when told so.
+// One life of a process: opens the store, resumes or starts the turn, delivers external results, and reports the end.
+// Killed at the n-th fault point if requested.
 import { join } from 'node:path'
 import { memory, sqlite } from '@oxbow/backends'
 import { agent, createEngine, type SessionState, type TurnResult } from '@oxbow/core'
@@ -20,7 +20,7 @@ export interface Report {
   readonly view: View
 }
 
-/** What must be the same however often the process died. */
+/** Facts that must be equal however often the process died. */
 export interface View {
   readonly messages: SessionState['messages']
   readonly result: Pick<TurnResult, 'status' | 'reason' | 'text' | 'output' | 'steps'>

@@ -1,5 +1,5 @@
 // One life of a process that works on a tree: runs or takes up the root's turn, decides on all that is asked anywhere,
-// and tells when nothing is left to do. Killed, or told to stop the root, at the n-th fault point.
+// and reports when nothing is left to do. Killed, or asked to stop the root, at the n-th fault point.
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sqlite } from '@oxbow/backends'

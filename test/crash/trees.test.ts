@@ -52,7 +52,7 @@ async function journalsIn(directory: string): Promise<Journals> {
 const textOf = (content: readonly { readonly type: string; readonly text?: string }[]): string =>
   content.map((it) => it.text ?? '').join('\n')
 
-/** What is wrong; empty when nothing is. */
+/** Violated invariants; empty when there are none. */
 function problems(journals: Journals, effects: readonly string[], interrupted: boolean): string[] {
   const found: string[] = []
   const say = (condition: boolean, what: string): void => void (condition || found.push(what))
@@ -100,7 +100,7 @@ function problems(journals: Journals, effects: readonly string[], interrupted: b
       const [first] = below
       const names = first?.type === 'session.opened' ? first.parent?.session : session
       say(names === session, `${child} names ${names} as its parent, not ${session}`)
-      // Somebody was told, once: by a call or a message, of the parent or, when that had ended, of one above it.
+      // Exactly one agent received the result: by a call or a message, the parent or, if that had ended, one above it.
       const told = everythingTold.filter((it) => it.includes(`(${child}) has ended`)).length
       say(told === 1 || (told === 0 && wasStopped(session, turnId)), `the result of ${child} was told ${told} times`)
     }
@@ -212,7 +212,7 @@ test.each(SEEDS)(
       const interrupted = journals.get('s')!.some((it) => it.type === 'interrupt.requested')
       expect(problems(journals, effects, interrupted)).toEqual([])
       if (!interrupted && plan.steps.length > 0) expect(journals.size).toBeGreaterThan(1)
-      // What ended well below a root that went on was heard there.
+      // The results of agents that ended well reached a root that continued.
       const text = JSON.stringify([...journals.get('s')!])
       for (const step of plan.steps)
         if (!interrupted && 'spawn' in step && step.plan.end === 'done') expect(text).toContain(markOf(step.plan.id))

@@ -1,4 +1,4 @@
-// What one analysis may cost. A command that costs more is not understood, and the gate asks.
+// The budget of one analysis. A command that exceeds it is not understood, and the gate asks.
 
 /** The units in which work is counted, each with the most that one analysis may spend of it. */
 const LIMITS = {

@@ -155,7 +155,7 @@ export function checkProgram(command: SimpleCommand, options: SimpleOptions): re
 const includes = (given: readonly GivenOption[]): boolean =>
   given.some(({ name, value }) => /^(-g|--glob|--iglob)$/.test(name) && !value?.prefix.startsWith('!'))
 
-/** What grep leaves out: other files than those with an ending, and folders of a name. */
+/** The exclusions of grep: other files than those with an ending, and folders of a name. */
 function narrowed(given: readonly GivenOption[]): Pick<Reach, 'endings' | 'without'> {
   const valuesOf = (option: string) => given.flatMap(({ name, value }) => (name === option ? [value?.value ?? ''] : []))
   const endings = valuesOf('--include').map((it) => /^\*(\.[\w.]+)$/.exec(it)?.[1])

@@ -1,4 +1,4 @@
-// What a tool that runs command lines needs for the permission gate.
+// The functions of the permission gate for tools that run command lines.
 import { commandPatternProblem } from '../rules/reading.ts'
 import type { CommandOptions } from '../words/types.ts'
 import { type CommandLine, checkLine, lineMatches, lineMentions, readLine, suggestFor } from './check-command.ts'

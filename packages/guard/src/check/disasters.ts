@@ -16,7 +16,7 @@ const SYSTEM = new Set(
 
 const DISK = /^\/dev\/(r?disk\d|[shv]d[a-z]|xvd[a-z]|nvme\d|mmcblk\d|mapper\/|dm-\d|md\d|k?mem$|port$|sr\d)/
 
-/** What is wrong with the command beyond any question, or `undefined`. */
+/** The reason why the command is destructive in every case, or `undefined`. */
 export function disasterOf(command: SimpleCommand, options: DisasterOptions): string | undefined {
   for (const { operator, targets } of command.redirections) {
     for (const { value } of targets) {
@@ -87,7 +87,7 @@ function disasterIn(
           it === '-delete' ||
           (/^-(exec|ok)(dir)?$/.test(it) && /^(.*\/)?(rm|shred|unlink)$/.test(texts[index + 1] ?? '')),
       )
-      // What narrows the search down to old or named files may be meant.
+      // A search that is narrowed down to old or named files may be intended.
       const narrowed = texts.some((it) => /^-(i?name|i?path|i?regex|[acm](time|min)|user|size|empty|newer)$/.test(it))
       const end = args.findIndex((it) => /^[-(!]/.test(it.prefix))
       const place = args

@@ -1,4 +1,4 @@
-// What a command would read that searches whole folders.
+// The files that a command reads when it searches whole folders.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { checkPathAgain, type PathOptions } from '../paths/check-path.ts'

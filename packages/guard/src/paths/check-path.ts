@@ -13,9 +13,9 @@ export interface PathOptions {
   readonly roots: readonly string[]
   /** Absolute folders that may be read only. */
   readonly readOnlyRoots?: readonly string[]
-  /** What is to be done with the path. Default `'write'`, the stricter. */
+  /** The intended access. Default `'write'`, the stricter one. */
   readonly access?: 'read' | 'write'
-  /** What `~` expands to. Default: the home folder of this process. */
+  /** The folder that `~` expands to. Default: the home folder of this process. */
   readonly home?: string
   /** Whether the volumes fold case. Default: asked of each root's volume. */
   readonly caseInsensitive?: boolean

@@ -40,7 +40,7 @@ interface Compiled {
 interface Index {
   /** By a segment that has no wildcard. */
   readonly named: ReadonlyMap<string, readonly Compiled[]>
-  /** Those that have a wildcard in every segment. */
+  /** Patterns with a wildcard in every segment. */
   readonly wild: readonly Compiled[]
 }
 

@@ -1,4 +1,4 @@
-// The many ways to write a path on Windows, brought to one. What is not understood is not a path inside anything.
+// Normalises the many ways to write a path on Windows. A path that is not understood is inside no folder.
 import { win32 } from 'node:path'
 
 const DEVICE = /^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³])(\.|:|$)/i

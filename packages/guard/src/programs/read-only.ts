@@ -21,7 +21,7 @@ import {
   checkTop,
 } from './small.ts'
 
-/** What the operands are. Reading a file's content is more than learning its name, size and kind. */
+/** The kind of the operands. Reading a file's content is more than learning its name, size and kind. */
 export type Operands =
   | 'none'
   /** Never opened. */

@@ -1,4 +1,4 @@
-// What git and the managers of toolchains would find in the folders of a workspace. A repository, or a file that
+// Files that git and toolchain managers would find in the folders of a workspace. A repository, or a file that
 // chooses a program, can be put there by anybody who may write ordinary files.
 import { lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

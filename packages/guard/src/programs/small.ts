@@ -62,7 +62,7 @@ export const checkFormat = (words: readonly Argument[]): Raw => {
 const UNARY = /^-[bcdefghknprstuwxzGLNOS]$/
 const BINARY = /^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$/
 
-/** `test`: `-v` evaluates the name of a variable. What decides which operator is meant must be written out. */
+/** `test`: `-v` evaluates the name of a variable. Words that decide which operator applies must be literal. */
 export const checkTest = (words: readonly Argument[]): Raw => {
   const refuse = 'The test is not one of the forms that are known to be harmless.'
   if (words.some((it) => it.splits)) return 'A variable without quotes may become an operator of the test.'

@@ -46,7 +46,7 @@ const OTHER_SHELLS: ReadonlySet<string> = new Set([
 
 export const isShell = (name: string): boolean => PLAIN_SHELLS.has(name) || OTHER_SHELLS.has(name)
 
-/** What still has one of these names after `unwrap` was not understood. */
+/** A command that still has one of these names after `unwrap` was not understood. */
 export const isWrapper = (name: string): boolean => Object.hasOwn(TRANSPARENT, name)
 
 /**
@@ -206,7 +206,7 @@ export interface Inner {
   readonly unsure?: string
 }
 
-/** What a command runs besides itself: the text of `sh -c` and `eval`, the command of `find -exec`. */
+/** The commands that a command runs besides itself: the text of `sh -c` and `eval`, the command of `find -exec`. */
 export function innerOf(words: readonly Argument[]): readonly Inner[] {
   const name = programNameOf(words)
   const args = words.slice(1)

@@ -15,7 +15,7 @@ interface Reading {
   readonly words: readonly Argument[]
   /** The command may begin at any of the words. */
   readonly anywhere: boolean
-  /** What matches here may be run, and need not be. */
+  /** A match here may run, and need not. */
   readonly perhaps: boolean
 }
 
@@ -109,7 +109,7 @@ function hasOperands(
   anywhere: boolean,
   guessing: boolean,
 ): boolean {
-  // What follows an option in the rule is perhaps its value, and stands where the option stands.
+  // A word after an option in the rule may be its value, so it must follow the option in the command too.
   const firstIsValue = rule[1]?.type === 'word' && rule[1].pieces[0]!.startsWith('-')
   const isEnd = (at: number): boolean => operands.slice(at).every((it) => it.type === 'any')
   let [here, next, afterNext] = [new Set([0]), new Set<number>(), new Set<number>()]

@@ -12,7 +12,7 @@ const LONGEST = 1_000
 const read = new Map<string, RuleOrProblem>()
 const MOST_KEPT = 2_000
 
-/** What a rule does: allow commands that it covers, or deny, or ask about, commands that it means. */
+/** The effect of a rule: allow commands that it covers, or deny, or ask about, commands that it means. */
 export type RuleUse = 'allow' | 'deny'
 
 /** The rule, or what is wrong with it. A rule with a problem could never match. */

@@ -1,4 +1,4 @@
-// Commands that run more than their words say, as far as the words tell that they do.
+// Commands that run further commands which are not among their words, as far as the words show it.
 import { checkAwk } from '../programs/awk.ts'
 import { checkSed } from '../programs/sed.ts'
 import { isShell, isWrapper, OPAQUE, programNameOf } from '../programs/wrappers.ts'
@@ -21,7 +21,7 @@ const READERS = /^(python[\d.]*|pypy\d?|node|nodejs|deno|bun|perl[\d.]*|ruby[\d.
 
 /**
  * Whether the command runs a text that the analysis has not read: a script on the standard input of a shell, code in an
- * argument, what a wrapper makes of its words. The actions of a program, and the files that it reads, are out of scope.
+ * argument, the words that a wrapper builds. The actions of a program, and the files that it reads, are out of scope.
  */
 export function runsUnfollowed({ words, script }: SimpleCommand): boolean {
   const name = programNameOf(words)

@@ -7,7 +7,7 @@ import { deceptive, LONGEST } from '../words/parser.ts'
 import type { AnalyseOptions, Construct, SimpleCommand } from '../words/types.ts'
 import { walkScript } from './walk.ts'
 
-/** What one analysis has seen of the file system, and what it may still spend. It ends with the analysis. */
+/** File system lookups and remaining budget of one analysis; discarded with it. */
 export interface Look {
   readonly budget: WorkBudget
   readonly seen: SeenNames

@@ -1,4 +1,4 @@
-// One simple command of a script: its words, variables and redirections, what it wraps, and what it does to the shell.
+// One simple command of a script: its words, variables and redirections, the command that it wraps, and its effects on the shell.
 import type { Assignment, Command as CommandTree, Redirection } from 'unbash'
 import { evaluates } from '../programs/evaluated.ts'
 import { innerOf, unwrap } from '../programs/wrappers.ts'
@@ -190,7 +190,7 @@ function emitWords(
   return effectOf(words, wrappers, scope)
 }
 
-/** What a builtin does to the shell. */
+/** The effects of builtins on the shell. */
 function effectOf(words: readonly Argument[], wrappers: readonly string[], scope: Scope): WalkOutcome {
   const name = words[0]?.value
   if (wrappers.some((it) => it !== 'command' && it !== 'builtin')) return both(scope)

@@ -40,7 +40,7 @@ export function expandGlob(
     const text = segment.map((it) => it.char).join('')
     if (!segment.some(isWild)) {
       const whole = found.map((it) => it + text + (last ? '' : '/'))
-      // Behind a wildcard a name must exist to match; in front of it, reading the folder will tell.
+      // Behind a wildcard a name must exist to match; in front of it, reading the folder decides.
       const wildBefore = segments.slice(0, index).some((it) => it.some(isWild))
       found = wildBefore
         ? whole.filter((it) => (last ? exists(absolute(it, cwd)) : isFolder(absolute(it, cwd))))

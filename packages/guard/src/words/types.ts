@@ -7,7 +7,7 @@ export interface Argument {
   readonly text: string
   /** The exact value; absent if only the shell will know it. */
   readonly value?: string
-  /** What the value begins with, as far as that is known. */
+  /** The known beginning of the value. */
   readonly prefix: string
   /** May become no word or several words when the shell splits it. */
   readonly splits: boolean
@@ -47,7 +47,7 @@ export interface SimpleCommand {
   /** The folders in which it may run; empty if that is not known. */
   readonly directories: readonly string[]
   /**
-   * The text that was parsed out of an argument of this command (as of `sh -c`); its commands stand in the list too.
+   * The text that was parsed out of an argument of this command (as of `sh -c`); its commands are in the list too.
    */
   readonly script?: string
 }
