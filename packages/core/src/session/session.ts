@@ -6,6 +6,7 @@ import { approvalDecisions, type NamedDecision } from '../approvals/decide-appro
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
 import { defined } from '../checks/defined.ts'
+import { text } from '../checks/fields.ts'
 import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -18,10 +19,11 @@ import type { SessionKey } from '../ports.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../state/state.ts'
 import { turnEvents } from '../state/turn-events.ts'
 import { type TurnResult, turnResult } from '../state/turn-result.ts'
+import { jsonCopy } from '../tools/result-blocks.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
-import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
+import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, SIGNAL, STOP } from './option-fields.ts'
 import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 export interface Session {
@@ -49,7 +51,7 @@ export interface Session {
   /** The result of a turn so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
   /**
-   * Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError
+   * Waits for the end of a turn, or for a pause that needs somebody: it waits through sleeps. Resolves and rejects like `run`. @throws OxbowError
    * `unknown_turn`
    */
   wait(turnId: string): Promise<TurnResult>
@@ -64,6 +66,18 @@ export interface Session {
     callId: string,
     result: { status?: 'success' | 'error'; content: Input },
     options?: { principal?: Principal },
+  ): Promise<Submitted>
+  /**
+   * Sends a signal to the open turn: the first call that waits for its name (`context.waitFor`) receives the value, now
+   * or when it begins to wait. The same `id` is delivered once.
+   *
+   * @param value JSON, at most 100,000 characters. Default: null.
+   * @throws OxbowError `unknown_turn`, `signal_forbidden`, `signal_limit`, `invalid_option`
+   */
+  signal(
+    name: string,
+    value?: unknown,
+    options?: { id?: string; turnId?: string; principal?: Principal },
   ): Promise<Submitted>
   /**
    * Decides on an approval, once. Without `approver` on the approval the user of the turn decides; with it,
@@ -103,6 +117,23 @@ export interface Session {
   events(after?: number): Promise<Event[]>
   /** The stored state, including everything that this process wrote before the call. */
   state(): Promise<SessionState>
+}
+
+/** Signals of one turn that no call has received yet. */
+const MAX_SIGNALS = 100
+const MAX_SIGNAL_LENGTH = 100_000
+
+function signalBody(name: string, value: unknown): { name: string; value: unknown } {
+  try {
+    const copy = jsonCopy(value, 'value')
+    if (JSON.stringify(copy).length <= MAX_SIGNAL_LENGTH && name.length <= 200) return { name, value: copy }
+  } catch (error) {
+    throw new OxbowError('invalid_option', `signal(): ${(error as Error).message}`, { cause: error })
+  }
+  throw new OxbowError(
+    'invalid_option',
+    `signal(): a name has at most 200 characters, a value ${MAX_SIGNAL_LENGTH} as JSON. Send a reference.`,
+  )
 }
 
 /** `delegation`: the session is a child's, and its turns come from a parent. */
@@ -282,7 +313,7 @@ export function openSession(
         const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
         return turnResult(known.turnId, events)
       }),
-    wait: (turnId) => resultOf(placeOf(turnId), {}),
+    wait: (turnId) => resultOf(placeOf(turnId), {}, true),
     interrupt,
     async resolve(callId, result, options = {}) {
       checkOption('resolve()', result, RESULT)
@@ -304,6 +335,36 @@ export function openSession(
           )
         const { turnId } = turn
         draft.add({ type: 'external.resolved', turnId, callId, principal, status, content: blocks })
+        return { turnId, accepted: 'started', after: seq }
+      })
+    },
+    async signal(name, value = null, options = {}) {
+      checkOption('signal()', options, SIGNAL)
+      const problem = text(name, 'name')
+      if (problem !== undefined) throw new OxbowError('invalid_option', `signal(): ${problem}`)
+      const body = signalBody(name, value)
+      const principal = self(options.principal)
+      const { id: signalId = newId() } = options
+      return appendAndWake((draft): Submitted => {
+        const { turn, seq } = draft.state
+        const wanted = options.turnId ?? turn?.turnId
+        if (turn === undefined || turn.turnId !== wanted)
+          throw new OxbowError(
+            'unknown_turn',
+            options.turnId === undefined
+              ? 'No turn of this session is open, so nothing can receive the signal.'
+              : `Turn ${JSON.stringify(options.turnId)} is not the open turn of this session.`,
+          )
+        const { turnId } = turn
+        if (!mayActFor(principal, turn.principal))
+          throw new OxbowError(
+            'signal_forbidden',
+            `Only ${turn.principal.user}, for whom this turn runs, may signal it.`,
+          )
+        if (turn.signalIds?.includes(signalId)) return { turnId, accepted: 'duplicate', after: seq }
+        if ((turn.signals?.length ?? 0) >= MAX_SIGNALS || (turn.signalIds?.length ?? 0) >= MAX_SIGNALS * 10)
+          throw new OxbowError('signal_limit', `${MAX_SIGNALS} signals wait to be received by turn ${turnId}.`)
+        draft.add({ type: 'signal.received', turnId, signalId, ...body, principal })
         return { turnId, accepted: 'started', after: seq }
       })
     },
