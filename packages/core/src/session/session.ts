@@ -6,7 +6,6 @@ import { approvalDecisions, type NamedDecision } from '../approvals/decide-appro
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
 import { defined } from '../checks/defined.ts'
-import { text } from '../checks/fields.ts'
 import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -19,11 +18,11 @@ import type { SessionKey } from '../ports.ts'
 import { findTurn, SCHEMA_VERSION, type SessionState } from '../state/state.ts'
 import { turnEvents } from '../state/turn-events.ts'
 import { type TurnResult, turnResult } from '../state/turn-result.ts'
-import { jsonCopy } from '../tools/result-blocks.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
-import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, SIGNAL, STOP } from './option-fields.ts'
+import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
+import { signalFor } from './signals.ts'
 import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 export interface Session {
@@ -117,23 +116,6 @@ export interface Session {
   events(after?: number): Promise<Event[]>
   /** The stored state, including everything that this process wrote before the call. */
   state(): Promise<SessionState>
-}
-
-/** Signals of one turn that no call has received yet. */
-const MAX_SIGNALS = 100
-const MAX_SIGNAL_LENGTH = 100_000
-
-function signalBody(name: string, value: unknown): { name: string; value: unknown } {
-  try {
-    const copy = jsonCopy(value, 'value')
-    if (JSON.stringify(copy).length <= MAX_SIGNAL_LENGTH && name.length <= 200) return { name, value: copy }
-  } catch (error) {
-    throw new OxbowError('invalid_option', `signal(): ${(error as Error).message}`, { cause: error })
-  }
-  throw new OxbowError(
-    'invalid_option',
-    `signal(): a name has at most 200 characters, a value ${MAX_SIGNAL_LENGTH} as JSON. Send a reference.`,
-  )
 }
 
 /** `delegation`: the session is a child's, and its turns come from a parent. */
@@ -339,34 +321,8 @@ export function openSession(
       })
     },
     async signal(name, value = null, options = {}) {
-      checkOption('signal()', options, SIGNAL)
-      const problem = text(name, 'name')
-      if (problem !== undefined) throw new OxbowError('invalid_option', `signal(): ${problem}`)
-      const body = signalBody(name, value)
       const principal = self(options.principal)
-      const { id: signalId = newId() } = options
-      return appendAndWake((draft): Submitted => {
-        const { turn, seq } = draft.state
-        const wanted = options.turnId ?? turn?.turnId
-        if (turn === undefined || turn.turnId !== wanted)
-          throw new OxbowError(
-            'unknown_turn',
-            options.turnId === undefined
-              ? 'No turn of this session is open, so nothing can receive the signal.'
-              : `Turn ${JSON.stringify(options.turnId)} is not the open turn of this session.`,
-          )
-        const { turnId } = turn
-        if (!mayActFor(principal, turn.principal))
-          throw new OxbowError(
-            'signal_forbidden',
-            `Only ${turn.principal.user}, for whom this turn runs, may signal it.`,
-          )
-        if (turn.signalIds?.includes(signalId)) return { turnId, accepted: 'duplicate', after: seq }
-        if ((turn.signals?.length ?? 0) >= MAX_SIGNALS || (turn.signalIds?.length ?? 0) >= MAX_SIGNALS * 10)
-          throw new OxbowError('signal_limit', `${MAX_SIGNALS} signals wait to be received by turn ${turnId}.`)
-        draft.add({ type: 'signal.received', turnId, signalId, ...body, principal })
-        return { turnId, accepted: 'started', after: seq }
-      })
+      return appendAndWake(signalFor(name, value, { ...options, principal }))
     },
     async decide(approvalId, decision, options = {}) {
       checkOption('decide()', options, BY)

@@ -18,7 +18,7 @@ import type { SessionStatus } from '../ports.ts'
 import type { Repeats } from './repeats.ts'
 import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
-import type { WaitingSignal, WorkState } from './work.ts'
+import type { WaitingSignal, WorkState } from './work-state.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
 export const STATE_VERSION = 14

@@ -1,31 +1,7 @@
 // The durable work inside one call: steps, sleeps and signals, folded from the journal by their position.
-import type { Event, Failure } from '../events/types.ts'
+import type { Event } from '../events/types.ts'
 import type { CallState, TurnState } from './state.ts'
-
-/** A step, a sleep, or the wait for a signal. */
-export interface WorkState {
-  readonly name: string
-  readonly kind: 'step' | 'sleep' | 'signal'
-  /** The last attempt of a step that was started. */
-  readonly attempt: number
-  /** When a sleep ends, or the wait for a signal is given up. Milliseconds since 1970. */
-  readonly wakeAt?: number
-  readonly ended?: WorkEnd
-}
-
-export type WorkEnd =
-  /** `value` is absent for `undefined`. */
-  | { readonly status: 'success'; readonly value?: unknown }
-  | { readonly status: 'error'; readonly error: Failure }
-  /** No signal came in time. */
-  | { readonly status: 'timed_out' }
-
-/** A signal that no call has received yet. */
-export interface WaitingSignal {
-  readonly signalId: string
-  readonly name: string
-  readonly value: unknown
-}
+import type { WorkEnd, WorkState } from './work-state.ts'
 
 /** Sleeps, and waits for a signal, that have not ended. A call has at most one. */
 export const waitOf = ({ work, finished }: CallState): WorkState | undefined =>

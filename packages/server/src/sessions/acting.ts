@@ -156,7 +156,7 @@ export function signalRoute(engine: Engine): Route {
     body: only({
       ...whose,
       name: z.string().min(1).max(200),
-      value: z.unknown().describe('JSON that the tool receives. Default: null.'),
+      value: z.unknown().optional().describe('JSON that the tool receives. Default: null.'),
       signalId: optionalId.describe('A signal with the same id is delivered once. Default: a new id.'),
       turnId: optionalId.describe('Only if this is the open turn.'),
     }),
