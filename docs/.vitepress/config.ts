@@ -61,6 +61,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Knowledge', '/guides/knowledge'),
       page('MCP', '/guides/mcp'),
       page('Sub-agents', '/guides/sub-agents'),
+      page('Durable tools', '/guides/durable-tools'),
       page('Long conversations', '/guides/long-conversations'),
       page('Testing your agents', '/packages/testing/README'),
     ],

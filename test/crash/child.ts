@@ -58,7 +58,10 @@ async function live(life: Life): Promise<Report> {
   let result = await session.run('Go.', { turnId: 't1', ...(output && { output }) })
   while (result.status === 'paused') {
     const [call] = result.pending
-    if (call === undefined) await session.decide(result.approvals[0]!.approvalId, { verdict: 'approved' })
+    if (result.reason === 'signal') await session.signal('go', 'now', { id: 'go-1' })
+    else if (result.reason === 'sleep') {
+      // It ends by itself.
+    } else if (call === undefined) await session.decide(result.approvals[0]!.approvalId, { verdict: 'approved' })
     else await session.resolve(call.callId, { content: `${String(call.arguments.word)}: blue` })
     result = await session.wait('t1')
   }

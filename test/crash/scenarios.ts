@@ -167,6 +167,45 @@ export const scenarios: Record<string, Scenario> = {
     allow: ['order'],
     replies: [{ calls: [{ name: 'order', arguments: { word: 'paper' } }] }, { text: 'Ordered.' }],
   },
+  'a durable tool with steps, a sleep and a signal': {
+    tools: (it) => [
+      tool({
+        name: 'ship',
+        description: 'Ships an order.',
+        effects: ['write'],
+        durable: true,
+        input: word,
+        async run({ word: order }, { step, sleep, waitFor }) {
+          const once = (name: string) =>
+            step(
+              name,
+              ({ operationId }) => {
+                it.act(`${name} ${operationId}`)
+                return name
+              },
+              {
+                reconcile: async (operationId) =>
+                  it.done(`${name} ${operationId}`) ? { status: 'done', result: name } : { status: 'not_done' },
+              },
+            )
+          const reserved = await once('reserve')
+          await sleep(5)
+          const billed = await step(
+            'bill',
+            ({ operationId }) => {
+              if (!it.done(`bill ${operationId}`)) it.act(`bill ${operationId}`)
+              return 'bill'
+            },
+            { idempotent: true },
+          )
+          const when = await waitFor('go')
+          return [order, reserved, billed, when, await once('send')].join(' ')
+        },
+      }),
+    ],
+    allow: ['ship'],
+    replies: [{ calls: [{ name: 'ship', arguments: { word: 'paper' } }] }, { text: 'Shipped.' }],
+  },
   'an external tool and a refused call': {
     tools: (it) => [
       read,

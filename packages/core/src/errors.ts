@@ -53,6 +53,8 @@ export const CODES = {
   rule_invalid: 'A permission rule is not valid, or can never match.',
   unknown_approval: 'No approval of this id waits in the session.',
   unknown_call: 'No external call of this id waits in the session.',
+  signal_forbidden: 'The principal may not send signals to this turn.',
+  signal_limit: 'Too many signals wait for the turn to receive them.',
   unknown_rule: 'There is no remembered rule with this id.',
 
   // Why a turn failed
@@ -76,6 +78,7 @@ export const CODES = {
   denied: 'A rule, a person or a mode denied the call.',
   invalid_arguments: 'The arguments of the call do not fit the tool.',
   outcome_unknown: 'The call was sent, and whether it took effect is not known. It is not repeated.',
+  steps_changed: 'A durable tool has other steps than when its call began; what it had done took effect.',
   timed_out: 'The tool did not finish within its time limit.',
   tool_error: 'The tool failed; its message says why, or names the reference under which the log does.',
   tool_given_up: 'The tool failed too often in this turn and is no longer offered.',

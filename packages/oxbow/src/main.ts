@@ -60,7 +60,7 @@ program
 
 const sessions = program
   .command('sessions')
-  .description('List, show, export and compact sessions; release parked turns.')
+  .description('List, show, export, compact and signal sessions; release parked turns.')
 sessions
   .command('list')
   .description('List sessions, newest first.')
@@ -99,6 +99,15 @@ sessions
   .addOption(userOption)
   .addOption(storeOption)
   .action(async (session, options) => (await import('./commands/sessions.ts')).exportSession(session, options))
+sessions
+  .command('signal <session> <name> [value]')
+  .description('Send a signal to the open turn: a tool that waits for its name continues. The value is JSON.')
+  .option('--id <id>', 'a signal with the same id is delivered once')
+  .addOption(userOption)
+  .addOption(storeOption)
+  .action(async (session, name, value, options) =>
+    (await import('./commands/sessions.ts')).signalSession(session, name, value, options),
+  )
 
 const store = program.command('store').description('Check the store.')
 store

@@ -13,6 +13,7 @@ import { checkOption, ENGINE, QUERY, SESSION } from '../session/option-fields.ts
 import { openSession, type Session } from '../session/session.ts'
 import { holderCheck } from '../turn/holder.ts'
 import { turnPlaces } from '../turn/places.ts'
+import { endWaits, hasWaits } from '../turn/waits.ts'
 import { knownAgents } from './known-agents.ts'
 import { loadedSessions } from './loaded-sessions.ts'
 import { guarded, type OnError, reportTo, toStandardError } from './report.ts'
@@ -173,6 +174,7 @@ export function createEngine(options: EngineOptions): Engine {
     mayWork,
     (key) =>
       sessions.withCurrentLog(key, async (log) => {
+        if (hasWaits(log.state.turn)) await log.append((draft) => endWaits(draft, Date.now()))
         if (workers.needsWorker(log) && !(await isHeld(log))) workers.ensureWorker(log, {})
       }),
     reportOf,
@@ -184,6 +186,7 @@ export function createEngine(options: EngineOptions): Engine {
     places,
     isHeld,
     handOn: queue.handOn,
+    wakeAt: queue.wakeAt,
     sendFragments: (log) => sendFragments(log, backend.bus, worker),
     onSuspectDone: (log) => void recover().catch(reportOf(log)),
     reportOf,

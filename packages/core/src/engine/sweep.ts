@@ -7,6 +7,7 @@ import type { SessionLog } from '../journal/session-log.ts'
 import type { Journal, SessionQuery, SessionSummary } from '../ports.ts'
 import type { StateLimits } from '../state/deadlines.ts'
 import { openApprovals } from '../state/state.ts'
+import { endWaits, hasWaits } from '../turn/waits.ts'
 import { endIfStuck, type Watch } from '../turn/watchdog.ts'
 import type { LoadedSessions } from './loaded-sessions.ts'
 import type { ReportOf } from './report.ts'
@@ -72,10 +73,12 @@ export function sweepOf({ engine, sessions, workers, isHeld, limitsOf, reportOf,
           await log.append((draft) => {
             for (const { turnId, approvalId, expiresAt } of openApprovals(draft.state.turn))
               if (expiresAt <= now) draft.add({ type: 'approval.resolved', turnId, approvalId, verdict: 'expired' })
+            endWaits(draft, now)
           })
           const limits = limitsOf(log.state.agent)
           if (limits !== undefined) await endIfStuck(watch, log, limits, now)
-          else if (openApprovals(log.state.turn).length === 0) passedOver.set(name, updatedAt)
+          else if (openApprovals(log.state.turn).length === 0 && !hasWaits(log.state.turn))
+            passedOver.set(name, updatedAt)
           await settleDebts(engine, log)
           workers.ensureWorker(log)
         })

@@ -8,6 +8,8 @@ import { needsWork } from './turn-workers.ts'
 export interface TurnQueue {
   /** Leaves an unclaimed turn to whichever process takes it from the queue. The sweep finds it if that fails. */
   handOn(log: SessionLog, reason?: string): Promise<void>
+  /** Brings the session back when a wait of its turn is over. The sweep finds it if that fails. */
+  wakeAt(log: SessionLog, at: number): Promise<void>
   /** Takes turns from the queue from now on. */
   start(): void
   /** Takes no further turns; resolves when those already taken have begun or are back in the queue. */
@@ -55,6 +57,10 @@ export function turnQueue(
       if (!needsWork(log.state) || log.state.turn?.claim?.worker !== undefined) return
       start()
       await queue.enqueue({ key: log.key, reason }).catch(reportOf(log))
+    },
+    async wakeAt(log, at) {
+      start()
+      await queue.enqueue({ key: log.key, reason: 'sleeps' }, at).catch(reportOf(log))
     },
     start,
     stop() {

@@ -7,6 +7,7 @@ import type { SessionLog } from '../journal/session-log.ts'
 import { workOnTurn } from '../perform/work.ts'
 import type { SessionKey } from '../ports.ts'
 import type { SessionState } from '../state/state.ts'
+import { wakesAt } from '../state/work.ts'
 import type { Places } from '../turn/places.ts'
 import { ClaimLost, type TurnRun, turnRun } from '../turn/turn-run.ts'
 import type { KnownAgents } from './known-agents.ts'
@@ -54,6 +55,8 @@ export interface WorkersOptions {
   readonly sendFragments: (log: SessionLog) => () => void
   /** Called when a turn has ended that may have killed its process before: others of its kind have waited for it. */
   readonly onSuspectDone: (log: SessionLog) => void
+  /** Has the session looked at again at a time. */
+  readonly wakeAt: (log: SessionLog, at: number) => Promise<void>
   readonly reportOf: ReportOf
   readonly currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
   readonly principalMaxAgeMs: number
@@ -145,6 +148,8 @@ export function turnWorkers(options: WorkersOptions): TurnWorkers {
       }
       entry.run = run
       await workOnTurn(run, agent)
+      const wakes = log.state.turn?.paused && wakesAt(log.state.turn)
+      if (wakes !== undefined) await options.wakeAt(log, wakes)
       epoch = undefined
       await settleDebts(engine, log).catch(reportOf(log))
       await log.snapshotIfDue().catch(reportOf(log))

@@ -519,9 +519,47 @@ const bodies = [
     .object({
       type: z.literal('turn.paused'),
       turnId,
-      reason: z.enum(['approval', 'external', 'manual', 'recovery_limit']),
+      reason: z.enum(['approval', 'external', 'signal', 'sleep', 'manual', 'recovery_limit']),
     })
-    .describe('The turn waits for an approval, a result or a release.'),
+    .describe('The turn waits for an approval, a result, a signal, a time or a release.'),
+  z
+    .object({
+      type: z.literal('work.started'),
+      turnId,
+      callId,
+      position: z.number().int().positive().describe('1 for the first step, sleep or signal of the call.'),
+      kind: z.enum(['step', 'sleep', 'signal']),
+      name: z.string(),
+      attempt: z.number().int().positive(),
+      operationId: z.string().optional().describe('Of a step. The same for every attempt: an idempotency key.'),
+      wakeAt: z.number().int().optional().describe('When a sleep ends, or the wait for a signal is given up.'),
+    })
+    .describe('A durable tool begins a step, a sleep, or the wait for a signal. Stored before the step runs.'),
+  z
+    .object({
+      type: z.literal('work.finished'),
+      turnId,
+      callId,
+      position: z.number().int().positive(),
+      end: z.union([
+        z.object({ status: z.literal('success'), value: z.unknown().optional() }),
+        z.object({ status: z.literal('error'), error: failure }),
+        z.object({ status: z.literal('timed_out') }),
+      ]),
+    })
+    .describe(
+      'A step ended, a sleep is over, or no signal came in time. The tool gets the same answer when it runs again.',
+    ),
+  z
+    .object({
+      type: z.literal('signal.received'),
+      turnId,
+      signalId: z.string(),
+      name: z.string(),
+      value: z.unknown(),
+      principal,
+    })
+    .describe('A signal for the turn. The first call that waits for its name receives it.'),
   z
     .object({ type: z.literal('turn.yielded'), turnId, worker: z.string(), epoch: z.number().int().positive() })
     .describe(

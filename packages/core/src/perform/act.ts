@@ -16,12 +16,13 @@ import { type ApprovalState, type CallState, failuresOf, type TurnState } from '
 import { parseAgain } from '../tools/arguments.ts'
 import { loadArtifact, offload, readArtifact } from '../tools/artifacts.ts'
 import { NeedsApproval, type ToolDecision } from '../tools/needs-approval.ts'
-import { onlyReads, type Tool, type ToolContext } from '../tools/tool.ts'
+import { onlyReads, type Tool } from '../tools/tool.ts'
 import { overBudgetForCall } from '../turn/budget.ts'
 import { UNKNOWN_OUTCOME } from '../turn/decide.ts'
 import type { TurnRun } from '../turn/turn-run.ts'
+import { noWork } from './durable-work.ts'
 import { asksMeanwhile, lostApprover, mayRun, mayRunAgain, refusal } from './may-run.ts'
-import { failed, runTool, succeed, withLimits } from './run-tool.ts'
+import { failed, type GivenContext, runTool, SUSPENDED, succeed, withLimits } from './run-tool.ts'
 
 /** Consecutive failures after which a tool is not offered again in the same turn. */
 export const MAX_FAILURES = 3
@@ -78,7 +79,7 @@ async function performCall(run: TurnRun, call: CallState): Promise<void> {
   const outcome = await run.agent.hooks.acting(context, () => outcomeOf(run, call, tool, beside))
   if (outcome.status === 'requested') {
     const now = run.turn().calls.find((it) => it.callId === call.callId)
-    if (now?.external !== undefined || now?.approval !== undefined) return
+    if (now?.external !== undefined || now?.approval !== undefined || now?.work !== undefined) return
     throw new OxbowError(
       'middleware_invalid',
       `A middleware answered "requested" for ${call.tool}, but no approval was requested.`,
@@ -238,6 +239,7 @@ async function runAttempts(
     const { context, changes } = contextFor(run, call, principal, operationId, attempt)
     beside.changes = changes
     const outcome = await runTool(run, tool, input, { ...context, ...(answer && { decision: answer }) })
+    if (outcome === SUSPENDED) return { status: 'requested' }
     if (outcome instanceof NeedsApproval) {
       if (asksNobody(policyOf(run.agent.policy, run.turn()))) {
         // Without exception: a call that would ask is denied.
@@ -289,13 +291,13 @@ async function recoverCall(
   const may = approval?.resolved === undefined || (await run.refreshPrincipal())
   const principal = may ? run.principal : { ...run.principal, permissions: [], dataScope: [] }
   // A tool that stopped to ask has left nothing running; it may continue with its answer.
-  if (approval?.attempt !== attempt && !tool.idempotent) {
+  if (approval?.attempt !== attempt && !tool.idempotent && !tool.durable) {
     const { reconcile } = tool
     if (reconcile === undefined) return unknown
     const { context, changes } = contextFor(run, call, principal, operationId, attempt)
     beside.changes = changes
     const ran = await withLimits(run, tool, (signal) =>
-      reconcile(operationId, parsed.input as never, { ...context, signal }),
+      reconcile(operationId, parsed.input as never, { ...context, ...noWork(tool), signal }),
     )
     if ('outcome' in ran || ran.value?.status === undefined || ran.value.status === 'unknown') return unknown
     if (ran.value.status === 'done') return succeed(run, tool, ran.value.result)
@@ -331,7 +333,8 @@ export async function withdrawQuestions(run: TurnRun): Promise<void> {
     const { operationId, attempt } = call.started!
     if (tool?.withdraw === undefined || call.approval?.attempt !== attempt) continue
     const signal = AbortSignal.timeout(WITHDRAW_MS)
-    const context = { ...contextFor(run, call, run.principal, operationId, attempt).context, signal }
+    const { context: given } = contextFor(run, call, run.principal, operationId, attempt)
+    const context = { ...given, ...noWork(tool), signal }
     const withdrawing = (async () => tool.withdraw!(operationId, context))()
     await Promise.race([withdrawing, delay(WITHDRAW_MS, undefined, { ref: false })]).catch(run.report)
   }
@@ -346,13 +349,13 @@ function contextFor(
   principal: Principal,
   operationId: string,
   attempt: number,
-): { readonly context: Omit<ToolContext, 'signal'>; readonly changes: readonly SlotChange[] } {
+): { readonly context: GivenContext; readonly changes: readonly SlotChange[] } {
   const { turnId, log, files, context } = run
   const permission = run.agent.tools.get(call.tool)?.permission
   const { step } = run.turn()
   const { callId } = call
   const { access, changes } = slotAccess(run.agent, () => log.ahead.slots)
-  const given: Omit<ToolContext, 'signal'> = {
+  const given: GivenContext = {
     principal,
     state: access,
     children: childrenOf(run.engine, run, { callId, operationId, step, principal }),

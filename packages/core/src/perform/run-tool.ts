@@ -9,6 +9,7 @@ import { resultBlocks } from '../tools/result-blocks.ts'
 import { onlyReads, type Tool, type ToolContext } from '../tools/tool.ts'
 import { timerMs } from '../turn/turn-clocks.ts'
 import type { TurnRun } from '../turn/turn-run.ts'
+import { durableWork, type WorkContext } from './durable-work.ts'
 
 /** How long an aborted tool may take to say that it has stopped. */
 const CANCEL_GRACE_MS = 500
@@ -71,19 +72,30 @@ export async function withLimits<T>(
   }
 }
 
+/** What the engine gives to a tool; the rest depends on the run. */
+export type GivenContext = Omit<ToolContext, 'signal' | keyof WorkContext>
+
+/** The tool sleeps or waits for a signal, and runs again after it. */
+export const SUSPENDED = Symbol('suspended')
+
 export async function runTool(
   run: TurnRun,
   tool: Tool,
   input: unknown,
-  context: Omit<ToolContext, 'signal'>,
-): Promise<CallOutcome | NeedsApproval> {
+  context: GivenContext,
+): Promise<CallOutcome | NeedsApproval | typeof SUSPENDED> {
   const ran = await withLimits(run, tool, async (signal) => {
     run.faultPoint?.('tool.before')
-    const result = await tool.run!(input as never, { ...context, signal })
+    const work = durableWork(run, tool, context, signal)
+    const running = tool.run!(input as never, { ...context, ...work.context, signal })
+    const result: unknown = tool.durable
+      ? await Promise.race([running, work.suspended.then(() => SUSPENDED)])
+      : await running
     run.faultPoint?.('tool.after')
     return result
   })
   if ('outcome' in ran) return ran.outcome
+  if (ran.value === SUSPENDED) return SUSPENDED
   return ran.value instanceof NeedsApproval ? ran.value : succeed(run, tool, ran.value)
 }
 
@@ -121,7 +133,8 @@ function errorOf(run: TurnRun, tool: Tool, error: unknown): Exclude<CallOutcome,
   const words = known ? error.message : `${tool.name} failed. Reference: ${run.report(error)}`
   const message = words.slice(0, MAX_ERROR_LENGTH) || 'failed'
   // The tool no longer knows the state of the operation that it had started elsewhere.
-  if (code === 'outcome_unknown') return { status: 'unknown', content: text(message), error: { code, message } }
+  if (code === 'outcome_unknown' || code === 'steps_changed')
+    return { status: 'unknown', content: text(message), error: { code, message } }
   return { status: 'error', content: text(`Error: ${message}`), error: { code, message } }
 }
 

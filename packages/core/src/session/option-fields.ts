@@ -86,6 +86,12 @@ export const RESULT: Fields<{ status: string; content: unknown }> = {
   status: oneOf('success', 'error'),
   content: anything,
 }
+/** The ids are checked where they are used. */
+export const SIGNAL: Fields<{ id: string; turnId: string; principal: Principal }> = {
+  id: text,
+  turnId: text,
+  principal,
+}
 export const COMPACT = { dryRun: anything, signal }
 export const FOLLOW = { after: countOrNone, signal }
 

@@ -22,6 +22,7 @@ import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
+import { signalFor } from './signals.ts'
 import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 export interface Session {
@@ -49,7 +50,7 @@ export interface Session {
   /** The result of a turn so far. Undefined for an unknown turn. */
   result(turnId: string): Promise<TurnResult | undefined>
   /**
-   * Waits for the end of a turn, or for its next pause. Resolves and rejects like `run`. @throws OxbowError
+   * Waits for the end of a turn, or for a pause that needs somebody: it waits through sleeps. Resolves and rejects like `run`. @throws OxbowError
    * `unknown_turn`
    */
   wait(turnId: string): Promise<TurnResult>
@@ -64,6 +65,18 @@ export interface Session {
     callId: string,
     result: { status?: 'success' | 'error'; content: Input },
     options?: { principal?: Principal },
+  ): Promise<Submitted>
+  /**
+   * Sends a signal to the open turn: the first call that waits for its name (`context.waitFor`) receives the value, now
+   * or when it begins to wait. The same `id` is delivered once.
+   *
+   * @param value JSON, at most 100,000 characters. Default: null.
+   * @throws OxbowError `unknown_turn`, `signal_forbidden`, `signal_limit`, `invalid_option`
+   */
+  signal(
+    name: string,
+    value?: unknown,
+    options?: { id?: string; turnId?: string; principal?: Principal },
   ): Promise<Submitted>
   /**
    * Decides on an approval, once. Without `approver` on the approval the user of the turn decides; with it,
@@ -282,7 +295,7 @@ export function openSession(
         const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
         return turnResult(known.turnId, events)
       }),
-    wait: (turnId) => resultOf(placeOf(turnId), {}),
+    wait: (turnId) => resultOf(placeOf(turnId), {}, true),
     interrupt,
     async resolve(callId, result, options = {}) {
       checkOption('resolve()', result, RESULT)
@@ -306,6 +319,10 @@ export function openSession(
         draft.add({ type: 'external.resolved', turnId, callId, principal, status, content: blocks })
         return { turnId, accepted: 'started', after: seq }
       })
+    },
+    async signal(name, value = null, options = {}) {
+      const principal = self(options.principal)
+      return appendAndWake(signalFor(name, value, { ...options, principal }))
     },
     async decide(approvalId, decision, options = {}) {
       checkOption('decide()', options, BY)

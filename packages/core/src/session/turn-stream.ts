@@ -35,8 +35,12 @@ export function turnReader(
   key: SessionKey,
   interrupt: (options: { turnId: string; reason: string }) => unknown,
 ) {
-  /** The items of one turn, from its start to its end or an open pause. */
-  function itemsOf(place: Promise<Place>, fragments: boolean): AsyncIterableIterator<SessionItem> {
+  /** The items of one turn, from its start to its end or an open pause, other than a sleep if `throughSleep`. */
+  function itemsOf(
+    place: Promise<Place>,
+    fragments: boolean,
+    throughSleep = false,
+  ): AsyncIterableIterator<SessionItem> {
     let reader: Follower | undefined
     let opening: Promise<Follower> | undefined
     const open = async (): Promise<Follower> => {
@@ -46,7 +50,10 @@ export function turnReader(
           fragments,
           turnId,
           isLast: (event) =>
-            isEnd(event) || (event.type === 'turn.paused' && log.state.turn?.paused?.seq === event.seq),
+            isEnd(event) ||
+            (event.type === 'turn.paused' &&
+              log.state.turn?.paused?.seq === event.seq &&
+              !(throughSleep && event.reason === 'sleep')),
         }),
       )
       return reader
@@ -72,14 +79,14 @@ export function turnReader(
     }
   }
 
-  async function resultOf(submitting: Promise<Place>, options: RunOptions): Promise<TurnResult> {
+  async function resultOf(submitting: Promise<Place>, options: RunOptions, throughSleep = false): Promise<TurnResult> {
     const { turnId, accepted } = await submitting
     // A user who only steered another user's turn may leave, but not stop it.
     const signal = accepted === 'steered' ? undefined : options.signal
     const stop = onAbort(signal, () => interrupt({ turnId, reason: 'aborted by the caller' }))
     const events: Event[] = []
     try {
-      for await (const item of itemsOf(submitting, false)) if (isEvent(item)) events.push(item)
+      for await (const item of itemsOf(submitting, false, throughSleep)) if (isEvent(item)) events.push(item)
     } finally {
       stop()
     }

@@ -23,6 +23,7 @@ import {
   tokensOf,
 } from './state.ts'
 import { newTask, taskAfter } from './task.ts'
+import { signalReceived, workFinished, workStarted } from './work.ts'
 
 export function evolve(state: SessionState, event: Event): SessionState {
   const next = apply(state, event)
@@ -142,6 +143,9 @@ const TURN_EVENTS: ReadonlySet<string> = new Set(
     'turn.paused': 0,
     'turn.released': 0,
     'turn.yielded': 0,
+    'work.started': 0,
+    'work.finished': 0,
+    'signal.received': 0,
   } satisfies Record<TurnEvent['type'], 0>),
 )
 
@@ -202,6 +206,12 @@ function applyToTurn(state: SessionState, turn: TurnState, event: TurnEvent): Se
       )
       return { ...state, turn: { ...rest, calls } }
     }
+    case 'work.started':
+      return { ...state, turn: workStarted(turn, event) }
+    case 'work.finished':
+      return { ...state, turn: workFinished(turn, event) }
+    case 'signal.received':
+      return { ...state, turn: signalReceived(turn, event) }
     case 'call.finished':
       return callFinished(state, turn, event)
     case 'output.rejected':

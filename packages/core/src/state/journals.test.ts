@@ -48,8 +48,11 @@ describe.each(fixtures)('%s', (name) => {
     for (const it of events) expect(eventSchema.safeParse(it).error).toBeUndefined()
     const { oneOf } = eventJsonSchema() as { oneOf: { properties: { type: { const: string } } }[] }
     const missing = oneOf.map((it) => it.properties.type.const).filter((type) => !events.some((it) => it.type === type))
-    // Parking needs a broken store; approvals, pauses, slots and compaction came after 0.1.0.
+    // Parking needs a broken store; approvals, pauses, slots, compaction and durable work came after 0.1.0.
     const later = [
+      'work.started',
+      'work.finished',
+      'signal.received',
       'approval.requested',
       'approval.resolved',
       'pause.requested',

@@ -18,9 +18,10 @@ import type { SessionStatus } from '../ports.ts'
 import type { Repeats } from './repeats.ts'
 import type { Slots } from './slots.ts'
 import type { Task } from './task.ts'
+import type { WaitingSignal, WorkState } from './work-state.ts'
 
 /** Bump when the fold or the state's shape changes: snapshots of other versions are ignored. */
-export const STATE_VERSION = 13
+export const STATE_VERSION = 14
 /** Written to `session.opened`. */
 export const SCHEMA_VERSION = 1
 
@@ -35,6 +36,8 @@ export interface CallState {
   readonly external?: true
   readonly approval?: ApprovalState
   readonly resolved?: Pick<Event<'external.resolved'>, 'status' | 'content'>
+  /** The steps, sleeps and signals of a durable tool, in the order in which it began them. */
+  readonly work?: readonly WorkState[]
   readonly finished?: CallStatus
   readonly result?: ResultBlock
 }
@@ -95,6 +98,9 @@ export interface TurnState {
   readonly interrupt?: { readonly reason: string }
   readonly paused?: { readonly reason: Event<'turn.paused'>['reason']; readonly seq: number; readonly at: number }
   readonly pauseRequested?: true
+  /** Signals that no call has received yet, and the ids of all that came. */
+  readonly signals?: readonly WaitingSignal[]
+  readonly signalIds?: readonly string[]
   /** It has waited: for its place in the queue, for a person or for a result. */
   readonly waited?: true
   /** Calls that have begun to run in this turn, by tool. */

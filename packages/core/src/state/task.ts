@@ -46,11 +46,15 @@ export function taskAfter(task: Task, event: Event): Task {
       const running = task.running.filter((it) => it !== event.callId)
       return changed({ ...task, running }, running.length === 0 ? 'RUNNING' : task.state, event.at)
     }
-    // A result that the caller delivers counts as a tool's; everything else waits for a person.
-    case 'turn.paused':
-      return changed(task, event.reason === 'external' ? 'WAITING_TOOL' : 'WAITING_USER', event.at)
+    // A result that the caller delivers, and a sleep, count as a tool's; everything else waits for a person.
+    case 'turn.paused': {
+      const isTool = event.reason === 'external' || event.reason === 'sleep'
+      return changed(task, isTool ? 'WAITING_TOOL' : 'WAITING_USER', event.at)
+    }
     case 'approval.resolved':
     case 'external.resolved':
+    case 'work.finished':
+    case 'signal.received':
     case 'turn.released':
     case 'interrupt.requested':
       return task.state === 'CREATED' || task.running.length > 0 ? task : changed(task, 'RUNNING', event.at)

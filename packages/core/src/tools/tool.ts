@@ -59,10 +59,47 @@ export interface ToolContext<A extends object = Attributes> {
   readonly state: SlotAccess
   /** Fires on time-out and interruption. A tool that ignores it is left behind and its result thrown away. */
   readonly signal: AbortSignal
+  /**
+   * Runs a part of a durable tool once, whatever crashes, and journals its result. A step that a crash interrupted is
+   * checked with `reconcile`, repeated if `idempotent`, and otherwise ends the call as unknown.
+   *
+   * @param name the same each time that the tool runs
+   * @returns the result as JSON
+   * @throws ToolError what the step threw; the same each time that the tool runs
+   * @example const { id } = await context.step('charge', ({ operationId }) => payments.charge(amount, operationId))
+   */
+  step<T>(name: string, run: (step: StepContext) => T | Promise<T>, options?: StepOptions<T>): Promise<T>
+  /** Pauses a durable tool. It costs no process, and survives restarts. In milliseconds. */
+  sleep(ms: number): Promise<void>
+  /**
+   * Pauses a durable tool until `session.signal(name, value)` is called, also before this wait.
+   *
+   * @returns the value; undefined when none came within `timeoutMs`
+   */
+  waitFor<T = unknown>(name: string, options?: { readonly timeoutMs?: number }): Promise<T | undefined>
   /** Shows a line of progress to readers; never stored. */
   progress(text: string): void
   /** The full text of a long result of this session, by the id in its reference. */
   artifact(id: string): Promise<string | undefined>
+}
+
+export interface StepContext {
+  /** Stable across attempts: pass it to business systems as the idempotency key. */
+  readonly operationId: string
+  /** 1 for the first run. */
+  readonly attempt: number
+  readonly signal: AbortSignal
+}
+
+export interface StepOptions<T> {
+  /** May run twice with the same operation id. */
+  readonly idempotent?: boolean
+  /** How often a step that failed is tried again. Only for idempotent steps. */
+  readonly retries?: number
+  /** Asked after a crash in the middle of the step, instead of running it again. */
+  readonly reconcile?: (
+    operationId: string,
+  ) => Promise<{ status: 'done'; result: T } | { status: 'not_done' } | { status: 'unknown' }>
 }
 
 /** Text, data blocks, any JSON value (shown to the model as JSON), or what `needsApproval` returns. */
@@ -107,6 +144,11 @@ export interface ToolDefinition<
   readonly retries?: number
   /** Asked after a crash in the middle of a call, instead of running it again. */
   readonly reconcile?: (operationId: string, input: SchemaOutput<S>, context: ToolContext<A>) => Promise<Reconciliation>
+  /**
+   * Everything that it does to the world is inside `context.step()`. After a crash, a sleep or a signal the tool runs
+   * again from its beginning, and what it had done is answered from the journal.
+   */
+  readonly durable?: boolean
   /** Called when a turn ends while a call waits for its `needsApproval`: the call will not resume. */
   readonly withdraw?: (operationId: string, context: ToolContext<A>) => void | Promise<void>
   readonly tests?: readonly ToolSelfTest[]
@@ -186,6 +228,7 @@ export interface Tool {
   readonly timeoutMs: number
   readonly idempotent: boolean
   readonly retries: number
+  readonly durable: boolean
   readonly reconcile: ToolDefinition['reconcile']
   readonly withdraw: ToolDefinition['withdraw']
   readonly tests: readonly ToolSelfTest[]
@@ -230,7 +273,12 @@ export function tool<S extends Schema, A extends object = Attributes, O extends 
       'tool_invalid',
       `tool ${name}: run must be a function; a tool that runs elsewhere is an externalTool()`,
     )
-  const { idempotent = effects.every((it) => it === 'read'), retries = 0 } = definition
+  const { idempotent = effects.every((it) => it === 'read'), retries = 0, durable = false } = definition
+  if (durable && (definition.reconcile !== undefined || definition.idempotent !== undefined))
+    throw new OxbowError(
+      'tool_invalid',
+      `tool ${name}: a durable tool runs again from its steps; give idempotent and reconcile to its steps`,
+    )
   if (retries > 0 && !idempotent)
     throw new OxbowError(
       'tool_invalid',
@@ -241,6 +289,7 @@ export function tool<S extends Schema, A extends object = Attributes, O extends 
     timeoutMs,
     idempotent,
     retries,
+    durable,
     reconcile: definition.reconcile as ToolDefinition['reconcile'],
     withdraw: definition.withdraw as ToolDefinition['withdraw'],
     tests: definition.tests ?? [],
@@ -264,6 +313,7 @@ export function externalTool(definition: Common): Tool {
     timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
     idempotent: false,
     retries: 0,
+    durable: false,
     reconcile: undefined,
     withdraw: undefined,
     tests: [],
@@ -271,7 +321,10 @@ export function externalTool(definition: Common): Tool {
   }
 }
 
-type Common = Omit<ToolDefinition, 'timeoutMs' | 'idempotent' | 'retries' | 'reconcile' | 'withdraw' | 'tests' | 'run'>
+type Common = Omit<
+  ToolDefinition,
+  'timeoutMs' | 'idempotent' | 'retries' | 'durable' | 'reconcile' | 'withdraw' | 'tests' | 'run'
+>
 
 /** Some libraries' schemas are functions. */
 const isSchema = (it: unknown): boolean =>
@@ -306,6 +359,7 @@ const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
   timeoutMs: positive,
   idempotent: flag,
   retries: countOrNone,
+  durable: flag,
   reconcile: callable,
   withdraw: callable,
   tests: listOf(fieldsOf({ name: text, input: object, expect: anything })),

@@ -6,6 +6,7 @@ import type { Finding } from '../agents/reviewer.ts'
 import type { Event, EventBody, Failure } from '../events/types.ts'
 import { staleStepsNow } from '../state/repeats.ts'
 import { awaitsApproval, type CallState, type TurnState } from '../state/state.ts'
+import { waitOf } from '../state/work.ts'
 import { overBudget } from './budget.ts'
 
 export type PauseReason = Event<'turn.paused'>['reason']
@@ -54,9 +55,11 @@ export function decide(turn: TurnState, limits: TurnLimits, { due, review, stop 
 
   const open = turn.calls.filter((call) => call.finished === undefined)
   if (open.length > 0) {
-    const ready = open.filter((call) => !awaitsApproval(call) && !awaitsResult(call))
+    const ready = open.filter((call) => !awaitsApproval(call) && !awaitsResult(call) && waitOf(call) === undefined)
     if (ready.length > 0) return { type: 'act', calls: ready }
-    return { type: 'wait', reason: open.some(awaitsApproval) ? 'approval' : 'external' }
+    if (open.some(awaitsApproval)) return { type: 'wait', reason: 'approval' }
+    if (open.some(awaitsResult)) return { type: 'wait', reason: 'external' }
+    return { type: 'wait', reason: open.some((call) => waitOf(call)?.kind === 'signal') ? 'signal' : 'sleep' }
   }
   if (limits.whenDenied === 'stop' && turn.calls.length > 0 && turn.calls.every(deniedByPerson))
     return finish({ type: 'turn.cancelled', reason: 'every call was refused' })
@@ -135,8 +138,13 @@ function closeCalls(turn: TurnState): EventBody[] {
   return turn.calls
     .filter((call) => call.finished === undefined)
     .map((call) => {
-      const status = call.started === undefined ? 'cancelled' : 'unknown'
-      const text = status === 'cancelled' ? 'Cancelled before it ran.' : UNKNOWN_OUTCOME
+      const waits = waitOf(call) !== undefined
+      const status = call.started === undefined || waits ? 'cancelled' : 'unknown'
+      const text = waits
+        ? cancelledWhileWaiting(call)
+        : status === 'cancelled'
+          ? 'Cancelled before it ran.'
+          : UNKNOWN_OUTCOME
       return {
         type: 'call.finished',
         turnId: turn.turnId,
@@ -146,6 +154,13 @@ function closeCalls(turn: TurnState): EventBody[] {
         durationMs: 0,
       }
     })
+}
+
+/** Nothing runs while a call waits, so what it has done is known. */
+function cancelledWhileWaiting({ work = [] }: CallState): string {
+  const done = work.filter((it) => it.kind === 'step' && it.ended?.status === 'success').map((it) => it.name)
+  const steps = done.length === 0 ? 'No step had run.' : `These steps had taken effect: ${done.join(', ')}.`
+  return `Cancelled while it waited. ${steps}`
 }
 
 export const UNKNOWN_OUTCOME =

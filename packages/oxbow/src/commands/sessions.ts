@@ -1,5 +1,5 @@
 import { type Backend, type Event, OxbowError, type SessionKey } from '@oxbow/core'
-import type { CompactedBody } from '@oxbow/core/internal'
+import { type CompactedBody, defined } from '@oxbow/core/internal'
 import { atTerminal, configOf, hasStore, noStore, openRuntime, type RuntimeOptions, withBackend } from '../runtime.ts'
 import { coloured, plain, printable, transcript } from '../terminal/transcript.ts'
 
@@ -77,6 +77,37 @@ export async function compactSession(session: string, options: SessionsCommand &
   } finally {
     await engine.stop()
     await runtime.close()
+  }
+}
+
+/** Stores the signal and works on no turn: the service does, or the next start. */
+export async function signalSession(
+  session: string,
+  name: string,
+  value: string | undefined,
+  options: SessionsCommand & { id?: string },
+): Promise<void> {
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  const json = value === undefined ? null : jsonFrom(value)
+  const runtime = await openRuntime(config, { ...atTerminal, engine: { ...atTerminal.engine, role: 'api' } })
+  try {
+    const it = runtime.engine.session({ user: options.user, session })
+    if ((await it.state()).seq === 0) throw unknownSession(keyOf(options.user, session))
+    const { turnId, accepted } = await it.signal(name, json, defined({ id: options.id }))
+    console.log(accepted === 'duplicate' ? `already received by turn ${turnId}` : `sent to turn ${turnId}`)
+  } finally {
+    await runtime.engine.stop()
+    await runtime.close()
+  }
+}
+
+function jsonFrom(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    const hint = `A text is written '"text"'.`
+    throw new OxbowError('invalid_option', `The value is not JSON: ${(error as Error).message}. ${hint}`)
   }
 }
 

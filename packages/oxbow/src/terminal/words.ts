@@ -8,6 +8,8 @@ const REASONS: Readonly<Record<string, string>> = {
   refusal: 'the model refused to answer',
   external: 'it is waiting for the result of an external call',
   approval: 'it is waiting for an approval',
+  signal: 'it is waiting for a signal',
+  sleep: 'a tool is sleeping; the turn continues by itself',
   manual: 'it was paused manually',
   recovery_limit: 'it was interrupted too often and is parked',
 }

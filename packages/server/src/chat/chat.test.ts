@@ -228,6 +228,7 @@ describe('failures', () => {
       sessionId: 's',
       reply: 'Wait.',
       turnId: 't',
+      reason: 'external',
       pending: [{ callId: expect.any(String), tool: 'ask', arguments: {} }],
     })
     const behind = await post('/api/chat', { sessionId: 's', message: 'Hello?' })

@@ -53,11 +53,12 @@ export function chatRoute(
         }),
       },
       202: {
-        description: 'The turn is waiting for approvals, for results of external calls, or for its release.',
+        description: 'The turn is waiting: for approvals, results of external calls, a signal, a time, or its release.',
         schema: z.object({
           sessionId: z.string(),
           reply: z.string(),
           turnId: z.string(),
+          reason: z.string().describe('What it waits for, such as approval, external, signal or sleep.'),
           pending: z.array(
             z.object({ callId: z.string(), tool: z.string(), arguments: z.record(z.string(), z.unknown()) }),
           ),
@@ -108,8 +109,8 @@ export function chatRoute(
         const approvals = openApprovals(state.turn).map((it) =>
           approvalViewOf(session.key, openFound(session.key, state, it), principal),
         )
-        const { pending } = result
-        return c.json({ sessionId, reply, turnId, pending, ...(approvals.length > 0 && { approvals }) }, 202)
+        const { pending, reason } = result
+        return c.json({ sessionId, reply, turnId, reason, pending, ...(approvals.length > 0 && { approvals }) }, 202)
       }
       const empty = failureOfResult(result)
       if (empty !== undefined) return failureResponse(empty)
@@ -128,6 +129,8 @@ export function chatRoute(
 const WAITS_FOR: Readonly<Record<PauseReason, string>> = {
   external: 'the result of an external call',
   approval: 'an approval',
+  signal: 'a signal',
+  sleep: 'the time until which a tool sleeps',
   manual: 'its release, because it was paused',
   recovery_limit: 'its release, because it was interrupted too often',
 }
@@ -136,6 +139,8 @@ const WAITS_FOR: Readonly<Record<PauseReason, string>> = {
 export const WAY_OUT: Readonly<Record<PauseReason, string>> = {
   external: 'Send the result (POST /api/sessions/{sessionId}/calls/{callId})',
   approval: 'Decide on it (POST /api/approvals/{approvalId})',
+  signal: 'Send it (POST /api/sessions/{sessionId}/signals)',
+  sleep: 'Wait until it is over',
   manual: 'Release it (POST /api/sessions/{sessionId}/release)',
   recovery_limit: 'Release it (POST /api/sessions/{sessionId}/release)',
 }

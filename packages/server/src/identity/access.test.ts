@@ -104,7 +104,10 @@ function requestOf(
   const body =
     it.id === 'chatStream'
       ? runInput('Hi', { threadId: session, ...named })
-      : { ...known({ message: 'Hi', sessionId: session, content: 'done', verdict: 'approved' }, it.body), ...named }
+      : {
+          ...known({ message: 'Hi', sessionId: session, content: 'done', verdict: 'approved', name: 'go' }, it.body),
+          ...named,
+        }
   return [
     path,
     { method: it.method.toUpperCase(), body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },

@@ -1,4 +1,4 @@
-// POST routes of sessions: stop a turn, release paused or parked ones, send the result of an external call.
+// POST routes of sessions: stop a turn, release paused or parked ones, send the result of an external call or a signal.
 import { type Engine, releaseParked } from '@oxbow/core'
 import { defined } from '@oxbow/core/internal'
 import { z } from 'zod'
@@ -142,6 +142,42 @@ export function callResultRoute(engine: Engine): Route {
         { principal },
       )
       return c.json({ turnId, after }, 202)
+    },
+  })
+}
+
+export function signalRoute(engine: Engine): Route {
+  return route({
+    method: 'post',
+    path: '/api/sessions/{sessionId}/signals',
+    id: 'sendSignal',
+    summary: 'Sends a signal to the open turn; a tool that waits for its name continues.',
+    params: sessionPath,
+    body: only({
+      ...whose,
+      name: z.string().min(1).max(200),
+      value: z.unknown().optional().describe('JSON that the tool receives. Default: null.'),
+      signalId: optionalId.describe('A signal with the same id is delivered once. Default: a new id.'),
+      turnId: optionalId.describe('Only if this is the open turn.'),
+    }),
+    answers: {
+      202: {
+        description: 'Stored. The session’s events after `after` show the outcome.',
+        schema: z.object({ turnId: z.string(), after: z.number(), duplicate: z.boolean() }),
+      },
+      403: { description: 'The turn runs for another user.', schema: errorAnswer },
+      404: { description: 'The session has no open turn, or another one.', schema: errorAnswer },
+      429: { description: 'Too many signals wait to be received.', schema: errorAnswer },
+    },
+    async handle({ params: { sessionId }, body }, c) {
+      const { owner, principal } = callerOf(c, body)
+      await existing(engine, sessionId, owner)
+      const [id, turnId] = [given(body.signalId), given(body.turnId)]
+      const { accepted, ...sent } = await sessionOf(engine, sessionId, owner).signal(body.name, body.value ?? null, {
+        principal,
+        ...defined({ id, turnId }),
+      })
+      return c.json({ turnId: sent.turnId, after: sent.after, duplicate: accepted === 'duplicate' }, 202)
     },
   })
 }

@@ -1,7 +1,7 @@
 // The routes of sessions.
 import type { Engine } from '@oxbow/core'
 import type { Route } from '../http/route.ts'
-import { callResultRoute, interruptRoute, releaseParkedRoute, releaseRoute } from './acting.ts'
+import { callResultRoute, interruptRoute, releaseParkedRoute, releaseRoute, signalRoute } from './acting.ts'
 import { sessionEvents, sessionList, sessionMessages } from './reading.ts'
 import { sessionSearchRoute } from './search.ts'
 import { sessionStreamRoute } from './stream.ts'
@@ -19,4 +19,5 @@ export const sessionRoutes = (engine: Engine, streams: Parameters<typeof session
   releaseRoute(engine),
   releaseParkedRoute(engine),
   callResultRoute(engine),
+  signalRoute(engine),
 ]

@@ -270,7 +270,11 @@ export function runEncoder(run: {
       const finish = (outcome: Outcome): void =>
         end(() => out.frame({ type: 'RUN_FINISHED', threadId, runId, outcome }))
       if (paused === 'manual') error(failureOf('paused'))
-      else if (paused === 'recovery_limit' || approvals.size + externals.size === 0)
+      // Nothing that this client could do: the turn continues by itself, or with a signal.
+      else if (paused === 'sleep' || paused === 'signal') {
+        custom('waiting', { reason: paused })
+        finish({ type: 'success', pendingToolCallIds: [] })
+      } else if (paused === 'recovery_limit' || approvals.size + externals.size === 0)
         error(failureOf('recovery_limit', report(new OxbowError('recovery_limit', `turn ${turnId} is parked`))))
       else if (approvals.size > 0)
         finish({
