@@ -15,7 +15,22 @@ export {
 } from './authority.ts'
 export { defined } from './checks/defined.ts'
 export { inexactNumber, parseExact } from './checks/exact-json.ts'
-export { callable, checkFields, countOrNone, type Fields, isObject, oneOf, text } from './checks/fields.ts'
+export {
+  anyText,
+  anything,
+  callable,
+  checkFields,
+  countOrNone,
+  type FieldCheck,
+  type Fields,
+  fieldsOf,
+  flag,
+  isObject,
+  listOf,
+  object,
+  oneOf,
+  text,
+} from './checks/fields.ts'
 export { type Validator, validatorFor } from './checks/json-schema.ts'
 export { nearest } from './checks/nearest.ts'
 export { optionalPackage } from './checks/optional-package.ts'

@@ -1,9 +1,10 @@
 // What a call costs. Prices change and differ by contract: configured prices win over the library's list; a price
 // found in neither stays unknown.
 import { type Model, ModelError, type ModelReply, type Usage } from '@oxbow/core'
-import { defined } from '@oxbow/core/internal'
+import { anything, defined, type Fields, fieldsOf } from '@oxbow/core/internal'
 import type { calcPrice as calcPriceType } from '@pydantic/genai-prices'
 import { COUNT, checkNumbers, type Numbers } from '../check-numbers.ts'
+import { checkModel, checkModelOptions } from '../check-options.ts'
 import { estimateRequestTokens } from './estimate.ts'
 import { mayBeTooLong, tooLong } from './too-long.ts'
 
@@ -134,6 +135,10 @@ export const factNumbers = ({ price, contextWindow }: OwnFacts): Numbers => ({
   contextWindow: [contextWindow, COUNT],
 })
 
+const PRICE: Fields<Price> = { input: anything, output: anything, cacheRead: anything, cacheWrite: anything }
+
+export const FACTS: Fields<OwnFacts> = { price: fieldsOf(PRICE), contextWindow: anything }
+
 export interface PricedModel extends Model {
   /** As far as it is known so far. */
   readonly price?: Price | undefined
@@ -147,6 +152,8 @@ export interface PricedModel extends Model {
  * @example const model = withFacts(driver, { price: { input: 0.25, output: 2 }, contextWindow: 400_000 })
  */
 export function withFacts(model: Model, own: OwnFacts = {}): PricedModel {
+  checkModel('withFacts()', model)
+  checkModelOptions('withFacts()', own, FACTS)
   checkNumbers(`The facts of ${model.id}`, factNumbers(own))
   const { price, contextWindow } = own
   let window = contextWindow ?? model.contextWindow

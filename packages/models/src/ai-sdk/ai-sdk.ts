@@ -2,6 +2,8 @@
 // and errors are the same as in the built-in drivers.
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import { type Model, type ModelCallOptions, type ModelReply, type ModelRequest, OxbowError } from '@oxbow/core'
+import { type Fields, listOf, object, text } from '@oxbow/core/internal'
+import { checkModelOptions, limitFields, timeoutFields } from '../check-options.ts'
 import { type ErrorContext, redirectError } from '../failures/provider-errors.ts'
 import { scrubber } from '../failures/secrets.ts'
 import { namingTools } from '../failures/tool-errors.ts'
@@ -29,6 +31,14 @@ export interface AiSdkOptions {
   readonly secrets?: readonly string[]
 }
 
+const FIELDS: Fields<AiSdkOptions> = {
+  options: object,
+  id: text,
+  timeouts: timeoutFields,
+  limits: limitFields,
+  secrets: listOf(text),
+}
+
 /**
  * A model from an AI SDK provider package (`ai` 7, specification v4), for providers without a built-in driver. The
  * `options` of a request are the call options of the specification (`topP`, `seed`, `providerOptions` …).
@@ -49,6 +59,7 @@ export function aiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
         'Install the provider package version that belongs to version 7 of the package ai.',
     )
   }
+  checkModelOptions('aiSdk()', options, FIELDS)
   const provider = options.id?.split(':')[0] ?? model.provider.split('.')[0] ?? model.provider
   const id = options.id ?? `${provider}:${model.modelId}`
   return sdkModel({ ...options, id, provider, model: model.modelId, load: async () => model })

@@ -1,11 +1,12 @@
 // The driver for Anthropic's messages format, streamed.
 import type { Model } from '@oxbow/core'
+import { fieldsOf, flag } from '@oxbow/core/internal'
 import { namingTools } from '../failures/tool-errors.ts'
 import { offerable } from '../requests/dialect.ts'
 import { sortedByName } from '../requests/write.ts'
 import { type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
-import type { AnthropicQuirks } from './quirks.ts'
+import { ANTHROPIC_QUIRKS, type AnthropicQuirks } from './quirks.ts'
 import { assembleMessage } from './reply.ts'
 import { messagesRequestWriter } from './request.ts'
 
@@ -16,6 +17,7 @@ export interface AnthropicOptions extends DriverOptions {
 }
 
 const format: Format = {
+  of: 'anthropic()',
   name: "Anthropic's messages",
   path: '/messages',
   headers: (apiKey): Record<string, string> => ({
@@ -39,8 +41,8 @@ const format: Format = {
  * })
  */
 export function anthropic(options: AnthropicOptions): Model {
+  const endpoint = endpointOf(options, format, { promptCache: flag, quirks: fieldsOf(ANTHROPIC_QUIRKS) })
   const { provider, model, promptCache = true, quirks = {} } = options
-  const endpoint = endpointOf(options, format)
   const id = options.id ?? `${provider}:${model}`
   const writeRequest = messagesRequestWriter({ model, id, promptCache, quirks })
   return {

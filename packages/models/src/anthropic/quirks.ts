@@ -1,3 +1,5 @@
+import { anything, type Fields, flag, oneOf } from '@oxbow/core/internal'
+
 /** Where a provider departs from Anthropic's own API. The defaults are Anthropic's behaviour. */
 export interface AnthropicQuirks {
   /** `tool` where `output_config.format` is not supported: a JSON answer is requested as a tool call. */
@@ -6,6 +8,12 @@ export interface AnthropicQuirks {
   readonly unsignedThinking?: boolean
   /** `max_tokens` of a request without a limit; the format requires one. Default 32,000. */
   readonly maxTokens?: number
+}
+
+export const ANTHROPIC_QUIRKS: Fields<AnthropicQuirks> = {
+  output: oneOf('json_schema', 'tool'),
+  unsignedThinking: flag,
+  maxTokens: anything,
 }
 
 /**

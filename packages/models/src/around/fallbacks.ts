@@ -9,9 +9,10 @@ import {
   OxbowError,
   type Usage,
 } from '@oxbow/core'
-import { defined } from '@oxbow/core/internal'
+import { anything, defined, listOf } from '@oxbow/core/internal'
 import { estimateUsage } from '../accounting/estimate.ts'
 import { checkNumbers, WEIGHT } from '../check-numbers.ts'
+import { checkModel, checkModelOptions, retryFields } from '../check-options.ts'
 import { checkRetry, type RetryOptions, retrying } from './retry.ts'
 
 export interface Fallback {
@@ -36,7 +37,10 @@ export interface FallbackOptions {
  * const model = withFallbacks(guard(openai), { fallbacks: [{ model: guard(claude), weight: 2 }, { model: guard(qwen) }]
  * })
  */
-export function withFallbacks(model: Model, { fallbacks = [], retry = {} }: FallbackOptions = {}): Model {
+export function withFallbacks(model: Model, options: FallbackOptions = {}): Model {
+  checkModel('withFallbacks()', model)
+  checkModelOptions('withFallbacks()', options, { fallbacks: listOf(anything), retry: retryFields })
+  const { fallbacks = [], retry = {} } = options
   checkRetry('withFallbacks', retry)
   for (const fallback of fallbacks) {
     if (typeof fallback?.model?.generate !== 'function') {

@@ -1,6 +1,7 @@
 // The layer between the engine and one model: its provider's queue and its own breaker.
 import { type Model, ModelError } from '@oxbow/core'
-import { defined } from '@oxbow/core/internal'
+import { callable, defined, object } from '@oxbow/core/internal'
+import { breakerFields, checkModel, checkModelOptions } from '../check-options.ts'
 import { type BreakerOptions, type BreakerState, breaker } from './breaker.ts'
 import { type RequestQueue, requestQueue } from './queue.ts'
 
@@ -42,6 +43,8 @@ export interface GuardedModel extends Model {
  * @throws OxbowError `model_config` for a breaker option out of range
  */
 export function guardModel(model: Model, options: GuardOptions = {}): GuardedModel {
+  checkModel('guardModel()', model)
+  checkModelOptions('guardModel()', options, { queue: object, breaker: breakerFields, onBreaker: callable })
   const { queue = requestQueue(), onBreaker } = options
   const fuse = breaker(options.breaker, (state) => onBreaker?.(model.id, state))
   const [provider = model.id] = model.id.split(':')

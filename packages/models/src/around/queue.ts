@@ -1,6 +1,8 @@
 // How many requests a provider gets at once and per minute, and which is next.
 import { ModelError } from '@oxbow/core'
+import { anything, type Fields } from '@oxbow/core/internal'
 import { checkNumbers } from '../check-numbers.ts'
+import { checkModelOptions } from '../check-options.ts'
 
 export interface QueueOptions {
   /** How many requests may run at the same time. Default 64. */
@@ -25,6 +27,13 @@ export interface RequestQueue {
   enter(provider: string, session: string, signal: AbortSignal, check?: () => void): Promise<() => void>
 }
 
+const FIELDS: Fields<QueueOptions> = {
+  concurrency: anything,
+  requestsPerMinute: anything,
+  waiting: anything,
+  waitMs: anything,
+}
+
 interface Waiter {
   /** False when the request is no longer wanted. */
   start(): boolean
@@ -37,6 +46,7 @@ interface Waiter {
  * @example const model = guardModel(driver, { queue: requestQueue({ concurrency: 4 }) })
  */
 export function requestQueue(options: QueueOptions = {}): RequestQueue {
+  checkModelOptions('requestQueue()', options, FIELDS)
   const {
     concurrency = 64,
     requestsPerMinute = Number.POSITIVE_INFINITY,

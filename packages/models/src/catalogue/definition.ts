@@ -1,9 +1,10 @@
 // A configuration of models, validated before any of them is opened.
 
-import { nearest } from '@oxbow/core/internal'
-import { factNumbers, type Price } from '../accounting/prices.ts'
+import { anyText, anything, type Fields, fieldsOf, nearest, object, text } from '@oxbow/core/internal'
+import { FACTS, factNumbers, type Price } from '../accounting/prices.ts'
 import type { QueueOptions } from '../around/queue.ts'
 import { COUNT, DURATION, type Numbers, numberProblems, WEIGHT } from '../check-numbers.ts'
+import { headerFields, recordOf, timeoutFields } from '../check-options.ts'
 import type { Timeouts } from '../wire/clock.ts'
 import { modelPlaceOf, type PlaceChoice } from './open.ts'
 
@@ -30,6 +31,25 @@ export interface ModelsConfig {
   readonly aliases?: Readonly<Record<string, string>>
   /** Takes precedence over the alias of this name: a name, an alias, or `provider:model`. */
   readonly default?: string | undefined
+}
+
+export const CONFIG: Fields<ModelsConfig> = {
+  models: recordOf(
+    fieldsOf({
+      provider: text,
+      model: anyText,
+      keyVariable: text,
+      baseUrl: anyText,
+      headers: headerFields,
+      options: object,
+      timeouts: timeoutFields,
+      limits: fieldsOf({ concurrency: anything, requestsPerMinute: anything }),
+      ...FACTS,
+      fallbacks: anything,
+    } satisfies Fields<ModelDefinition>),
+  ),
+  aliases: recordOf(text),
+  default: text,
 }
 
 const numbersOf = (definition: ModelDefinition): Numbers => ({

@@ -24,7 +24,7 @@ import { providers } from './providers.ts'
  * @example
  * const model = modelFromEnvironment(process.env)
  */
-export const modelFromEnvironment = (environment: Environment, options: ModelOptions = {}): Model =>
+export const modelFromEnvironment = (environment: Environment = process.env, options: ModelOptions = {}): Model =>
   openDriver(placeFromEnvironment(environment), environment, options)
 
 /**
@@ -46,6 +46,10 @@ export function placeFromEnvironment(environment: Environment): ModelPlace {
 }
 
 export function placeOfName(name: string, environment: Environment): ModelPlace {
+  if (typeof name !== 'string' || name.trim() === '')
+    throw configError(
+      `A model name must be a string like "openai:gpt-5": got ${JSON.stringify(name) ?? 'nothing'}.`.slice(0, 240),
+    )
   const [provider = '', ...rest] = name.trim().split(':')
   const baseUrl = environment.OXBOW_BASE_URL || undefined
   try {

@@ -2,18 +2,19 @@
 // name.
 import { isDeepStrictEqual } from 'node:util'
 import type { FailedAttempt, Model } from '@oxbow/core'
-import { defined, nearest } from '@oxbow/core/internal'
-import { type Price, type PricedModel, withFacts } from '../accounting/prices.ts'
+import { callable, defined, nearest } from '@oxbow/core/internal'
+import { type OwnFacts, type Price, type PricedModel, withFacts } from '../accounting/prices.ts'
 import type { BreakerState } from '../around/breaker.ts'
 import { withFallbacks } from '../around/fallbacks.ts'
 import { type GuardedModel, guardModel, type ModelHealth } from '../around/guard.ts'
 import { type QueueOptions, type RequestQueue, requestQueue } from '../around/queue.ts'
+import { checkModelOptions } from '../check-options.ts'
 import type { EmbeddingModel } from '../embeddings/embedder.ts'
 import { addressOf } from '../failures/secrets.ts'
 import type { Probe } from '../probe/probe.ts'
 import { proxyFor } from '../probe/proxy.ts'
 import type { RerankModel } from '../rerank/jina-rerank.ts'
-import { answering, type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
+import { answering, CONFIG, type ModelDefinition, type ModelsConfig, modelProblems } from './definition.ts'
 import { placeFromEnvironment, placeOfName } from './environment.ts'
 import {
   configError,
@@ -110,6 +111,8 @@ export function createModels(
   environment: Environment = {},
   listeners: ModelListeners = {},
 ): Models {
+  checkModelOptions('createModels()', config, CONFIG)
+  checkModelOptions('createModels(), listeners', listeners, { onBreaker: callable, onFailedAttempt: callable })
   const problems = modelProblems(config)
   if (problems.length > 0) throw configError(problems.join('\n'))
   const { models = {}, aliases = {} } = config
@@ -143,7 +146,7 @@ export function createModels(
       queue: queueOf(place),
       onBreaker: (_, state) => listeners.onBreaker?.(name, state),
     })
-    entry.opened = { guarded, model: withFacts(guarded, definition) }
+    entry.opened = { guarded, model: withFacts(guarded, factsOf(definition)) }
     return entry.opened
   }
 
@@ -209,7 +212,7 @@ export function createModels(
         model: place.model,
         keyVariable: keyOf(place.keyVariables, environment)?.variable,
         proxy: proxyFor(place.baseUrl, environment),
-        open: (fetch) => withFacts(drive(entry, fetch), definition),
+        open: (fetch) => withFacts(drive(entry, fetch), factsOf(definition)),
       }
     },
     health: () =>
@@ -242,6 +245,8 @@ export function createModels(
     },
   }
 }
+
+const factsOf = ({ price, contextWindow }: Partial<ModelDefinition>): OwnFacts => ({ price, contextWindow })
 
 /** Names come from a file: `constructor` is a name like any other. */
 const ownOf = (aliases: Readonly<Record<string, string>>, name: string): string | undefined =>

@@ -30,6 +30,32 @@ test.each([
   expect(() => openModel(name, { environment: {} })).toThrow(configError(message))
 })
 
+test('with an address and a key the model is asked there, with that key', async () => {
+  const server = await serve({ text: 'hello' })
+  const model = openModel('openai:gpt-5', { environment: {}, baseUrl: server.url, apiKey: 'own-key' })
+  expect(model.id).toBe('openai:gpt-5')
+  expect(text((await ask(model)).reply)).toBe('hello')
+  expect(server.requests[0]?.headers.authorization).toBe('Bearer own-key')
+})
+
+test('a key alone keeps the address that the environment names', async () => {
+  const server = await serve({ text: 'hello' })
+  const environment = { OXBOW_BASE_URL: server.url, OPENAI_API_KEY: 'other' }
+  expect(text((await ask(openModel('openai', { environment, apiKey: 'own-key' }))).reply)).toBe('hello')
+  expect(server.requests[0]?.headers.authorization).toBe('Bearer own-key')
+})
+
+test.each([
+  ['openai:gpt-5', { apikey: 'k' }, /^openModel\(\): unknown field "apikey"\. Did you mean "apiKey"\?$/],
+  ['openai:gpt-5', { apiKey: '' }, /^openai:gpt-5 needs an API key\. Set apiKey\.$/],
+  ['openai:gpt-5', { apiKey: 'two words' }, /^apiKey is empty or contains invalid characters\.$/],
+  ['openai:gpt-5', { baseUrl: '' }, /^openModel\(\): baseUrl must be a text that is not empty; got ""$/],
+  ['vllm:m', { baseUrl: 'gpu:8000' }, /The base URL of vllm is not a URL/],
+  ['default', { apiKey: 'k' }, /^openModel\(\): the offline model has no address and no key\. Name another/],
+])('%j with %j is refused', (name, options, message) => {
+  expect(() => openModel(name, { environment: {}, ...options } as never)).toThrow(configError(message))
+})
+
 test('gemini is an alias of google', () => {
   const environment = { GEMINI_API_KEY: 'k' }
   expect(resolveModel('gemini:gemini-3-pro', environment).id).toBe('google:gemini-3-pro')

@@ -5,10 +5,15 @@ import { endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
 import { embedInBatches } from './batches.ts'
 import type { EmbeddingModel } from './embedder.ts'
-import { checkEmbedding, type EmbeddingsOptions, embeddingModelId } from './openai-embeddings.ts'
+import { checkEmbedding, type EmbeddingsOptions, embeddingFields, embeddingModelId } from './openai-embeddings.ts'
 import { vectorsOf, type WireEmbedding } from './vectors.ts'
 
-const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings/multimodal', headers: jsonBearer }
+const format: Format = {
+  of: 'arkMultimodal()',
+  name: "Ark's multimodal embeddings",
+  path: '/embeddings/multimodal',
+  headers: jsonBearer,
+}
 
 /**
  * Embeddings by `POST /embeddings/multimodal`, one request per text. Models from `doubao-embedding-vision-250615` on
@@ -22,9 +27,9 @@ const format: Format = { name: "Ark's multimodal embeddings", path: '/embeddings
  * })
  */
 export function arkMultimodal(options: EmbeddingsOptions): EmbeddingModel {
+  const endpoint = endpointOf(options, format, embeddingFields)
   const { model, dimensions, retry, concurrency = 4 } = options
   checkEmbedding(options)
-  const endpoint = endpointOf(options, format)
   const { context } = endpoint
   const limits = { texts: 1, tokens: Number.POSITIVE_INFINITY, concurrency }
   return {

@@ -1,6 +1,8 @@
 // Embeddings in OpenAI's format, which most providers and servers support.
+import { anyText, anything, fieldsOf, oneOf } from '@oxbow/core/internal'
 import { checkRetry, type RetryOptions } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
+import { retryFields } from '../check-options.ts'
 import { bodyError } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
@@ -27,7 +29,12 @@ export interface OpenAiEmbeddingsOptions extends EmbeddingsOptions {
   readonly prefixes?: { readonly query?: string; readonly document?: string }
 }
 
-const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', headers: jsonBearer }
+const format: Format = {
+  of: 'openaiEmbeddings()',
+  name: "OpenAI's embeddings",
+  path: '/embeddings',
+  headers: jsonBearer,
+}
 
 /**
  * Embeddings by `POST /embeddings`. Requests are split by number and size and retried where that can help; texts that
@@ -41,10 +48,16 @@ const format: Format = { name: "OpenAI's embeddings", path: '/embeddings', heade
  * const { vectors } = await embedder.embed(['How do I cancel?'], { kind: 'query' })
  */
 export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): EmbeddingModel {
+  const endpoint = endpointOf(options, format, {
+    ...embeddingFields,
+    encoding: oneOf('float', 'base64'),
+    batchTexts: anything,
+    batchTokens: anything,
+    prefixes: fieldsOf({ query: anyText, document: anyText }),
+  })
   const { model, dimensions, retry, encoding = 'float', prefixes = {} } = options
   const { batchTexts = 100, batchTokens = 100_000, concurrency = 4 } = options
   checkEmbedding(options)
-  const endpoint = endpointOf(options, format)
   const limits: BatchLimits = { texts: batchTexts, tokens: batchTokens, concurrency }
   const { context } = endpoint
   return {
@@ -72,6 +85,8 @@ export function openaiEmbeddings(options: OpenAiEmbeddingsOptions): EmbeddingMod
     },
   }
 }
+
+export const embeddingFields = { dimensions: anything, retry: retryFields, concurrency: anything }
 
 /** @throws OxbowError `model_config` */
 export function checkEmbedding(options: OpenAiEmbeddingsOptions): void {

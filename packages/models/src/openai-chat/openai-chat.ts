@@ -1,11 +1,12 @@
 // The driver for the format that most providers speak: OpenAI chat completions, streamed.
 import type { Model } from '@oxbow/core'
+import { fieldsOf } from '@oxbow/core/internal'
 import { namingTools } from '../failures/tool-errors.ts'
 import { offerable } from '../requests/dialect.ts'
 import { sortedByName } from '../requests/write.ts'
 import { bearer, type DriverOptions, endpointOf, type Format, withOptions } from '../wire/endpoint.ts'
 import { exchange } from '../wire/exchange.ts'
-import type { Quirks } from './quirks.ts'
+import { CHAT_QUIRKS, type Quirks } from './quirks.ts'
 import { assembleReply } from './reply.ts'
 import { chatRequestWriter } from './request.ts'
 
@@ -13,7 +14,12 @@ export interface OpenAiChatOptions extends DriverOptions {
   readonly quirks?: Quirks
 }
 
-const format: Format = { name: "OpenAI's chat completions", path: '/chat/completions', headers: bearer }
+const format: Format = {
+  of: 'openaiChat()',
+  name: "OpenAI's chat completions",
+  path: '/chat/completions',
+  headers: bearer,
+}
 
 /**
  * A model behind an OpenAI-compatible chat-completions endpoint. Throws an `OxbowError` with code `model_config` when
@@ -28,8 +34,8 @@ const format: Format = { name: "OpenAI's chat completions", path: '/chat/complet
  * const reply = await model.generate(request, { signal, onDelta: (delta) => console.log(delta) })
  */
 export function openaiChat(options: OpenAiChatOptions): Model {
+  const endpoint = endpointOf(options, format, { quirks: fieldsOf(CHAT_QUIRKS) })
   const { provider, model, quirks = {} } = options
-  const endpoint = endpointOf(options, format)
   const { calls } = endpoint.limits
   const id = options.id ?? `${provider}:${model}`
   const writeRequest = chatRequestWriter(model, quirks, id)

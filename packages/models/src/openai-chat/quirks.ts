@@ -1,3 +1,5 @@
+import { type Fields, flag, oneOf } from '@oxbow/core/internal'
+
 /** Where a provider departs from OpenAI's format. The defaults are OpenAI's behaviour. */
 export interface Quirks {
   /** False where `stream_options.include_usage` is refused. Default true. */
@@ -28,4 +30,16 @@ export interface Quirks {
   readonly cacheMarks?: boolean
   /** `nine`: call ids must be nine letters and digits (Mistral). Default: up to 40 of `A-Za-z0-9_-`. */
   readonly callIds?: 'nine'
+}
+
+export const CHAT_QUIRKS: Fields<Quirks> = {
+  includeUsage: flag,
+  maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+  thinkTags: oneOf('open', 'implied'),
+  replayReasoning: oneOf('never', 'with-calls', 'always', 'think-tags'),
+  toolChoice: oneOf('auto'),
+  output: oneOf('json_schema', 'json_object'),
+  userFirst: flag,
+  cacheMarks: flag,
+  callIds: oneOf('nine'),
 }

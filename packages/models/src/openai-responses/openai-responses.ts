@@ -1,5 +1,6 @@
 // The driver for OpenAI's responses format, streamed.
 import type { Model } from '@oxbow/core'
+import { flag } from '@oxbow/core/internal'
 import { namingTools } from '../failures/tool-errors.ts'
 import { offerable } from '../requests/dialect.ts'
 import { sortedByName } from '../requests/write.ts'
@@ -16,7 +17,7 @@ export interface OpenAiResponsesOptions extends DriverOptions {
   readonly reasoning?: boolean
 }
 
-const format: Format = { name: "OpenAI's responses", path: '/responses', headers: bearer }
+const format: Format = { of: 'openaiResponses()', name: "OpenAI's responses", path: '/responses', headers: bearer }
 
 /**
  * A model behind OpenAI's responses endpoint, or Azure's at `https://RESOURCE.openai.azure.com/openai/v1`. The provider
@@ -27,8 +28,8 @@ const format: Format = { name: "OpenAI's responses", path: '/responses', headers
  * const model = openaiResponses({ provider: 'openai', model: 'gpt-5', baseUrl: 'https://api.openai.com/v1', apiKey })
  */
 export function openaiResponses(options: OpenAiResponsesOptions): Model {
+  const endpoint = endpointOf(options, format, { reasoning: flag })
   const { provider, model, reasoning = !/^(gpt-[34]|chatgpt|gpt-[\d.]+-chat)/.test(model) } = options
-  const endpoint = endpointOf(options, format)
   const id = options.id ?? `${provider}:${model}`
   const writeRequest = responsesRequestWriter({ model, id, reasoning })
   return {

@@ -1,8 +1,9 @@
 // Passages in order of relevance, by the format of Jina, Cohere, SiliconFlow and vLLM.
 import { estimateTokens, ModelError, noUsage, type Usage } from '@oxbow/core'
-import { tokenCount } from '@oxbow/core/internal'
+import { anything, tokenCount } from '@oxbow/core/internal'
 import { checkRetry, type RetryOptions, retrying } from '../around/retry.ts'
 import { COUNT, checkNumbers } from '../check-numbers.ts'
+import { retryFields } from '../check-options.ts'
 import { bodyError, type ErrorContext } from '../failures/provider-errors.ts'
 import { type DriverOptions, endpointOf, type Format } from '../wire/endpoint.ts'
 import { jsonBearer, postJson } from '../wire/post.ts'
@@ -38,7 +39,7 @@ export interface RerankOptions extends DriverOptions {
   readonly maxDocuments?: number
 }
 
-const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBearer }
+const format: Format = { of: 'jinaRerank()', name: "Jina's rerank", path: '/rerank', headers: jsonBearer }
 
 /**
  * A reranker behind `POST /rerank`. Base URLs: `https://api.jina.ai/v1`, `https://api.cohere.com/v2`,
@@ -52,10 +53,10 @@ const format: Format = { name: "Jina's rerank", path: '/rerank', headers: jsonBe
  * const { results } = await reranker.rerank('How do I cancel?', passages, { topN: 5 })
  */
 export function jinaRerank(options: RerankOptions): RerankModel {
+  const endpoint = endpointOf(options, format, { retry: retryFields, maxDocuments: anything })
   const { provider, model, retry, maxDocuments = 1_000 } = options
   checkNumbers(`The reranker of ${provider}`, { maxDocuments: [maxDocuments, COUNT] })
   checkRetry(`The reranker of ${provider}`, retry)
-  const endpoint = endpointOf(options, format)
   return {
     id: options.id ?? `${provider}:${model}`,
     async rerank(query, documents, { topN = documents.length, signal = new AbortController().signal } = {}) {

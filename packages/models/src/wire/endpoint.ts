@@ -1,6 +1,8 @@
 // The endpoint of requests and their fixed parts: validated once, when a model is made.
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { type ModelRequest, OxbowError } from '@oxbow/core'
+import { anything, callable, type Fields, object, text } from '@oxbow/core/internal'
+import { checkModelOptions, headerFields, key, limitFields, timeoutFields } from '../check-options.ts'
 import { scrubber } from '../failures/secrets.ts'
 import { checkLimits, defaultLimits, type Limits } from './answer.ts'
 import { checkTimeouts, type Timeouts } from './clock.ts'
@@ -33,6 +35,8 @@ export interface DriverOptions {
 }
 
 export interface Format {
+  /** The function whose options these are, for error messages. */
+  readonly of: string
   /** For error messages. */
   readonly name: string
   readonly path: string
@@ -58,8 +62,31 @@ export function checkAddress(provider: string, baseUrl: string): void {
   }
 }
 
-/** @throws OxbowError `model_config` when the address, the key or a header is invalid. */
-export function endpointOf(options: DriverOptions, format: Format): Endpoint {
+const FIELDS: Fields<DriverOptions> = {
+  id: text,
+  provider: text,
+  model: text,
+  baseUrl: anything,
+  apiKey: key,
+  keyHeader: text,
+  keyVariable: text,
+  options: object,
+  headers: headerFields,
+  timeouts: timeoutFields,
+  limits: limitFields,
+  fetch: callable,
+}
+
+/**
+ * @param fields the options that the driver has beside those of every driver
+ * @throws OxbowError `model_config` for an unknown option, or when the address, the key or a header is invalid.
+ */
+export function endpointOf<T extends DriverOptions>(
+  options: T,
+  format: Format,
+  fields: Fields<Omit<T, keyof DriverOptions>>,
+): Endpoint {
+  checkModelOptions<DriverOptions>(format.of, options, { ...FIELDS, ...fields }, ['provider', 'model', 'baseUrl'])
   const { provider, model, baseUrl, apiKey, keyHeader, keyVariable, timeouts = {} } = options
   checkAddress(provider, baseUrl)
   checkTimeouts(provider, timeouts)
