@@ -261,6 +261,11 @@ export interface QueueDepth {
 export interface Bus {
   /** Sends to all subscribers of the topic, in this process too. Never waits and never throws. */
   publish(topic: string, message: string): void
+  /**
+   * How long the last measured message of this process to itself took, in milliseconds; Infinity while the connection is
+   * away. Undefined before the first one, and where messages never leave the process.
+   */
+  lagMs(): number | undefined
   /** `onGap` is called when messages may have been lost, for example after a reconnect. Returns the way to stop. */
   subscribe(topic: string, receive: (message: string) => void, onGap?: () => void): () => void
 }

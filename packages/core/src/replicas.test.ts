@@ -187,6 +187,39 @@ for (const { store, missing } of stores)
         })
       })
 
+      test('X14: a tool that sleeps or waits goes on where there is a replica, and repeats no step', async () => {
+        const ran: string[] = []
+        const ship = tool({
+          name: 'ship',
+          description: 'Ships.',
+          effects: ['write'],
+          input: {},
+          durable: true,
+          async run(_, { step, sleep, waitFor }) {
+            await step('reserve', () => void ran.push('reserve'))
+            await sleep(500)
+            await step('bill', () => void ran.push('bill'))
+            const where = await waitFor('where')
+            return step('send', () => ran.push(`send to ${String(where)}`))
+          },
+        })
+        const { engines } = await replicas(
+          store,
+          ({ messages }) => (messages.at(-1)!.role === 'tool' ? { text: 'done' } : call('ship', {})),
+          { tools: [ship], mode: 'bypass' },
+        )
+        const [first, second] = engines
+        await second!.start()
+        expect(await first!.session(ann).run('Go.', { turnId: 't' })).toMatchObject({ reason: 'sleep' })
+        await first!.stop(0)
+        const session = second!.session(ann)
+        expect(await session.wait('t')).toMatchObject({ reason: 'signal' })
+        await session.signal('where', 'Bern')
+        expect((await session.wait('t')).text).toBe('done')
+        expect(ran).toEqual(['reserve', 'bill', 'send to Bern'])
+        assertWhole(await eventsOf(session))
+      })
+
       describe('roles and places', () => {
         test('H14: a replica of role api accepts inputs and decisions, and works on no turn', async () => {
           const save = tool({ name: 'save', description: 'Saves.', effects: ['write'], input: {}, run: () => 'saved' })

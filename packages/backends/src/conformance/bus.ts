@@ -32,6 +32,15 @@ export function busConformance(check: ConformanceCheck): void {
     for (const stop of stops) stop()
   })
 
+  check('the lag is measured, where messages leave the process', async ({ bus }) => {
+    bus.publish('topic', 'ping')
+    const isMeasured = (lag: number | undefined) => lag === undefined || (lag >= 0 && lag < 5_000)
+    await eventually('a lag', () => {
+      bus.publish('topic', 'ping')
+      return isMeasured(bus.lagMs())
+    })
+  })
+
   check('a subscriber that has stopped hears nothing more', async ({ bus }) => {
     const heard: string[] = []
     const gone: string[] = []

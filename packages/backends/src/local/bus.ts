@@ -5,6 +5,7 @@ import type { Bus } from '@oxbow/core'
 export function localBus(): Bus {
   const topics = new Map<string, Set<(message: string) => void>>()
   return {
+    lagMs: () => undefined,
     publish(topic, message) {
       for (const receive of topics.get(topic) ?? []) queueMicrotask(() => receive(message))
     },

@@ -145,6 +145,7 @@ export function postgresBus(database: Database, url: string): PostgresBus {
     subscribe: (topic, receive, onGap) => withGaps(here.subscribe(topic, receive), onGap),
     subscribeToOthers: (topic, receive, onGap) => withGaps(others.subscribe(topic, receive), onGap),
     listening: listener.listening,
+    lagMs: listener.lagMs,
     async close() {
       closed = true
       clearTimeout(timer)

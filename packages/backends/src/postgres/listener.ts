@@ -13,6 +13,8 @@ const CONNECT_MS = 5_000
 export interface Listener {
   /** Resolves when it listens, now or after it has connected again. */
   listening(): Promise<void>
+  /** See `Bus`. */
+  lagMs(): number | undefined
   close(): Promise<void>
 }
 
@@ -31,6 +33,8 @@ export function listen(
   let reconnecting: NodeJS.Timeout | undefined
   let answer: NodeJS.Timeout | undefined
   let state = Promise.withResolvers<void>()
+  let provedAt = 0
+  let lagMs: number | undefined
 
   async function connect(): Promise<void> {
     if (closed) return
@@ -47,8 +51,10 @@ export function listen(
     next.on('error', lost)
     next.on('end', lost)
     next.on('notification', ({ channel: from, payload = '' }) => {
-      if (from === own) clearTimeout(answer)
-      else onMessage(payload)
+      if (from === own) {
+        clearTimeout(answer)
+        lagMs = performance.now() - provedAt
+      } else onMessage(payload)
     })
     try {
       await next.connect()
@@ -59,7 +65,7 @@ export function listen(
       streamOf(next).unref()
       state.resolve()
       onGap()
-      timer = setTimeout(prove, PROVE_EVERY_MS).unref()
+      prove()
     } catch {
       retry(next)
     }
@@ -88,6 +94,7 @@ export function listen(
       streamOf(listening).destroy()
       retry(listening)
     }, ANSWER_WITHIN_MS).unref()
+    provedAt = performance.now()
     // Over another connection: an answer then says that notifications arrive, not that statements do.
     database.query(`SELECT pg_notify($1, '')`, [own]).catch(() => {})
     timer = setTimeout(prove, PROVE_EVERY_MS + ANSWER_WITHIN_MS).unref()
@@ -100,6 +107,7 @@ export function listen(
 
   return {
     listening: () => state.promise,
+    lagMs: () => (client === undefined ? Number.POSITIVE_INFINITY : lagMs),
     async close() {
       closed = true
       for (const it of [timer, answer, reconnecting]) clearTimeout(it)

@@ -24,13 +24,18 @@ export function redisBus(server: Server): RedisBus {
   const gaps = new Set<() => void>()
   const state = Promise.withResolvers<void>()
 
-  const payload = (topic: string, message: string): string => JSON.stringify([origin, topic, message])
+  let lag: number | undefined
+  const payload = (topic: string, message: string): string =>
+    JSON.stringify([origin, topic, message, performance.now()])
 
   async function listen(): Promise<void> {
     const connection: Redis = await server.connect()
     connection.on('message', (_channel: string, text: string) => {
-      const [from, topic, message] = JSON.parse(text) as [string, string, string]
-      if (from === origin) return
+      const [from, topic, message, sentAt] = JSON.parse(text) as [string, string, string, number?]
+      if (from === origin) {
+        if (sentAt !== undefined) lag = performance.now() - sentAt
+        return
+      }
       here.publish(topic, message)
       others.publish(topic, message)
     })
@@ -68,5 +73,6 @@ export function redisBus(server: Server): RedisBus {
     subscribe: (topic, receive, onGap) => withGaps(here.subscribe(topic, receive), onGap),
     subscribeToOthers: (topic, receive, onGap) => withGaps(others.subscribe(topic, receive), onGap),
     listening: () => state.promise,
+    lagMs: () => lag,
   }
 }

@@ -80,11 +80,20 @@ export interface Engine {
   readonly runningTurns: readonly RunningTurn[]
   /** Turns that wait because the host currently cannot resolve their principal. */
   readonly waitingForIdentity: number
+  /** Since this engine was created. */
+  readonly counts: EngineCounts
   /**
    * Tools that ignored their signal and still run; while there are any, the process should end before its store is
    * closed.
    */
   readonly leftBehind: number
+}
+
+export interface EngineCounts {
+  /** Turns that this process has claimed because their worker was gone. */
+  readonly takeovers: number
+  /** Appends that another writer of the session was ahead of; they are repeated. */
+  readonly conflicts: number
 }
 
 /**
@@ -126,6 +135,8 @@ export function createEngine(options: EngineOptions): Engine {
   let announced: Promise<{ release(): Promise<void> }> | undefined
   let stopping = false
 
+  const counts = { takeovers: 0, conflicts: 0 }
+
   const sessions = loadedSessions(
     (key) =>
       new SessionLog(key, backend.journal, {
@@ -134,6 +145,9 @@ export function createEngine(options: EngineOptions): Engine {
         secretsOf: (agent, tool) => agents.find(agent)?.tools.get(tool)?.secrets,
         limitsOf,
         hear: (log) => hearFragments(log, backend.bus, worker),
+        onConflict: () => {
+          counts.conflicts += 1
+        },
       }),
     maxIdleSessions,
     (log) => workers.isBusy(log),
@@ -188,6 +202,9 @@ export function createEngine(options: EngineOptions): Engine {
     isHeld,
     handOn: queue.handOn,
     wakeAt: queue.wakeAt,
+    onTakeover: () => {
+      counts.takeovers += 1
+    },
     sendFragments: (log) => sendFragments(log, backend.bus, worker),
     onSuspectDone: (log) => void recover().catch(reportOf(log)),
     reportOf,
@@ -253,6 +270,7 @@ export function createEngine(options: EngineOptions): Engine {
       if (leftBehind.size === 0) await announcement?.release()
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },
+    counts,
     get leftBehind() {
       return workers.leftBehind.size
     },

@@ -57,6 +57,8 @@ export interface WorkersOptions {
   readonly onSuspectDone: (log: SessionLog) => void
   /** Has the session looked at again at a time. */
   readonly wakeAt: (log: SessionLog, at: number) => Promise<void>
+  /** Called when a turn of a worker that is gone was claimed. */
+  readonly onTakeover: () => void
   readonly reportOf: ReportOf
   readonly currentPrincipal: (principal: Principal) => Promise<Principal | undefined>
   readonly principalMaxAgeMs: number
@@ -162,12 +164,15 @@ export function turnWorkers(options: WorkersOptions): TurnWorkers {
     const { turn } = log.state
     if (await isHeld(log)) return undefined
     const seen = turn?.claim?.epoch ?? 0
-    return log.append((draft) => {
+    const before = turn?.claim?.worker
+    const epoch = await log.append((draft) => {
       const now = draft.state.turn
       if (now === undefined || now.turnId !== turn?.turnId || (now.claim?.epoch ?? 0) !== seen) return undefined
       draft.add({ type: 'turn.claimed', turnId: now.turnId, worker: engine.worker, epoch: seen + 1 })
       return seen + 1
     })
+    if (epoch !== undefined && before !== undefined && before !== engine.worker) options.onTakeover()
+    return epoch
   }
 
   const needsWorker = (log: SessionLog): boolean =>

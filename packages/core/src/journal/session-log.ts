@@ -61,6 +61,7 @@ export class SessionLog {
   readonly #secretsOf: SecretsOf
   readonly #limitsOf: (agent: string) => StateLimits | undefined
   readonly #hear: ((log: SessionLog) => Hearing) | undefined
+  readonly #onConflict: () => void
   /** Fragments of other processes, while `#listeners` of the followers want them. */
   #hearing: Hearing | undefined
   #listeners = 0
@@ -95,6 +96,8 @@ export class SessionLog {
       limitsOf: (agent: string) => StateLimits | undefined
       /** Brings what other processes stream; without it only their events are shown. */
       hear?: (log: SessionLog) => Hearing
+      /** Called when another writer has appended first. */
+      onConflict?: () => void
     },
   ) {
     this.key = key
@@ -104,6 +107,7 @@ export class SessionLog {
     this.#secretsOf = options.secretsOf
     this.#limitsOf = options.limitsOf
     this.#hear = options.hear
+    this.#onConflict = options.onConflict ?? (() => {})
     this.#draft = this.#newDraft(this.state)
   }
 
@@ -210,6 +214,7 @@ export class SessionLog {
           for (const it of this.#inFlight) it.resolve()
           this.#inFlight = []
         } else {
+          this.#onConflict()
           await this.catchUp()
           // The events of the other writer may have been read while our own write was under way.
           if (this.#inFlight.length > 0) this.#rebuild()

@@ -62,6 +62,7 @@ test.skipIf(process.platform === 'win32')(
     first.kill('SIGSTOP')
     const result = await session.wait('t')
     expect(result).toMatchObject({ status: 'finished', text: 'from the second process' })
+    expect(engine.counts.takeovers).toBe(1)
     expect(errors.filter((it) => (it as OxbowError).code === 'turn_held')).toEqual([
       expect.objectContaining({
         message: expect.stringMatching(

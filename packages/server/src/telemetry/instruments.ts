@@ -92,6 +92,34 @@ export async function loadInstruments(source: () => MetricsSource | undefined) {
     [],
     async (to) => to.set((await openSessions(Date.now()))?.length ?? Number.NaN),
   )
+  gauge('takeovers_total', 'Turns that this process has claimed because their worker was gone.', [], (to) =>
+    to.set(source()?.engine.counts.takeovers ?? 0),
+  )
+  gauge(
+    'append_conflicts_total',
+    'Appends that another writer of the session was ahead of. They are repeated; many of them mean that two processes work on the same sessions.',
+    [],
+    (to) => to.set(source()?.engine.counts.conflicts ?? 0),
+  )
+  const queueDepth = async () =>
+    source()
+      ?.engine.backend.queue.depth()
+      .catch(() => undefined)
+  gauge('queue_due', 'Jobs in the queue that are due and wait for a process with room.', [], async (to) =>
+    to.set((await queueDepth())?.due ?? Number.NaN),
+  )
+  gauge('queue_failed', 'Jobs in the queue that failed for good.', [], async (to) =>
+    to.set((await queueDepth())?.failed ?? Number.NaN),
+  )
+  gauge('queue_oldest_seconds', 'How long the oldest job in the queue has been due.', [], async (to) =>
+    to.set(((await queueDepth())?.oldestMs ?? Number.NaN) / 1_000),
+  )
+  gauge(
+    'bus_lag_seconds',
+    'How long the last message of this process to itself took on the bus; +Inf while the bus is away, NaN where messages stay in the process.',
+    [],
+    (to) => to.set((source()?.engine.backend.bus.lagMs() ?? Number.NaN) / 1_000),
+  )
   gauge('streams_open', 'Open event streams.', [], (to) => to.set(source()?.openStreams() ?? 0))
   gauge(
     'model_breaker',

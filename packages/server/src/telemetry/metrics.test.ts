@@ -46,6 +46,20 @@ describe('B17: /metrics', () => {
     expect((await figures(rig)).oxbow_turns_overdue).toBe(0)
   })
 
+  test('H14: shows what replicas watch: the queue, takeovers, conflicts and the lag of the bus', async () => {
+    const rig = await start({ replies: { always: { text: 'Hello.' } } })
+    await rig.engine.backend.queue.enqueue({
+      key: { tenant: 'default', user: 'ann', session: 's' },
+      reason: 'test',
+    })
+    const all = await figures(rig)
+    expect(all).toMatchObject({ oxbow_takeovers_total: 0, oxbow_append_conflicts_total: 0, oxbow_queue_failed: 0 })
+    expect(all).toHaveProperty('oxbow_queue_due')
+    expect(all).toHaveProperty('oxbow_queue_oldest_seconds')
+    // The messages of one process do not leave it.
+    expect(all.oxbow_bus_lag_seconds).toBeNaN()
+  })
+
   test('still reports the other metrics when the store cannot be read', async () => {
     const rig = await start({ replies })
     await rig.engine.backend.close()
