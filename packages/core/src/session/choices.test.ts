@@ -181,12 +181,13 @@ describe('B16: a field that has another name or place in Oxbow is refused with w
     expect(() => createEngine({ store: backend, agents: made } as never)).toThrow(
       'createEngine(): unknown field "store". Oxbow calls it "backend"',
     )
-    const session = (...args: unknown[]) => expect(() => (engine.session as (...args: unknown[]) => unknown)(...args))
-    session({ user: 'ann', threadId: 't' }).toThrow('session(): unknown field "threadId". Oxbow calls it "session".')
-    session({ user: 'ann', agent: 'helper' }).toThrow('It is the second argument: engine.session({ user }, { agent }).')
-    session({ user: 'ann' }, { agnet: 'helper' }).toThrow('Did you mean "agent"?')
-    session({ user: 'ann@example.com' }).toThrow('user is not an id: got "ann@example.com". userId(text) makes an id')
-    for (const it of [undefined, null, 'ann']) session(it).toThrow('session(): it must be an object')
+    const refused = (message: string, ...args: unknown[]): void =>
+      expect(() => (engine.session as (...args: unknown[]) => unknown)(...args)).toThrow(message)
+    refused('unknown field "threadId". Oxbow calls it "session".', { user: 'ann', threadId: 't' })
+    refused('It is the second argument: engine.session({ user }, { agent }).', { user: 'ann', agent: 'helper' })
+    refused('Did you mean "agent"?', { user: 'ann' }, { agnet: 'helper' })
+    refused('user is not an id: got "a@b.com". userId(text) makes an id', { user: 'a@b.com' })
+    for (const it of [undefined, null, 'ann']) refused('session(): it must be an object', it)
   })
 
   test.each([
