@@ -9,6 +9,7 @@ import {
   type Fields,
   fieldsOf,
   flag,
+  type Hints,
   isObject,
   listOf,
   notNegative,
@@ -132,4 +133,38 @@ export const AGENT = {
   limits: fieldsOf(LIMITS),
   temperature: notNegative,
   maxOutputTokens: count,
+}
+
+const inLimits = (name: string): string => `It belongs in limits: { ${name} }.`
+const perTurn = (name: string): string => `It belongs to a turn: session.run(text, { ${name} }).`
+const ofModel = 'It belongs to the model, for example openaiChat({ options: { top_p: 0.9 } }).'
+
+/** Fields that other libraries have, or that have another place here. */
+export const AGENT_HINTS: Hints = {
+  system: 'Oxbow calls it "instructions".',
+  systemPrompt: 'Oxbow calls it "instructions".',
+  prompt: 'Oxbow calls it "instructions".',
+  messages: 'The session keeps the conversation: pass the new text to session.run(text).',
+  maxTokens: 'Oxbow calls it "maxOutputTokens".',
+  ...Object.fromEntries(Object.keys(LIMITS).map((it) => [it, inLimits(it)])),
+  maxTurns: inLimits('maxSteps'),
+  maxIterations: inLimits('maxSteps'),
+  timeout: inLimits('totalTimeoutMs'),
+  timeoutMs: inLimits('totalTimeoutMs'),
+  toolChoice: perTurn('toolChoice'),
+  output: perTurn('output'),
+  outputSchema: perTurn('output'),
+  outputType: perTurn('output'),
+  responseFormat: perTurn('output'),
+  topP: ofModel,
+  topK: ofModel,
+  seed: ofModel,
+  memory: 'The store belongs to the engine: createEngine({ backend, agents }).',
+  permissions: 'Oxbow has rules in "allow", "ask" and "deny".',
+  hooks: 'Oxbow calls it "middleware".',
+  agents: 'Agents below it are a capability: capabilities: [subAgents([{ agent, description }])].',
+  subAgents: 'Agents below it are a capability: capabilities: [subAgents([{ agent, description }])].',
+  handoffs: 'Agents below it are a capability: capabilities: [subAgents([{ agent, description }])].',
+  mcp: 'MCP servers are a capability: capabilities: [await mcp({ … })].',
+  mcpServers: 'MCP servers are a capability: capabilities: [await mcp({ … })].',
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { defined } from '../checks/defined.ts'
-import { checkFields, type Fields } from '../checks/fields.ts'
+import { checkFields, checkObject, type Fields } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import { assertId } from '../journal/ids.ts'
 import type { Model } from '../model.ts'
@@ -9,7 +9,7 @@ import { checkRule, parseRule, type Rule } from '../permissions/rules.ts'
 import { readArtifact } from '../tools/artifacts.ts'
 import type { Mode } from '../tools/mode.ts'
 import type { RuleKind, Tool } from '../tools/tool.ts'
-import { AGENT } from './agent-fields.ts'
+import { AGENT, AGENT_HINTS } from './agent-fields.ts'
 import type { Agent, AgentParts, Part } from './agent-type.ts'
 import type { Capability } from './capability.ts'
 import { type AgentLimits, DEFAULT_LIMITS } from './limits.ts'
@@ -64,9 +64,14 @@ export interface AgentDefinition {
  * const helper = agent({ name: 'helper', model: 'openai:gpt-5', instructions: 'You answer in one sentence.' })
  */
 export function agent(definition: AgentDefinition): Agent {
+  checkObject(
+    definition,
+    "{ name: 'helper', model: 'openai:gpt-5', instructions: 'Help.' }",
+    (what) => new OxbowError('agent_invalid', `agent() ${what}`),
+  )
   const { name, mode = 'default', capabilities = [] } = definition
   assertId(name, 'agent name')
-  checkFields(definition, AGENT satisfies Fields<AgentDefinition>, (what) => invalid(name, what))
+  checkFields(definition, AGENT satisfies Fields<AgentDefinition>, (what) => invalid(name, what), AGENT_HINTS)
   if (definition.instructions === undefined) throw invalid(name, 'instructions must be a text or a function')
   const model = modelOf(definition.model, `agent ${name}: model`)
   const models = (definition.models ?? []).map((it, index) => modelOf(it, `agent ${name}: models[${index}]`))

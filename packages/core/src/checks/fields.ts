@@ -7,9 +7,13 @@ export type FieldCheck = (value: unknown, path: string) => string | undefined
 /** All known fields. All are optional here: required fields are checked where they are used. */
 export type Fields<T> = { readonly [Name in keyof Required<T>]: FieldCheck }
 
+/** What to write instead of a field that has another name or place here, as a sentence. */
+export type Hints = Readonly<Record<string, string>>
+
 /**
  * Refuses values that are not objects, unknown fields, and invalid values.
  *
+ * @param hints for unknown fields that people bring along from other libraries
  * @throws what `invalid` makes of the problem
  * @example
  * checkFields(definition, { name: text, retries: count }, (what) => new OxbowError('tool_invalid', what))
@@ -18,9 +22,21 @@ export function checkFields(
   value: unknown,
   fields: Readonly<Record<string, FieldCheck>>,
   invalid: (what: string) => Error,
+  hints: Hints = {},
 ): void {
-  const problem = fieldsOf(fields)(value, '')
+  const problem = foreignField(value, hints) ?? fieldsOf(fields)(value, '')
   if (problem !== undefined) throw invalid(problem)
+}
+
+function foreignField(value: unknown, hints: Hints): string | undefined {
+  if (!isObject(value)) return undefined
+  const name = Object.keys(value).find((it) => value[it] !== undefined && Object.hasOwn(hints, it))
+  return name === undefined ? undefined : `unknown field "${name}". ${hints[name]}`
+}
+
+/** @throws what `invalid` makes of the problem. `example`: what to write. */
+export function checkObject(value: unknown, example: string, invalid: (what: string) => Error): void {
+  if (!isObject(value)) throw invalid(`needs an object, for example ${example}; got ${shown(value)}`)
 }
 
 /** An object with these fields and no others. */

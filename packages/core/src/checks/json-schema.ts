@@ -2,6 +2,7 @@
 // published package contains it, so its types must not appear in ours.
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { OxbowError } from '../errors.ts'
+import type { FieldCheck } from './fields.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -32,6 +33,35 @@ export function toJsonSchema(schema: Schema, where: string): JsonSchema {
     )
   const { $schema: _, ...json } = standard.jsonSchema.input({ target: 'draft-2020-12' })
   return json
+}
+
+/** The keywords of which a schema has at least one. */
+const KEYWORDS = new Set(
+  (
+    '$schema $id $ref $dynamicRef $defs definitions $comment type enum const allOf anyOf oneOf not if then else ' +
+    'properties patternProperties additionalProperties propertyNames required dependentRequired dependentSchemas ' +
+    'minProperties maxProperties unevaluatedProperties items prefixItems contains minItems maxItems uniqueItems ' +
+    'minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format title ' +
+    'description default examples'
+  ).split(' '),
+)
+
+/** Some libraries' schemas are functions. */
+const isSchemaLike = (it: unknown): it is Schema =>
+  (typeof it === 'object' && it !== null && !Array.isArray(it)) || (typeof it === 'function' && '~standard' in it)
+
+/** Not a schema, or an object with the fields of the described object in place of keywords. */
+export const schema: FieldCheck = (value, path) => {
+  if (!isSchemaLike(value)) return `${path} must be a schema`
+  if (isStandardSchema(value)) return undefined
+  const entries = Object.entries(value)
+  const part = entries.find(([, it]) => typeof it === 'object' && it !== null && '~standard' in it)
+  if (part !== undefined)
+    return `${path} must be one schema, for example z.object({ ${part[0]}: … }); got an object whose "${part[0]}" is a schema`
+  const [first] = entries
+  return first === undefined || entries.some(([name]) => KEYWORDS.has(name))
+    ? undefined
+    : `${path} must be a JSON Schema, for example { type: 'object', properties: { ${first[0]}: … } }; got no keyword of JSON Schema`
 }
 
 /** One mismatch between a value and a schema, as ajv reports it. */

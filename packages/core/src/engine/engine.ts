@@ -1,7 +1,7 @@
 // The engine of one process: which sessions live here, who works on them, and what is resumed after a crash.
 import { randomUUID } from 'node:crypto'
 import type { Agent } from '../agents/agent-type.ts'
-import { checkFields, type Fields } from '../checks/fields.ts'
+import { checkFields, type Fields, text } from '../checks/fields.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
@@ -9,7 +9,7 @@ import { sessionKey } from '../journal/ids.ts'
 import { hearFragments, sendFragments } from '../journal/remote-deltas.ts'
 import { type FaultPoint, SessionLog } from '../journal/session-log.ts'
 import type { Backend, SessionSummary } from '../ports.ts'
-import { checkOption, ENGINE, QUERY, SESSION } from '../session/option-fields.ts'
+import { checkOption, ENGINE, ENGINE_HINTS, QUERY, SESSION, SESSION_HINTS } from '../session/option-fields.ts'
 import { openSession, type Session } from '../session/session.ts'
 import { holderCheck } from '../turn/holder.ts'
 import { turnPlaces } from '../turn/places.ts'
@@ -113,6 +113,7 @@ export function createEngine(options: EngineOptions): Engine {
     options,
     ENGINE satisfies Fields<EngineOptions>,
     (what) => new OxbowError('engine_invalid', `createEngine(): ${what}`),
+    ENGINE_HINTS,
   )
   const { backend, faultPoint, maxIdleSessions = 1_000, role = 'all' } = options
   const onError = guarded(options.onError ?? toStandardError)
@@ -227,8 +228,10 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     backend,
     agents: agents.named,
-    session(key, { agent, ...others } = {}) {
-      checkOption('session()', { ...key, ...others }, SESSION)
+    session(key, choice = {}) {
+      checkOption('session()', key, SESSION, SESSION_HINTS)
+      checkOption('session(), the second argument', choice, { agent: text })
+      const { agent } = choice
       const name = agent ?? options.agents[0]!.name
       agents.get(name)
       const { tenant, user, session = randomUUID() } = key

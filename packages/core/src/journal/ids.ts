@@ -43,11 +43,19 @@ export function userId(text: string): string {
 
 export const newId = (): string => randomUUID()
 
+function assertUser(user: unknown): string {
+  if (isId(user) || typeof user !== 'string' || user.trim() === '') return assertId(user, 'user')
+  throw new OxbowError(
+    'invalid_id',
+    `user is not an id: got ${JSON.stringify(user).slice(0, 100)}. userId(text) makes an id of an e-mail address or any other text.`,
+  )
+}
+
 /** Checks the three parts and fills the default tenant. */
 export function sessionKey(key: { tenant?: string | undefined; user: string; session: string }): SessionKey {
   return {
     tenant: assertId(key.tenant ?? DEFAULT_TENANT, 'tenant'),
-    user: assertId(key.user, 'user'),
+    user: assertUser(key.user),
     session: assertId(key.session, 'session'),
   }
 }

@@ -2,12 +2,23 @@
 import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { memory } from '@oxbow/backends'
 import { openaiChat } from '@oxbow/models'
 import { scriptedModel } from '@oxbow/testing'
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { bench, call, echo } from '../core.fixture.ts'
-import { agent, fileBlock, resultsOf, type ToolContext, tool, userId } from '../index.ts'
+import {
+  agent,
+  createEngine,
+  externalTool,
+  fileBlock,
+  resultsOf,
+  slot,
+  type ToolContext,
+  tool,
+  userId,
+} from '../index.ts'
 import { openModelsWith } from '../internal.ts'
 
 const area = tool({
@@ -131,6 +142,64 @@ describe('results', () => {
   })
 })
 
+describe('B16: a field that has another name or place in Oxbow is refused with what to write:', () => {
+  const helper = { name: 'helper', model: 'openai:gpt-5', instructions: 'Help.' }
+  test.each([
+    [{ system: 'x' }, 'unknown field "system". Oxbow calls it "instructions".'],
+    [{ messages: [] }, 'unknown field "messages". The session keeps the conversation'],
+    [{ maxTokens: 5 }, 'unknown field "maxTokens". Oxbow calls it "maxOutputTokens".'],
+    [{ maxSteps: 5 }, 'unknown field "maxSteps". It belongs in limits: { maxSteps }.'],
+    [{ budget: { tokens: 5 } }, 'unknown field "budget". It belongs in limits: { budget }.'],
+    [{ output: {} }, 'unknown field "output". It belongs to a turn: session.run(text, { output }).'],
+    [{ subAgents: [] }, 'unknown field "subAgents". Agents below it are a capability'],
+    [{ mcpServers: {} }, 'unknown field "mcpServers". MCP servers are a capability'],
+  ])('agent %j', (more, message) => {
+    expect(() => agent({ ...helper, ...more } as never)).toThrow(`agent helper: ${message}`)
+  })
+
+  test.each([
+    [{ system: 'x' }, 'unknown field "system". It belongs to the agent: agent({ instructions }).'],
+    [{ messages: [] }, 'unknown field "messages". The session keeps the conversation'],
+    [{ abortSignal: {} }, 'unknown field "abortSignal". Oxbow calls it "signal".'],
+    [{ schema: {} }, 'unknown field "schema". Oxbow calls it "output".'],
+    [{ context: {} }, 'unknown field "context". Oxbow calls it "attributes"'],
+    [{ limits: { maxSteps: 1 } }, 'unknown field "limits". A turn has maxSteps, totalTimeoutMs'],
+    [{ output: { age: z.number() } }, 'output must be one schema, for example z.object({ age: … })'],
+    [{ output: { age: { type: 'number' } } }, "output must be a JSON Schema, for example { type: 'object', properties"],
+  ])('run %j', async (options, message) => {
+    const { session } = await bench([])
+    await expect(session.run('Hi', options as never)).rejects.toMatchObject({
+      code: 'invalid_option',
+      message: expect.stringContaining(message),
+    })
+  })
+
+  test('engine and session', async () => {
+    const { engine } = await bench([])
+    const backend = memory()
+    const made = [...engine.agents.values()]
+    expect(() => createEngine({ store: backend, agents: made } as never)).toThrow(
+      'createEngine(): unknown field "store". Oxbow calls it "backend"',
+    )
+    const refused = (message: string, ...args: unknown[]): void =>
+      expect(() => (engine.session as (...args: unknown[]) => unknown)(...args)).toThrow(message)
+    refused('unknown field "threadId". Oxbow calls it "session".', { user: 'ann', threadId: 't' })
+    refused('It is the second argument: engine.session({ user }, { agent }).', { user: 'ann', agent: 'helper' })
+    refused('Did you mean "agent"?', { user: 'ann' }, { agnet: 'helper' })
+    refused('user is not an id: got "a@b.com". userId(text) makes an id', { user: 'a@b.com' })
+    for (const it of [undefined, null, 'ann']) refused('session(): it must be an object', it)
+  })
+
+  test.each([
+    [() => agent(undefined as never), "agent() needs an object, for example { name: 'helper'"],
+    [() => tool('look_up' as never), "tool() needs an object, for example { name: 'add'"],
+    [() => externalTool(null as never), 'tool() needs an object, for example { name'],
+    [() => slot(undefined as never), "slot() needs an object, for example { name: 'todos'"],
+  ])('definitions that are no objects: %s', (define, message) => {
+    expect(define).toThrow(expect.objectContaining({ name: 'OxbowError', message: expect.stringContaining(message) }))
+  })
+})
+
 describe('a tool', () => {
   test('types the arguments of check, matches and suggest, and the attributes of its context', () => {
     const typed = tool({
@@ -158,6 +227,12 @@ describe('a tool', () => {
     [{ execute: () => 1 }, 'unknown field "execute". Oxbow calls it "run".'],
     [{ parameters: {} }, 'unknown field "parameters". Oxbow calls it "input".'],
     [{ inputSchema: {} }, 'unknown field "inputSchema". Oxbow calls it "input".'],
+    [{ input: { city: z.string() } }, 'input must be one schema, for example z.object({ city: … })'],
+    [
+      { input: { city: { type: 'string' } } },
+      "{ type: 'object', properties: { city: … } }; got no keyword of JSON Schema",
+    ],
+    [{ output: { city: 'string' } }, 'output must be a JSON Schema'],
   ])('with a field of another library is refused with our name for it: %j', (more, message) => {
     const definition = { name: 'x', description: 'X.', effects: ['read'], input: {}, run: () => 1, ...more }
     expect(() => tool(definition as never)).toThrow(message)
@@ -174,6 +249,8 @@ describe('a tool', () => {
 describe('input', () => {
   test.each([
     [5, 'The input must be a text or a list of blocks: got number.'],
+    [{ messages: [] }, 'got object. The session keeps the conversation and the agent its instructions'],
+    [[{ type: 'image', image: 'AAAA' }], 'fileBlock(path) makes one of a file.'],
     [
       [{ role: 'user', content: 'Hi' }],
       'input[0]: a message with a role is not accepted: the session keeps the conversation. Pass only the new text.',

@@ -68,7 +68,8 @@ export function inputBlocks(input: Input): InputBlock[] {
   if (!Array.isArray(blocks))
     throw new OxbowError(
       'invalid_option',
-      `The input must be a text or a list of blocks: got ${input === null ? 'null' : typeof input}.`,
+      `The input must be a text or a list of blocks: got ${input === null ? 'null' : typeof input}. ` +
+        'The session keeps the conversation and the agent its instructions: pass only the new text.',
     )
   for (const [index, block] of blocks.entries())
     if (!isInputBlock(block)) throw new OxbowError('invalid_option', `input[${index}]: ${whyNoBlock(block)}`)
@@ -80,7 +81,7 @@ function whyNoBlock(block: unknown): string {
     return 'a message with a role is not accepted: the session keeps the conversation. Pass only the new text.'
   if (isObject(block) && block.type === 'data')
     return 'a data block needs a mediaType such as image/png, and either data in Base64 or a url. See fileBlock().'
-  return 'must be { type: "text", text } or { type: "data", mediaType, data }.'
+  return 'must be { type: "text", text } or { type: "data", mediaType, data }. fileBlock(path) makes one of a file.'
 }
 
 /** They are stored: what a restart would lose is refused. */

@@ -10,6 +10,7 @@ import {
   type FieldCheck,
   type Fields,
   fieldsOf,
+  type Hints,
   isObject,
   listOf,
   object,
@@ -17,6 +18,7 @@ import {
   positive,
   text,
 } from '../checks/fields.ts'
+import { schema } from '../checks/json-schema.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
 import type { SessionKey, SessionQuery } from '../ports.ts'
@@ -61,7 +63,7 @@ export const RUN: Fields<RunOptions> = {
   whenBusy: oneOf('queue', 'steer', 'refuse'),
   principal,
   surface: text,
-  output: (it, path) => (['object', 'function'].includes(typeof it) ? undefined : `${path} must be a schema`),
+  output: schema,
   model: text,
   toolChoice: (it, path) =>
     isObject(it) ? fieldsOf({ tool: text })(it, path) : oneOf('auto', 'none', 'required')(it, path),
@@ -73,6 +75,52 @@ export const RUN: Fields<RunOptions> = {
   attributes: object,
   failure: fieldsOf({ code: text, message: text, reference: text, retryable: anything }),
   signal,
+}
+
+const ofAgent = (name: string): string => `It belongs to the agent: agent({ ${name} }).`
+const ATTRIBUTES = 'Oxbow calls it "attributes": tools and middleware see them.'
+
+/** Options that other libraries have, or that have another place here. */
+export const RUN_HINTS: Hints = {
+  system: ofAgent('instructions'),
+  instructions: ofAgent('instructions'),
+  messages: 'The session keeps the conversation: pass only the new text.',
+  tools: ofAgent('tools'),
+  stopWhen: ofAgent('stopWhen'),
+  temperature: ofAgent('temperature'),
+  maxTokens: ofAgent('maxOutputTokens'),
+  maxOutputTokens: ofAgent('maxOutputTokens'),
+  agent: 'It belongs to the session: engine.session({ user }, { agent }).',
+  user: 'It belongs to the session: engine.session({ user }). Who acts in this turn is its "principal".',
+  limits: 'A turn has maxSteps, totalTimeoutMs and idleTimeoutMs themselves; the rest belongs to the agent.',
+  maxTurns: 'Oxbow calls it "maxSteps".',
+  timeout: 'Oxbow calls it "totalTimeoutMs".',
+  timeoutMs: 'Oxbow calls it "totalTimeoutMs".',
+  abortSignal: 'Oxbow calls it "signal".',
+  schema: 'Oxbow calls it "output".',
+  outputSchema: 'Oxbow calls it "output".',
+  responseFormat: 'Oxbow calls it "output".',
+  context: ATTRIBUTES,
+  metadata: ATTRIBUTES,
+  stream: 'For a stream call session.stream(text) in place of run().',
+}
+
+const BACKEND = 'Oxbow calls it "backend", for example sqlite({ path: \'.oxbow/oxbow.db\' }).'
+export const ENGINE_HINTS: Hints = {
+  store: BACKEND,
+  storage: BACKEND,
+  database: BACKEND,
+  memory: BACKEND,
+  model: 'It belongs to the agent: agent({ model }).',
+  tools: 'It belongs to the agent: agent({ tools }).',
+}
+
+const SESSION_ID = 'Oxbow calls it "session".'
+export const SESSION_HINTS: Hints = {
+  id: SESSION_ID,
+  sessionId: SESSION_ID,
+  threadId: SESSION_ID,
+  agent: 'It is the second argument: engine.session({ user }, { agent }).',
 }
 
 /** The acting principal, an option of every method that can be called on a user's behalf. */
@@ -96,6 +144,11 @@ export const COMPACT = { dryRun: anything, signal }
 export const FOLLOW = { after: countOrNone, signal }
 
 /** @throws OxbowError `invalid_option`, naming the field */
-export function checkOption(method: string, options: unknown, fields: Readonly<Record<string, FieldCheck>>): void {
-  checkFields(options, fields, (what) => new OxbowError('invalid_option', `${method}: ${what}`))
+export function checkOption(
+  method: string,
+  options: unknown,
+  fields: Readonly<Record<string, FieldCheck>>,
+  hints?: Hints,
+): void {
+  checkFields(options, fields, (what) => new OxbowError('invalid_option', `${method}: ${what}`), hints)
 }

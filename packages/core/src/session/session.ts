@@ -21,7 +21,7 @@ import { type TurnResult, turnResult } from '../state/turn-result.ts'
 import { decide, whatFollows } from '../turn/decide.ts'
 import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
-import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, STOP } from './option-fields.ts'
+import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, RUN_HINTS, STOP } from './option-fields.ts'
 import { signalFor } from './signals.ts'
 import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
@@ -156,7 +156,7 @@ export function openSession(
   }
 
   async function accept(input: Input, options: Omit<RunOptions, 'signal'>): Promise<Submitted> {
-    checkOption('the options of a turn', options, RUN)
+    checkOption('the options of a turn', options, RUN, RUN_HINTS)
     const blocks = toInput(input)
     const turnId = options.turnId === undefined ? newId() : assertId(options.turnId, 'turnId')
     const principal = self(options.principal)

@@ -1,6 +1,6 @@
 // A capability's state of a session, apart from the conversation: todos, a plan, files read.
 
-import { anything, checkFields, flag } from '../checks/fields.ts'
+import { anything, checkFields, checkObject, flag } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 
 /**
@@ -43,6 +43,11 @@ const NAME = /^[a-z][a-z0-9-]{0,63}$/
  * @throws OxbowError `slot_invalid`
  */
 export function slot<Value, Change>(definition: Slot<Value, Change>): Slot<Value, Change> {
+  checkObject(
+    definition,
+    "{ name: 'todos', initial: [], reduce }",
+    (what) => new OxbowError('slot_invalid', `slot() ${what}`),
+  )
   const { name, reduce } = definition
   if (!NAME.test(name))
     throw new OxbowError('slot_invalid', `A slot's name is up to 64 of a-z 0-9 -, not ${JSON.stringify(name)}.`)

@@ -2,11 +2,12 @@ import {
   anything,
   callable,
   checkFields,
+  checkObject,
   countOrNone,
-  type FieldCheck,
   type Fields,
   fieldsOf,
   flag,
+  type Hints,
   isObject,
   listOf,
   object,
@@ -16,11 +17,11 @@ import {
   text,
 } from '../checks/fields.ts'
 import {
-  isStandardSchema,
   type JsonSchema,
   type Schema,
   type SchemaInput,
   type SchemaOutput,
+  schema,
   toJsonSchema,
 } from '../checks/json-schema.ts'
 import { OxbowError } from '../errors.ts'
@@ -265,8 +266,8 @@ export const DEFAULT_TOOL_TIMEOUT_MS = 30_000
 export function tool<S extends Schema, A extends object = Attributes, O extends Schema | undefined = undefined>(
   definition: ToolDefinition<S, A, O>,
 ): TypedTool<SchemaInput<S>, O extends Schema ? SchemaOutput<O> : string> {
-  const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
   const shared = common(definition as unknown as Common, TOOL_FIELDS)
+  const { name, timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = definition
   const { effects } = shared
   if (typeof definition.run !== 'function')
     throw new OxbowError(
@@ -326,18 +327,12 @@ type Common = Omit<
   'timeoutMs' | 'idempotent' | 'retries' | 'durable' | 'reconcile' | 'withdraw' | 'tests' | 'run'
 >
 
-/** Some libraries' schemas are functions. */
-const isSchema = (it: unknown): boolean =>
-  (typeof it === 'object' && it !== null && !Array.isArray(it)) || (typeof it === 'function' && '~standard' in it)
-
-const schema: FieldCheck = (it, path) => (isSchema(it) ? undefined : `${path} must be a schema`)
-
 const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
   // A tool may be made from another: this is made anew from its input.
   jsonSchema: anything,
   name: anything,
   description: anything,
-  input: anything,
+  input: schema,
   output: schema,
   effects: anything,
   permission: permissionId,
@@ -367,34 +362,34 @@ const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
 }
 
 /** Names of a tool's fields in other libraries. */
-const OTHER_NAMES: Readonly<Record<string, string>> = {
-  execute: 'run',
-  handler: 'run',
-  parameters: 'input',
-  inputSchema: 'input',
-  schema: 'input',
-  outputSchema: 'output',
-  needsApproval: "approval: 'always'",
+const OTHER_NAMES: Hints = {
+  execute: 'Oxbow calls it "run".',
+  handler: 'Oxbow calls it "run".',
+  func: 'Oxbow calls it "run".',
+  invoke: 'Oxbow calls it "run".',
+  parameters: 'Oxbow calls it "input".',
+  args: 'Oxbow calls it "input".',
+  inputSchema: 'Oxbow calls it "input".',
+  schema: 'Oxbow calls it "input".',
+  outputSchema: 'Oxbow calls it "output".',
+  needsApproval: 'Oxbow calls it "approval: \'always\'".',
+  requiresApproval: 'Oxbow calls it "approval: \'always\'".',
+  readOnly: 'Oxbow calls it "effects: [\'read\']".',
+  function: 'Pass its name, description and input to tool() itself.',
 }
 
+const EXAMPLE = "{ name: 'add', description: 'Adds.', effects: ['read'], input: z.object({ … }), run }"
+
 function common(definition: Common, fields: Fields<Common>) {
+  checkObject(definition, EXAMPLE, (what) => new OxbowError('tool_invalid', `tool() ${what}`))
   const { name, description, input, output, effects } = definition
   if (typeof name !== 'string' || !NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
   const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
-  for (const [foreign, ours] of Object.entries(OTHER_NAMES))
-    if (Object.hasOwn(definition, foreign)) throw fault(`unknown field "${foreign}". Oxbow calls it "${ours}".`)
-  checkFields(definition, fields, fault)
+  checkFields(definition, fields, fault, OTHER_NAMES)
   if (typeof description !== 'string' || description.trim() === '')
     throw fault('describe for the model what it does and when to use it')
-  if (!isSchema(input)) throw fault('input must be a schema; {} for a tool without parameters')
-  const part = isStandardSchema(input)
-    ? undefined
-    : Object.entries(input).find(([, it]) => isObject(it) && '~standard' in it)
-  if (part !== undefined)
-    throw fault(
-      `input must be one schema, for example z.object({ ${part[0]}: … }); got an object whose "${part[0]}" is a schema`,
-    )
+  if (input === undefined) throw fault('input must be a schema; {} for a tool without parameters')
   if (!Array.isArray(effects) || effects.length === 0)
     throw fault(
       `effects must list what the tool can do: got ${JSON.stringify(effects) ?? 'nothing'}. A tool that only looks has ['read']. Effects: ${Object.keys(EFFECTS).join(', ')}.`,
