@@ -88,7 +88,7 @@ const rules: ICruiseOptions = {
           path: '^packages/([^/]+)/src/',
           pathNot: [
             '^packages/$1/',
-            '^packages/[^/]+/src/(index|internal|response/index|schema/index|events/schema|conformance/index|memory/index|sqlite/index|compaction/index)\\.ts$',
+            '^packages/[^/]+/src/(index|internal|response/index|schema/index|events/schema|conformance/index|transfer/index|memory/index|sqlite/index|compaction/index)\\.ts$',
           ],
         },
       },

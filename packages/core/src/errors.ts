@@ -104,6 +104,8 @@ export const CODES = {
   total_timeout: 'The call or the turn took longer than its time limit.',
 
   // Storage
+  backup_invalid: 'A backup is damaged, incomplete, of a newer version, or its file exists already.',
+  store_conflict: 'The target of a transfer holds other data under the same names.',
   backend_closed: 'The back end is closed.',
   invalid_append: 'An append has no events, or its sequence numbers have a gap.',
   invalid_key: 'A name contains NUL or lone surrogates.',

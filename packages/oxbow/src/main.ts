@@ -109,7 +109,7 @@ sessions
     (await import('./commands/sessions.ts')).signalSession(session, name, value, options),
   )
 
-const store = program.command('store').description('Check the store.')
+const store = program.command('store').description('Check, back up, restore and migrate the store.')
 store
   .command('check')
   .description(
@@ -118,6 +118,24 @@ store
   .option('--json', 'print one JSON object instead of the text')
   .addOption(storeOption)
   .action(async (options) => (await import('./commands/store.ts')).check(options))
+store
+  .command('backup <file>')
+  .description('Write everything that is stored to a file, also while a service runs. With .gz it is compressed.')
+  .option('--tenant <id>', 'only this tenant')
+  .option('--user <id>', 'only this user')
+  .addOption(storeOption)
+  .action(async (file, options) => (await import('./commands/store.ts')).backup(file, options))
+store
+  .command('restore <file>')
+  .description('Load a backup into an empty store. Repeat the command after an interruption.')
+  .addOption(storeOption)
+  .action(async (file, options) => (await import('./commands/store.ts')).restore(file, options))
+store
+  .command('migrate')
+  .description('Copy a store into another one. Repeat the command after an interruption; it continues.')
+  .requiredOption('--from <store>', 'sqlite:PATH, postgres://… or redis://…')
+  .requiredOption('--to <store>', 'sqlite:PATH, postgres://… or redis://…')
+  .action(async (options) => (await import('./commands/store.ts')).migrateStore(options))
 
 const agents = program.command('agents').description('List agents and show their definitions.')
 agents

@@ -140,6 +140,8 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   invalid_arguments: INTERNAL,
   outcome_unknown: INTERNAL,
   steps_changed: INTERNAL,
+  backup_invalid: NO_REQUEST,
+  store_conflict: NO_REQUEST,
   timed_out: INTERNAL,
   tool_error: INTERNAL,
   tool_given_up: INTERNAL,

@@ -1,7 +1,16 @@
-// `oxbow store check`: checks that all stored data is present and unchanged.
+// `oxbow store`: checks, backups and moves of everything that is stored.
+import {
+  loadRecords,
+  readBackup,
+  type StoreRecord,
+  storeRecords,
+  type TransferCounts,
+  writeBackup,
+} from '@oxbow/backends/transfer'
 import { type Backend, OxbowError, type StoreReport } from '@oxbow/core'
+import { defined } from '@oxbow/core/internal'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, hasStore, nameOfStore, noStore, openBackend, type RuntimeOptions } from '../runtime.ts'
+import { configOf, hasStore, nameOfStore, noStore, openBackend, type RuntimeOptions, withBackend } from '../runtime.ts'
 import { printable } from '../terminal/transcript.ts'
 
 interface StoreCommand extends RuntimeOptions {
@@ -60,4 +69,65 @@ function inWords(path: string, { sessions, events, files, unchecked, marked, pro
       ? 'No damage found.'
       : 'The store is damaged. Stop every Oxbow that uses it, keep a copy of all its files, and restore a backup.',
   ]
+}
+
+interface BackupCommand extends RuntimeOptions {
+  readonly tenant?: string
+  readonly user?: string
+}
+
+/** Writes a backup while the store is in use. */
+export async function backup(path: string, { tenant, user, ...options }: BackupCommand): Promise<void> {
+  await withBackend(options, async (from) => {
+    const counts = await writeBackup(path, storeRecords(from, defined({ tenant, user })), transferred('saved'))
+    console.log(`${path}: ${inNumbers(counts)}`)
+  })
+}
+
+/** Loads a backup; repeated after an interruption it continues. */
+export async function restore(path: string, options: RuntimeOptions): Promise<void> {
+  const config = await configOf(options)
+  await loadInto(openBackend(config), nameOfStore(config), readBackup(path))
+}
+
+/** Copies a store; repeated after an interruption, or when the source has grown, it continues. */
+export async function migrateStore({ from, to }: { readonly from: string; readonly to: string }): Promise<void> {
+  const [source, target] = await Promise.all([configOf({ store: placeOf(from) }), configOf({ store: placeOf(to) })])
+  if (!hasStore(source)) throw noStore(source)
+  if (nameOfStore(source) === nameOfStore(target))
+    throw new OxbowError('config_invalid', `--from and --to are the same store: ${nameOfStore(source)}.`)
+  const old = openBackend(source)
+  try {
+    await loadInto(openBackend(target), nameOfStore(target), storeRecords(old))
+  } finally {
+    await old.close()
+  }
+  console.log('Run it once more after the services on the old store have stopped, then start them on the new one.')
+}
+
+const placeOf = (store: string): string => store.replace(/^sqlite:(\/\/)?/, '')
+
+async function loadInto(target: Backend, name: string, records: AsyncIterable<StoreRecord>): Promise<void> {
+  try {
+    const counts = await loadRecords(target, records, transferred('loaded'))
+    console.log(`${name}: ${inNumbers(counts)}. All sessions were compared with their source.`)
+  } finally {
+    await target.close()
+  }
+}
+
+const inNumbers = ({ sessions, events, files }: TransferCounts): string =>
+  `${sessions} sessions, ${events} events, ${files} files`
+
+/** A line that is rewritten on a terminal, and a new one now and then elsewhere. */
+function transferred(what: string): (counts: TransferCounts) => void {
+  const every = process.stderr.isTTY ? SHOW_EVERY_MS : 10 * SHOW_EVERY_MS
+  let shownAt = performance.now()
+  return (counts) => {
+    if (performance.now() - shownAt < every) return
+    shownAt = performance.now()
+    process.stderr.write(
+      `${process.stderr.isTTY ? '\r' : ''}${what}: ${inNumbers(counts)}${process.stderr.isTTY ? '' : '\n'}`,
+    )
+  }
 }
