@@ -20,6 +20,8 @@ export {
   anything,
   callable,
   checkFields,
+  checkObject,
+  count,
   countOrNone,
   type FieldCheck,
   type Fields,
@@ -27,8 +29,11 @@ export {
   flag,
   isObject,
   listOf,
+  notNegative,
   object,
   oneOf,
+  permissionId,
+  positive,
   text,
 } from './checks/fields.ts'
 export { type Validator, validatorFor } from './checks/json-schema.ts'

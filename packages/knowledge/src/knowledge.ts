@@ -59,15 +59,27 @@ export interface Knowledge {
   close(): Promise<void>
 }
 
+const OPTIONS = ['path', 'embedder', 'reranker', 'timeoutMs', 'passages', 'maxFileBytes', 'parseTimeoutMs']
+
+function checkOptions(options: KnowledgeIndexOptions): void {
+  const invalid = (what: string) => new KnowledgeError('options_invalid', `openKnowledge(): ${what}`)
+  if (typeof options?.path !== 'string' || options.path.trim() === '')
+    throw invalid("path must be a text, for example openKnowledge({ path: '.oxbow/knowledge.db' }).")
+  const unknown = Object.keys(options).find((it) => !OPTIONS.includes(it))
+  if (unknown !== undefined) throw invalid(`unknown option "${unknown}". Allowed: ${OPTIONS.join(', ')}.`)
+}
+
 /**
  * Opens a knowledge base. Several processes may use one file concurrently. Worker threads hold the database.
  *
+ * @throws KnowledgeError `options_invalid`
  * @example
  * const knowledge = openKnowledge({ path: '.oxbow/knowledge.db' })
  * await knowledge.add(['docs'])
  * const { hits } = await knowledge.search('How do I rotate a key?')
  */
 export function openKnowledge(options: KnowledgeIndexOptions): Knowledge {
+  checkOptions(options)
   const { embedder, reranker, timeoutMs = 3_000, maxFileBytes = 20 * 1024 * 1024, parseTimeoutMs = 60_000 } = options
   const path = resolve(options.path)
   const passages = { ...DEFAULT_PASSAGES, ...options.passages }

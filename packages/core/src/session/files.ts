@@ -2,9 +2,12 @@
 
 import { readFile, stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { defined } from '../checks/defined.ts'
+import { text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { InputBlock } from '../events/types.ts'
+import { checkOption } from './option-fields.ts'
 
 /** Media types that models read, by the ending of the name. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -30,10 +33,9 @@ const MAX_FILE_BYTES = 20 * 1024 * 1024
 /**
  * A file, from disk or from memory, as part of an input.
  *
- * @param file The path, or the bytes.
+ * @param file the path, or the bytes
  * @param options `mediaType` is needed for bytes and for names whose ending is not known. `name` is shown to people and
- * to the
- *   model; default: the name of the file.
+ *   to the model; default: the name of the file.
  * @throws OxbowError `invalid_option` if the file cannot be read, is larger than 20 MB, or its media type is not known
  * @example await session.run([{ type: 'text', text: 'What is in this picture?' }, await fileBlock('photo.png')])
  */
@@ -41,7 +43,14 @@ export async function fileBlock(
   file: string | URL | Uint8Array,
   options: { readonly mediaType?: string; readonly name?: string } = {},
 ): Promise<InputBlock> {
-  const path = file instanceof Uint8Array ? undefined : file instanceof URL ? file.pathname : file
+  checkOption('fileBlock()', options, { mediaType: text, name: text })
+  if (!(file instanceof Uint8Array || typeof file === 'string' || (file instanceof URL && file.protocol === 'file:')))
+    throw new OxbowError(
+      'invalid_option',
+      `fileBlock: needs a path, a file: URL or bytes; got ${file instanceof URL ? file.protocol : typeof file}. ` +
+        "For an address pass a block: { type: 'data', mediaType, url }.",
+    )
+  const path = file instanceof Uint8Array ? undefined : file instanceof URL ? fileURLToPath(file) : file
   const name = options.name ?? (path === undefined ? undefined : basename(path))
   const mediaType = options.mediaType ?? MEDIA_TYPES[extname(name ?? '').toLowerCase()]
   const called = name ?? 'the bytes'

@@ -1,8 +1,20 @@
 // The compaction capability: shortens long conversations and keeps all of them searchable and readable.
 import type { Capability, Journal } from '@oxbow/core'
+import { anything, checkFields, type Fields, object } from '@oxbow/core/internal'
 import { sessionRead, sessionSearch } from '../session-history/session-history.ts'
 import { compactorFor } from './compactor.ts'
-import type { CompactionOptions } from './options.ts'
+import { type CompactionOptions, invalidCompaction } from './options.ts'
+
+const FIELDS: Fields<CompactionOptions & { journal: Journal }> = {
+  journal: object,
+  trigger: anything,
+  keep: anything,
+  threshold: anything,
+  contextWindow: anything,
+  model: object,
+  summaryTokens: anything,
+  userTokens: anything,
+}
 
 const RULE =
   'When this conversation grows long, notes replace its beginning and references replace long results. Notes are ' +
@@ -18,7 +30,10 @@ const RULE =
  * @throws OxbowError `compaction_invalid` when the agent is defined with settings that cannot work
  */
 export function compaction(options: CompactionOptions & { readonly journal: Journal }): Capability {
+  checkFields(options, FIELDS, invalidCompaction)
   const { journal, ...settings } = options
+  if (typeof journal?.read !== 'function')
+    throw invalidCompaction('journal is required: pass that of the back end, compaction({ journal: backend.journal })')
   return {
     name: 'compaction',
     compaction: compactorFor(settings),

@@ -44,10 +44,11 @@ export interface Sizes {
 export function settingsFor(options: CompactionOptions, agent: CompactedAgent): CompactionSettings {
   const { trigger = 30, keep = 10, threshold = 0.6, model = agent.model } = options
   for (const [name, value] of Object.entries({ trigger, keep, ...tokensOf(options) }))
-    if (!(Number.isInteger(value) && value > 0)) throw invalid(`${name} must be a whole number above 0, not ${value}`)
-  if (!(threshold > 0 && threshold < 1)) throw invalid(`threshold must be between 0 and 1, not ${threshold}`)
+    if (!(Number.isInteger(value) && value > 0))
+      throw invalidCompaction(`${name} must be a whole number above 0, not ${value}`)
+  if (!(threshold > 0 && threshold < 1)) throw invalidCompaction(`threshold must be between 0 and 1, not ${threshold}`)
   if (keep + 1 >= trigger)
-    throw invalid(
+    throw invalidCompaction(
       `keep ${keep} + 1 summary = ${keep + 1} messages are left after a compaction, but trigger ${trigger} makes the next ` +
         `one due immediately. Set trigger above ${keep + 1}, or keep below ${trigger - 1}`,
     )
@@ -76,14 +77,14 @@ function check(agent: CompactedAgent, threshold: number, window: number | undefi
   if (window === undefined) return
   const { budget, limit, summary, user } = sizes
   if (budget >= limit)
-    throw invalid(
+    throw invalidCompaction(
       `window ${window} × threshold ${threshold} = ${budget} tokens, but only ${window} − ${window - limit} for the answer ` +
         `= ${limit} are left for a request. Lower threshold or the agent's maxOutputTokens`,
     )
   const fixed = fixedTokens(agent.instructions, agent.tools)
   const needed = fixed + summary + user
   if (needed >= limit || summary + user >= budget)
-    throw invalid(
+    throw invalidCompaction(
       `instructions and tools ${fixed} + summary ${summary} + the user's messages ${user} = ${needed} tokens do not fit: a ` +
         `request may take ${limit}, and compaction is due at ${budget} (window ${window} × ${threshold}). Lower ` +
         'summaryTokens or userTokens, give the agent fewer tools, or use a model with a larger window',
@@ -102,4 +103,5 @@ const tokensOf = ({ contextWindow, summaryTokens, userTokens }: CompactionOption
     ),
   )
 
-const invalid = (what: string): OxbowError => new OxbowError('compaction_invalid', `compaction: ${what}.`)
+export const invalidCompaction = (what: string): OxbowError =>
+  new OxbowError('compaction_invalid', `compaction: ${what}.`)

@@ -1,6 +1,6 @@
 // A knowledge base as a capability: a tool that finds passages, and a check of the answer's citations.
-import { type Capability, slot, slotValue, type Tool, tool } from '@oxbow/core'
-import { bounded } from '@oxbow/core/internal'
+import { type Capability, OxbowError, slot, slotValue, type Tool, tool } from '@oxbow/core'
+import { bounded, checkFields, count, object } from '@oxbow/core/internal'
 import type { Hit, SearchResult } from '@oxbow/knowledge'
 import { citationsReviewer } from './citations.ts'
 import { visibleText } from './visible.ts'
@@ -34,13 +34,18 @@ const retrieved = slot({
  * session has not retrieved, and may answer once more; a citation that stays wrong is stored as `reply.reviewed` and
  * shown to readers.
  *
+ * @throws OxbowError `invalid_option`, naming the option
  * @example
  * const base = openKnowledge({ path: '.oxbow/knowledge.db' })
  * await base.add(['docs'])
  * const helper = agent({ name: 'helper', model, instructions: 'Help.', capabilities: [knowledge({ knowledge: base })]
  * })
  */
-export function knowledge({ knowledge: base, passages = 5 }: KnowledgeOptions): Capability {
+export function knowledge(options: KnowledgeOptions): Capability {
+  checkFields(options, { knowledge: object, passages: count }, invalid)
+  const { knowledge: base, passages = 5 } = options
+  if (typeof base?.search !== 'function')
+    throw invalid("knowledge must be a knowledge base, for example openKnowledge({ path: '.oxbow/knowledge.db' })")
   return {
     name: 'knowledge',
     tools: [retrieveTool(base, passages)],
@@ -48,6 +53,8 @@ export function knowledge({ knowledge: base, passages = 5 }: KnowledgeOptions): 
     review: citationsReviewer((slots) => slotValue(slots, retrieved)),
   }
 }
+
+const invalid = (what: string) => new OxbowError('invalid_option', `knowledge(): ${what}`)
 
 const RULE =
   'After each statement from a retrieved passage, cite the passage’s id exactly, in brackets, for example ' +

@@ -1,7 +1,30 @@
 // MCP servers as a capability of an agent.
 import { type Capability, OxbowError, type Tool } from '@oxbow/core'
+import {
+  anything,
+  callable,
+  checkFields,
+  checkObject,
+  type Fields,
+  fieldsOf,
+  flag,
+  isObject,
+  listOf,
+  object,
+  oneOf,
+  positive,
+  text,
+} from '@oxbow/core/internal'
 import type { McpAuth } from './auth/oauth.ts'
-import { isStdio, type McpOptions, type McpServer, type McpStatus, PROTOCOL_VERSIONS } from './options.ts'
+import {
+  isStdio,
+  type McpHttpServer,
+  type McpOptions,
+  type McpServer,
+  type McpStatus,
+  type McpStdioServer,
+  PROTOCOL_VERSIONS,
+} from './options.ts'
 import { secretsRedactor } from './redact.ts'
 import { NOT_MARKED } from './tools/listing.ts'
 import { aliasesOf, namesOf, originOf } from './tools/names.ts'
@@ -27,6 +50,37 @@ export interface McpHealth {
 
 /** How many skipped tools a notice names; `status()` has all. */
 const MAX_TOLD = 20
+const EXAMPLE = "{ docs: { url: 'https://docs.internal/mcp' } }"
+
+const ANY = {
+  tools: listOf(text),
+  allow: listOf(text),
+  trustReadOnly: flag,
+  trustIdempotent: flag,
+  reconcile: object,
+  timeoutMs: positive,
+  maxMessageBytes: positive,
+  protocolVersion: anything,
+  onQuestion: anything,
+  required: flag,
+}
+// The values of headers, environment and sign-in may be secrets, which a message must not show.
+const HTTP: Fields<McpHttpServer> = {
+  ...ANY,
+  url: anything,
+  transport: oneOf('http', 'sse'),
+  headers: anything,
+  auth: anything,
+}
+const STDIO: Fields<McpStdioServer> = { ...ANY, command: anything, args: anything, env: anything, cwd: text }
+
+const OPTIONS: Fields<McpOptions> = {
+  allowStdio: flag,
+  reserved: listOf(text),
+  connectTimeoutMs: positive,
+  onNotice: callable,
+}
+
 const SERVER_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$/
 
 /**
@@ -47,6 +101,8 @@ export async function mcp(
   options: McpOptions = {},
 ): Promise<McpCapability> {
   const { reserved = [], allowStdio = true } = options
+  checkObject(servers, EXAMPLE, (what) => new OxbowError('mcp_invalid', `mcp() ${what}`))
+  checkFields(options, OPTIONS, (what) => new OxbowError('mcp_invalid', `mcp(): ${what}`))
   const entries = Object.entries(servers)
   for (const [name, server] of entries) check(name, server, allowStdio)
 
@@ -144,6 +200,9 @@ function check(name: string, server: McpServer, allowStdio: boolean): void {
   const fault = (what: string) => new OxbowError('mcp_invalid', `MCP server ${JSON.stringify(name)}: ${what}`)
   if (!SERVER_NAME.test(name))
     throw fault('the name is not valid. Use up to 32 of A-Z a-z 0-9 _ -, beginning with a letter or digit.')
+  if (!isObject(server)) throw fault(`it must be an object. mcp() has servers by name, for example ${EXAMPLE}.`)
+  const problem = fieldsOf(isStdio(server) ? STDIO : HTTP)(server, '')
+  if (problem !== undefined) throw fault(problem)
   const { protocolVersion: version } = server
   if (version !== undefined && !PROTOCOL_VERSIONS.includes(version))
     throw fault(`unknown protocolVersion ${JSON.stringify(version)}. Use one of ${PROTOCOL_VERSIONS.join(', ')}.`)
@@ -153,7 +212,8 @@ function check(name: string, server: McpServer, allowStdio: boolean): void {
         'mcp_stdio_refused',
         `MCP server ${name}: programs are not allowed here, because a configuration could then run any command. Start the server elsewhere and set its url.`,
       )
-    if (server.command.trim() === '') throw fault('command is empty. Set it to a program.')
+    if (typeof server.command !== 'string' || server.command.trim() === '')
+      throw fault('command is empty. Set it to a program.')
   } else if (!URL.canParse(server.url) || !/^https?:$/.test(new URL(server.url).protocol))
     throw fault('url is not an address. Set it to one that begins with http:// or https://.')
   else if (server.auth !== undefined) {

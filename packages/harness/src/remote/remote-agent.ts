@@ -2,10 +2,41 @@
 // either side never starts it twice.
 import { setTimeout as delay } from 'node:timers/promises'
 import { needsApproval, OxbowError, type Tool, type ToolContext, type ToolResult, tool } from '@oxbow/core'
-import { defined } from '@oxbow/core/internal'
+import {
+  anything,
+  callable,
+  checkFields,
+  count,
+  defined,
+  type Fields,
+  listOf,
+  notNegative,
+  oneOf,
+  permissionId,
+  positive,
+  text,
+} from '@oxbow/core/internal'
 import type { PerCall, RemoteAgentOptions } from './options.ts'
 import { progressOf } from './progress.ts'
 import { type RemoteCall, type RemoteEvent, type RemoteTask, type RemoteTasks, remoteTasks } from './wire.ts'
+
+const FIELDS: Fields<RemoteAgentOptions> = {
+  name: anything,
+  description: anything,
+  url: anything,
+  // They may hold a key.
+  headers: anything,
+  agentId: text,
+  attributes: anything,
+  deny: listOf(text),
+  onApproval: (value, path) => (typeof value === 'function' ? undefined : oneOf('ask', 'deny')(value, path)),
+  onEvent: callable,
+  timeoutMs: positive,
+  patienceMs: notNegative,
+  maxDepth: count,
+  permission: permissionId,
+  approver: permissionId,
+}
 
 /** Default of `timeoutMs`. The turn's own time limit applies too. */
 const TIMEOUT_MS = 10 * 60_000
@@ -22,11 +53,16 @@ const CANCEL_MS = 400
  * progress; its task is cancelled with the call; an empty, failed or lost task is an error to the model, never an empty
  * answer.
  *
+ * @throws OxbowError `tool_invalid`, naming the option
  * @example
  * remoteAgent({ name: 'researcher', description: 'Researches a question.', url: 'http://research.internal:8080' })
  */
 export function remoteAgent(options: RemoteAgentOptions): Tool {
+  const invalid = (what: string) => new OxbowError('tool_invalid', `remoteAgent(): ${what}`)
+  checkFields(options, FIELDS, invalid)
   const { name, description, url, timeoutMs = TIMEOUT_MS, permission, approver } = options
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw invalid('url must be the address of a service, for example http://research.internal:8080')
   const connect = async (context: ToolContext): Promise<RemoteTasks> =>
     remoteTasks(name, url, (await perCall(options.headers, context)) ?? {}, context.signal)
 

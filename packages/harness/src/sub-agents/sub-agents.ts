@@ -1,5 +1,6 @@
 // Agents that work for this one, each in its own session.
 import { type Capability, type ChildOptions, OxbowError } from '@oxbow/core'
+import { anything, checkFields, type Fields, object } from '@oxbow/core/internal'
 import type { SubAgent } from './sub-agent.ts'
 import { delegationTools } from './tools.ts'
 
@@ -15,6 +16,13 @@ export interface SubAgentsOptions {
   readonly maxChildren?: number
   /** How long a call waits for its child before it continues in the background, in milliseconds. Default 120,000. */
   readonly backgroundAfterMs?: number
+}
+
+const OPTIONS: Fields<SubAgentsOptions> = {
+  grant: object,
+  maxDepth: anything,
+  maxChildren: anything,
+  backgroundAfterMs: anything,
 }
 
 const MAX_DEPTH = 3
@@ -33,9 +41,13 @@ const BACKGROUND_AFTER_MS = 120_000
  * @throws OxbowError `sub_agents_invalid`: without an agent, with two of one name, or one whose tools need a caller
  */
 export function subAgents(agents: readonly SubAgent[], options: SubAgentsOptions = {}): Capability {
-  if (agents.length === 0) throw invalid('give at least one agent')
+  if (!Array.isArray(agents) || agents.length === 0)
+    throw invalid('give a list with at least one agent: subAgents([{ agent, description }])')
+  checkFields(options, OPTIONS, invalid)
   const byName = new Map<string, SubAgent>()
   for (const it of agents) {
+    if (!(it?.agent?.tools instanceof Map) || typeof it.description !== 'string')
+      throw invalid('each of the list must be { agent, description }, with an agent that was made with agent()')
     const { name, tools } = it.agent
     const other = byName.get(name)
     if (other !== undefined) throw invalid(`two agents are named ${name}: ${placeOf(other)} and ${placeOf(it)}`)
