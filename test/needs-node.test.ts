@@ -15,6 +15,6 @@ test('an old Node prints which version is needed; the pinned one does not', () =
 
 test('every entry point checks the Node version first', async () => {
   const { scripts } = createRequire(import.meta.url)('../package.json') as { scripts: Record<string, string> }
-  for (const name of ['start', 'test', 'oxbow', 'example:tickets', 'example:access'])
+  for (const name of ['start', 'test', 'oxbow', 'example:tickets', 'example:access', 'example:chat'])
     expect(scripts[name]).toMatch(/^node -r \.\/scripts\/needs-node\.cjs /)
 })
