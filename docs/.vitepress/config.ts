@@ -63,6 +63,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
       page('Sub-agents', '/guides/sub-agents'),
       page('Durable tools', '/guides/durable-tools'),
       page('Long conversations', '/guides/long-conversations'),
+      page('Your own back end', '/guides/back-ends'),
       page('Testing your agents', '/packages/testing/README'),
     ],
   },

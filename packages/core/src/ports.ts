@@ -1,4 +1,4 @@
-// What a back end must offer. Each implementation passes the conformance suite of @oxbow/backends.
+// What a back end must offer. Each implementation passes the conformance suite of @oxbow/testing.
 import type { CallStatus, Event, Principal } from './events/types.ts'
 
 /** The key of a session. Always these three fields, never one joined string. */

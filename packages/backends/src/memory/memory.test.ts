@@ -1,5 +1,5 @@
+import { backendConformance } from '@oxbow/testing/conformance'
 import { test } from 'vitest'
-import { backendConformance } from '../conformance/index.ts'
 import { memory } from './index.ts'
 
 backendConformance({ name: 'memory', test, open: async () => memory() })

@@ -2,8 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Backend } from '@oxbow/core'
+import { conformanceEvent, eventsAfter, someKey, summary } from '@oxbow/testing/conformance'
 import { afterEach, describe, expect, test } from 'vitest'
-import { conformanceEvent, eventsAfter, someKey, summary } from '../conformance/support.ts'
 import { proxyTo, type TcpProxy } from '../network.fixture.ts'
 import { postgres } from './index.ts'
 import { drop, missing, onServer, open, urlOf } from './open.fixture.ts'

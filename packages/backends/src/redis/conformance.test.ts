@@ -1,5 +1,5 @@
+import { backendConformance } from '@oxbow/testing/conformance'
 import { describe, test } from 'vitest'
-import { backendConformance } from '../conformance/index.ts'
 import { drop, missing, open } from './open.fixture.ts'
 
 describe.skipIf(missing !== undefined)(`B10: a back end on Redis${missing ? `: skipped, ${missing}` : ''}`, () => {

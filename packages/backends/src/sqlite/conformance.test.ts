@@ -1,5 +1,5 @@
+import { backendConformance } from '@oxbow/testing/conformance'
 import { test } from 'vitest'
-import { backendConformance } from '../conformance/index.ts'
 import { open } from './open.fixture.ts'
 
 backendConformance({ name: 'sqlite', test, open, processes: new URL('./open.fixture.ts', import.meta.url) })

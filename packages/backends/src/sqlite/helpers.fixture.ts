@@ -49,7 +49,7 @@ export function tamper(path: string, sql: string): void {
 export async function runModule(path: string, body: string, shell?: string) {
   const source = `
     import { sqlite } from ${JSON.stringify(new URL('./index.ts', import.meta.url).href)}
-    import { eventsAfter, someKey, summary } from ${JSON.stringify(new URL('../conformance/support.ts', import.meta.url).href)}
+    import { eventsAfter, someKey, summary } from ${JSON.stringify(import.meta.resolve('@oxbow/testing/conformance'))}
     const backend = sqlite({ path: ${JSON.stringify(path)} })
     const { journal, workers } = backend
     ${body}`

@@ -1,8 +1,8 @@
 import { copyFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import { eventsAfter } from '@oxbow/testing/conformance'
 import { expect, test } from 'vitest'
-import { eventsAfter } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
 /** A store that Oxbow 0.1.0 wrote: two sessions of ada with three turns, one tool call each, and a file. */

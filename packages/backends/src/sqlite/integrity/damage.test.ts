@@ -10,8 +10,8 @@ import {
   writeSync,
 } from 'node:fs'
 import type { Backend } from '@oxbow/core'
+import { eventsAfter, someKey, summary } from '@oxbow/testing/conformance'
 import { describe, expect, test } from 'vitest'
-import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
 /** A closed file with a session of ten events and a few others. */

@@ -1,7 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
+import { auditRecord, eventsAfter, someKey, summary } from '@oxbow/testing/conformance'
 import { expect, test } from 'vitest'
-import { auditRecord } from '../../conformance/notes.ts'
-import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
 const other = { ...someKey, session: 'other' }

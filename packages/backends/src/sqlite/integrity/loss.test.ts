@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { agent, type Backend, createEngine, type Event, type SessionKey } from '@oxbow/core'
+import { conformanceEvent, eventsAfter, readAll, someKey, summary } from '@oxbow/testing/conformance'
 import { describe, expect, test } from 'vitest'
-import { conformanceEvent, eventsAfter, readAll, someKey, summary } from '../../conformance/support.ts'
 import { freshPath, open, tamper } from '../helpers.fixture.ts'
 
 const sessions = 6

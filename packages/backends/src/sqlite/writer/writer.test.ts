@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
+import { eventsAfter, someKey, summary } from '@oxbow/testing/conformance'
 import { expect, test } from 'vitest'
-import { eventsAfter, someKey, summary } from '../../conformance/support.ts'
 import { placeOf } from '../file/place.ts'
 import { freshPath, open, runModule } from '../helpers.fixture.ts'
 import { startWriter } from './writer.ts'

@@ -12,7 +12,8 @@ import { queueConformance } from './queue.ts'
 import { lifeConformance, snapshotConformance, workerConformance } from './rest.ts'
 import { checkOf, type Subject } from './support.ts'
 
-export type { Subject } from './support.ts'
+export { auditRecord } from './notes.ts'
+export { conformanceEvent, eventsAfter, readAll, type Subject, someKey, summary } from './support.ts'
 
 /**
  * Registers the suite for one back end.
