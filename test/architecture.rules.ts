@@ -18,6 +18,7 @@ export const packages = Object.keys(arrows)
 /** The rooms of packages, low to high: a file imports from its own room and from those below it. */
 export const rooms = {
   core: [
+    'needs-node.ts',
     'errors.ts',
     'checks',
     'events',

@@ -5,7 +5,7 @@ import { type FormEvent, useState } from 'react'
 
 export function Chat({ api = '/api/chat' }: { api?: string }) {
   const [text, setText] = useState('')
-  const { messages, sendMessage, addToolApprovalResponse, status } = useChat({
+  const { messages, sendMessage, addToolApprovalResponse, status, error } = useChat({
     transport: new DefaultChatTransport({ api }),
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
   })
@@ -28,7 +28,8 @@ export function Chat({ api = '/api/chat' }: { api?: string }) {
             return (
               <p key={part.toolCallId}>
                 {toolName}: {state}
-                {state === 'approval-requested' && approval !== undefined && (
+                {/* A message in place of a decision has withdrawn the request. */}
+                {state === 'approval-requested' && approval !== undefined && id === messages.at(-1)?.id && (
                   <>
                     <button type="button" onClick={() => addToolApprovalResponse({ id: approval.id, approved: true })}>
                       Approve
@@ -43,8 +44,13 @@ export function Chat({ api = '/api/chat' }: { api?: string }) {
           })}
         </article>
       ))}
+      {error !== undefined && <p role="alert">{error.message}</p>}
       <form onSubmit={send}>
-        <input value={text} onChange={(event) => setText(event.target.value)} disabled={status !== 'ready'} />
+        <input
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+          disabled={status === 'submitted' || status === 'streaming'}
+        />
       </form>
     </main>
   )

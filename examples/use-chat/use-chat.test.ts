@@ -1,4 +1,7 @@
 // The route of this example with the client that `useChat` is made of.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import { Chat } from '@ai-sdk/react'
 import { serve } from '@hono/node-server'
 import { scriptedModel } from '@oxbow/testing'
@@ -125,6 +128,24 @@ test('B16: a file goes along, and a link to one is refused', async () => {
     parts: [{ type: 'file', mediaType: 'image/png', filename: 'b.png', url: 'https://example.com/b.png' }],
   } as never)
   expect(chat.error?.message).toContain('must be a data URL')
+})
+
+test('B16: the program serves the page and the route, with what is installed here', async () => {
+  const program = fileURLToPath(new URL('main.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--conditions=oxbow-source', program], {
+    env: { ...process.env, OXBOW_MODEL: 'offline', PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill())
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  const [address] = /http:\/\/[\d.:]+/.exec(String(line))!
+  const page = await (await fetch(address)).text()
+  expect(page).toContain('<div id="root">')
+  expect(page.match(/<\/script>/g)).toHaveLength(1)
+  const message = { role: 'user', parts: [{ type: 'text', text: 'Pay invoice "7".' }] }
+  const body = JSON.stringify({ id: 'chat', messages: [message] })
+  const answer = await fetch(`${address}/api/chat`, { method: 'POST', body })
+  expect(await answer.text()).toContain('"type":"tool-approval-request"')
 })
 
 test('a failure is an error message for end users', async () => {

@@ -1,3 +1,5 @@
+import './needs-node.ts'
+
 export { type AgentDefinition, agent } from './agents/agent.ts'
 export type { Agent, AgentParts, Part } from './agents/agent-type.ts'
 export type { Capability } from './agents/capability.ts'

@@ -1,4 +1,6 @@
 // Internals of core for Oxbow's other packages only: they may change in any release.
+import './needs-node.ts'
+
 export type { CompactedBody } from './agents/compactor.ts'
 export { type OpenModel, openModelsWith } from './agents/named-models.ts'
 export { bounded } from './agents/prompt.ts'

@@ -1,6 +1,6 @@
 // Provider packages of the AI SDK, loaded by names like `google:gemini-3-pro-preview`. They are optional: only a model
 // of that provider needs its package.
-import { findPackageJSON } from 'node:module'
+import nodeModule from 'node:module'
 import { OxbowError } from '@oxbow/core'
 import type { AiSdkModel } from './sdk-model-type.ts'
 
@@ -52,7 +52,8 @@ export const bedrockPackage: SdkPackage = {
 /** @throws OxbowError `model_config` with the line to type, when the package is not there. */
 export function needPackage(id: string, { name, version }: SdkPackage): void {
   try {
-    if (findPackageJSON(name, import.meta.url)) return
+    // Not imported by name: an older Node has no such function, and the check of its version comes first.
+    if (nodeModule.findPackageJSON(name, import.meta.url)) return
   } catch {
     // Told below.
   }

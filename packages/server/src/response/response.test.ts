@@ -1,18 +1,22 @@
 // The helpers for programs that have their own HTTP server.
 
 import { memory } from '@oxbow/backends'
-import { agent, createEngine, type TurnStream } from '@oxbow/core'
+import { type AgentDefinition, agent, createEngine, type TurnStream, tool } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
-import { scriptedModel } from '@oxbow/testing'
+import { type Reply, scriptedModel } from '@oxbow/testing'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { toResponse, uiInput } from './index.ts'
 
-const streamOf = async (): Promise<TurnStream> => {
-  const model = await scriptedModel({ scripts: { helper: [{ text: 'Hello.' }] } })
+const streamOf = async (
+  replies: readonly Reply[] = [{ text: 'Hello.' }],
+  parts: Partial<AgentDefinition> = {},
+): Promise<TurnStream> => {
+  const model = await scriptedModel({ scripts: { helper: replies } })
   const helper = agent({
     name: 'helper',
     model: openaiChat({ provider: 'test', model: 'helper', baseUrl: model.url }),
     instructions: 'Help.',
+    ...parts,
   })
   const engine = createEngine({ backend: memory(), agents: [helper] })
   onTestFinished(async () => {
@@ -63,6 +67,30 @@ test('B16: an error that nobody else logs goes to standard error, and its words 
   const [, reference] = /reference ([\w-]+)/.exec(said.mock.calls[0]![0] as string)!
   expect(text).toContain(reference)
   await stream.result
+})
+
+const fails = (): never => {
+  throw new Error('password of the database')
+}
+const broken = tool({ name: 'broken', description: 'Fails.', effects: ['read'], input: {}, run: fails })
+
+test.each<[string, Partial<AgentDefinition>]>([
+  ['a tool', { tools: [broken] }],
+  ['the instructions', { instructions: fails }],
+  ['stopWhen', { tools: [broken], stopWhen: fails }],
+  ['a middleware around the turn', { middleware: [{ name: 'm', onAgent: fails }] }],
+  ['a middleware around the model', { middleware: [{ name: 'm', onModelCall: fails }] }],
+  ['a middleware around the tool', { tools: [broken], middleware: [{ name: 'm', onActing: fails }] }],
+])('B16: what %s throws does not reach the reader, in either format', async (_, parts) => {
+  const said = vi.spyOn(console, 'error').mockImplementation(() => {})
+  onTestFinished(() => said.mockRestore())
+  for (const format of ['ag-ui', 'ui-messages'] as const) {
+    const replies = [{ calls: [{ name: 'broken', arguments: '{}' }] }, { text: 'Sorry.' }]
+    const text = await toResponse(await streamOf(replies, parts), { format }).text()
+    expect(text).toMatch(/reference/i)
+    expect(text).not.toContain('password')
+  }
+  expect(JSON.stringify(said.mock.calls.map(([, error]) => (error as Error).message))).toContain('password')
 })
 
 const body = (...parts: unknown[]) => ({ id: 'chat', messages: [{ role: 'assistant' }, { role: 'user', parts }] })

@@ -1,6 +1,6 @@
 // The file: its tables, its version, and the setup of a connection. Loaded by the writer thread too, so it only imports
 // from Node.
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 
 /** Increment it with every change of the tables, together with a step that upgrades older files. */
@@ -162,6 +162,8 @@ export function connect(path: string): DatabaseSync {
   const url = pathToFileURL(path)
   // SQLite would create an empty database in place of one that was just deleted.
   url.searchParams.set('mode', 'rw')
+  // Imported here, because an older Node has no such module: the check of its version comes first.
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   const db = new DatabaseSync(url, { timeout: busyMs, enableForeignKeyConstraints: true })
   // A page that is written ten times before a checkpoint goes to the file once, so checkpoints are few.
   db.exec(`PRAGMA synchronous = FULL; PRAGMA cache_size = -16000; PRAGMA journal_size_limit = ${logLimitBytes}`)
