@@ -11,7 +11,7 @@ const rows = new Map(
   ),
 )
 const files = globSync(
-  ['packages/*/src/**/*.test.ts', 'packages/backends/src/conformance/**/*.ts', 'test/**/*.ts', 'examples/**/*.test.ts'],
+  ['packages/*/src/**/*.test.ts', 'packages/testing/src/conformance/**/*.ts', 'test/**/*.ts', 'examples/**/*.test.ts'],
   {
     cwd: root,
     exclude: (name) => name.includes('node_modules'),

@@ -31,6 +31,7 @@ export const CODES = {
   invalid_option: 'A method was given an option that is not valid or not known.',
   no_compaction: 'The agent has no compaction capability.',
   not_parked: 'No turn of the session is paused or parked, so there is none to release.',
+  session_erased: 'The session was erased meanwhile.',
   session_busy: 'A turn of the session is running or waiting. Try again, queue the input, or interrupt the turn.',
   shutting_down: 'The process is stopping. Open turns are kept and resumed at the next start.',
   turn_held: 'Another process holds the turn and does not respond; the turn is resumed when its lease ends.',

@@ -28,6 +28,7 @@ export type {
   SchemaOutput,
 } from './checks/json-schema.ts'
 export { createEngine, type Engine, type EngineOptions } from './engine/engine.ts'
+export { type Erasure, type ErasureScope, eraseData } from './engine/erase.ts'
 export type { RunningTurn } from './engine/turn-workers.ts'
 export { CODES, type ErrorCode, type ModelErrorCode, OxbowError, ToolError } from './errors.ts'
 export { textOf } from './events/blocks.ts'

@@ -131,6 +131,16 @@ store
   .addOption(storeOption)
   .action(async (file, options) => (await import('./commands/store.ts')).restore(file, options))
 store
+  .command('erase')
+  .description('Erase everything that is stored about a session, a user or a tenant. Without --yes it only counts.')
+  .option('--tenant <id>', 'the tenant', 'default')
+  .option('--user <id>', 'the user')
+  .option('--session <id>', 'only this session of the user')
+  .option('--all-users', 'the whole tenant')
+  .option('--yes', 'erase it')
+  .addOption(storeOption)
+  .action(async (options) => (await import('./commands/store.ts')).erase(options))
+store
   .command('migrate')
   .description('Copy a store into another one. Repeat the command after an interruption; it continues.')
   .requiredOption('--from <store>', 'sqlite:PATH, postgres://… or redis://…')

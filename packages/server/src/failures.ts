@@ -101,6 +101,7 @@ const ANSWERS: Readonly<Record<ErrorCode, Answer>> = {
   call_resolved: { refused: 409 },
   decision_invalid: { refused: 400 },
   result_forbidden: { refused: 403 },
+  session_erased: { refused: 410 },
   signal_forbidden: { refused: 403 },
   signal_limit: { refused: 429 },
   resume_invalid: { refused: 400 },

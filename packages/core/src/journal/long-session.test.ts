@@ -73,8 +73,9 @@ describe('a session of many events', () => {
     await until(() => backend.journal.getSnapshot(keyOf('s')))
     const second = counted(backend)
     expect(await second.engine.session({ user: 'ann', session: 's' }).state()).toEqual(state)
-    expect(first.reads.filter((it) => it > 0)).toHaveLength(21)
-    expect(second.reads.filter((it) => it > 0)).toEqual([])
+    // One event is read again, to see that the journal is still the same.
+    expect(first.reads.filter((it) => it > 1)).toHaveLength(20)
+    expect(second.reads.filter((it) => it > 1)).toEqual([])
     // Not twice as many, and yet too many to fold again.
     await filled(backend, 's', 4_500)
     await counted(backend).engine.session({ user: 'ann', session: 's' }).state()

@@ -67,6 +67,8 @@ export class SessionLog {
   #listeners = 0
   readonly #followers = new Set<Follower>()
   #recent: readonly Event[] = []
+  /** The newest event that is folded, to notice when the journal is another one. */
+  #last: Pick<Event, 'seq' | 'at'> | undefined
   /** Writes that are folded and wait for the store, in their order. */
   #pending: Pending[] = []
   /** Writes that are being stored. */
@@ -132,9 +134,14 @@ export class SessionLog {
     this.#snapshotSeq = state.seq
     // Nobody sees the states between.
     const fold = foldFrom(state)
-    for await (const page of this.#pagesAfter(() => fold.seq)) {
-      fold.add(page)
+    // The event of the snapshot is read again: later it tells whether the journal is still this one.
+    let from = Math.max(0, state.seq - 1)
+    for await (const page of this.#pagesAfter(() => from)) {
+      fold.add(page.filter((it) => it.seq > fold.seq))
       this.#recent = page.slice(-RECENT)
+      this.#last = page.at(-1)
+      from = this.#last!.seq
+      if (page.length === 1 && from === state.seq) break
     }
     this.#loaded = fold.seq - state.seq
     this.state = fold.end()
@@ -150,7 +157,35 @@ export class SessionLog {
   }
 
   async #readNew(): Promise<void> {
-    for await (const page of this.#pagesAfter(() => this.state.seq)) this.#stored(page)
+    // With the event before, which must still be there.
+    let known = this.#last
+    for await (const page of this.#pagesAfter(() => (known === undefined ? this.state.seq : known.seq - 1))) {
+      const isOther = known !== undefined && (page[0]!.seq !== known.seq || page[0]!.at !== known.at)
+      if (known !== undefined && !isOther && page.length === 1) return
+      known = undefined
+      // What follows is read from its beginning.
+      if (isOther) this.#forget()
+      else this.#stored(page)
+    }
+    if (known !== undefined) this.#forget()
+  }
+
+  /** The session was erased, and perhaps begun anew: what is waiting here was meant for the old one. */
+  #forget(): void {
+    const error = new OxbowError('session_erased', `The session ${this.key.session} was erased.`)
+    const waiting = [...this.#inFlight, ...this.#pending]
+    this.#inFlight = []
+    this.#pending = []
+    this.#held = []
+    this.#recent = []
+    this.#last = undefined
+    this.#snapshotSeq = 0
+    this.live = undefined
+    this.state = emptyState
+    this.#draft = this.#newDraft(this.state)
+    for (const it of waiting) it.reject(error)
+    this.onChanged?.()
+    this.fail(error)
   }
 
   /** A long session is read in many pages; others may have their turn between them. */
@@ -287,6 +322,7 @@ export class SessionLog {
     // While a write is under way its outcome says whether these events are our own.
     if (!this.#storing) this.#rebuild()
     this.#recent = [...this.#recent, ...fresh].slice(-RECENT)
+    this.#last = fresh.at(-1)
     this.onChanged?.()
     for (const event of fresh) {
       if (this.live !== undefined && endsLiveStep(event, this.live)) this.live = undefined

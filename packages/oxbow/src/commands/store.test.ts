@@ -78,3 +78,18 @@ test.each([
   expect(code).not.toBe(0)
   expect(stderr).toMatch(message)
 })
+
+test('X11: a user is erased after the command was confirmed, and the audit log keeps the act', {
+  timeout: 60_000,
+}, async () => {
+  const here = place()
+  for (const user of ['ann', 'bob']) await here.run(['run', '-p', 'What is 17 * 23?', '--user', user, '--session', 's'])
+  expect((await here.run(['store', 'erase', '--yes'])).stderr).toContain('--all-users')
+  const asked = await here.run(['store', 'erase', '--user', 'ann'])
+  expect(asked).toMatchObject({ code: 1, stdout: expect.stringContaining('1 sessions would be erased') })
+  expect((await here.run(['sessions', 'list', '--user', 'ann'])).stdout).toContain('17 * 23')
+  expect((await here.run(['store', 'erase', '--user', 'ann', '--yes'])).stdout).toContain('erased 1 sessions')
+  expect((await here.run(['sessions', 'list', '--user', 'ann'])).stdout).not.toContain('17 * 23')
+  expect((await here.run(['sessions', 'list', '--user', 'bob'])).stdout).toContain('17 * 23')
+  expect((await here.run(['store', 'check'])).stdout).toContain('No damage found.')
+})

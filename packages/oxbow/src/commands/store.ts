@@ -7,10 +7,20 @@ import {
   type TransferCounts,
   writeBackup,
 } from '@oxbow/backends/transfer'
-import { type Backend, OxbowError, type StoreReport } from '@oxbow/core'
+import { type Backend, eraseData, OxbowError, type StoreReport } from '@oxbow/core'
 import { defined } from '@oxbow/core/internal'
 import { EXIT } from '../exit-codes.ts'
-import { configOf, hasStore, nameOfStore, noStore, openBackend, type RuntimeOptions, withBackend } from '../runtime.ts'
+import {
+  atTerminal,
+  configOf,
+  hasStore,
+  nameOfStore,
+  noStore,
+  openBackend,
+  openRuntime,
+  type RuntimeOptions,
+  withBackend,
+} from '../runtime.ts'
 import { printable } from '../terminal/transcript.ts'
 
 interface StoreCommand extends RuntimeOptions {
@@ -69,6 +79,39 @@ function inWords(path: string, { sessions, events, files, unchecked, marked, pro
       ? 'No damage found.'
       : 'The store is damaged. Stop every Oxbow that uses it, keep a copy of all its files, and restore a backup.',
   ]
+}
+
+interface EraseCommand extends RuntimeOptions {
+  readonly tenant: string
+  readonly user?: string
+  readonly session?: string
+  readonly allUsers?: boolean
+  readonly yes?: boolean
+}
+
+/** Erases a session, a user or a tenant. Without `--yes` it only counts. */
+export async function erase({ tenant, user, session, allUsers, yes, ...options }: EraseCommand): Promise<void> {
+  if ((user === undefined) !== (allUsers === true))
+    throw new OxbowError('invalid_option', 'Name the user with --user, or all users of the tenant with --all-users.')
+  const config = await configOf(options)
+  if (!hasStore(config)) throw noStore(config)
+  const runtime = await openRuntime(config, { ...atTerminal, engine: { ...atTerminal.engine, role: 'api' } })
+  const { backend, engine } = runtime
+  try {
+    if (yes !== true) {
+      let sessions = 0
+      for await (const { key } of backend.journal.sessions({ tenant, ...defined({ user }) }))
+        if (session === undefined || key.session === session) sessions += 1
+      console.log(`${sessions} sessions would be erased for good, with their files. Repeat the command with --yes.`)
+      process.exitCode = EXIT.failed
+      return
+    }
+    const erased = await eraseData(engine, { tenant, ...defined({ user, session }) }, { user: 'command line' })
+    console.log(`erased ${erased.sessions} sessions and ${erased.files} files`)
+  } finally {
+    await engine.stop()
+    await runtime.close()
+  }
 }
 
 interface BackupCommand extends RuntimeOptions {

@@ -302,4 +302,14 @@ describe.each([
 })
 
 const order = ({ id, method }: RouteInfo): number =>
-  id === 'interruptTurn' ? 4 : id === 'bringCallResult' ? 2 : id === 'chatStream' ? 3 : method === 'get' ? 0 : 1
+  id === 'eraseSession' || id === 'eraseData'
+    ? 5
+    : id === 'interruptTurn'
+      ? 4
+      : id === 'bringCallResult'
+        ? 2
+        : id === 'chatStream'
+          ? 3
+          : method === 'get'
+            ? 0
+            : 1

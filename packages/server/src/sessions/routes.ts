@@ -2,6 +2,7 @@
 import type { Engine } from '@oxbow/core'
 import type { Route } from '../http/route.ts'
 import { callResultRoute, interruptRoute, releaseParkedRoute, releaseRoute, signalRoute } from './acting.ts'
+import { eraseDataRoute, eraseSessionRoute } from './erasing.ts'
 import { sessionEvents, sessionList, sessionMessages } from './reading.ts'
 import { sessionSearchRoute } from './search.ts'
 import { sessionStreamRoute } from './stream.ts'
@@ -20,4 +21,6 @@ export const sessionRoutes = (engine: Engine, streams: Parameters<typeof session
   releaseParkedRoute(engine),
   callResultRoute(engine),
   signalRoute(engine),
+  eraseSessionRoute(engine),
+  eraseDataRoute(engine),
 ]
