@@ -55,7 +55,7 @@ export type { Sql, SqlOptions } from './rows/sql.ts'
 export { fileBlock } from './session/files.ts'
 export type { Input, RunOptions } from './session/input.ts'
 export { releaseParked } from './session/release-parked.ts'
-export type { Session } from './session/session.ts'
+export type { Session, TypedResult } from './session/session.ts'
 export {
   type SessionHit,
   type SessionHits,

@@ -1,5 +1,5 @@
 import { eventsOf } from '@oxbow/testing'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { assertWhole, bench, call, echo } from '../core.fixture.ts'
 import { externalTool, isEvent } from '../index.ts'
@@ -15,7 +15,7 @@ describe('H4: a structured answer', () => {
       },
     )
     const result = await session.run('Sum.', { output })
-    expect(result.output.total).toBe(3)
+    expect(result.output?.total).toBe(3)
     expect(server.requests[0]?.body.response_format).toMatchObject({ type: 'json_schema' })
     expect((await session.result(result.turnId))?.output).toEqual({ total: 3, on: 'x' })
   })
@@ -44,8 +44,21 @@ describe('H4: a structured answer', () => {
     const date = z.object({ at: z.iso.date().transform((it) => new Date(it)) })
     const { session } = await bench([{ text: '{"at":"2026-01-02"}' }])
     const { output: parsed } = await session.run('When?', { output: date })
-    expect(parsed.at.getUTCFullYear()).toBe(2026)
+    expect(parsed?.at.getUTCFullYear()).toBe(2026)
   })
+})
+
+test('H4: a turn that stops or pauses before its answer resolves without an output, and its type says so', async () => {
+  const output = z.object({ total: z.number() })
+  const stopped = await bench([call('echo', { text: 'a' })], { tools: [echo], stopWhen: () => true })
+  const result = await stopped.session.run('Sum.', { output })
+  expectTypeOf(result.output).toEqualTypeOf<{ total: number } | undefined>()
+  expect(result).toMatchObject({ status: 'finished', reason: 'stopped', output: undefined })
+  const asks = { ...echo, effects: ['write'] as const }
+  const paused = await bench([call('echo', { text: 'a' })], { tools: [asks] })
+  const stream = paused.session.stream('Sum.', { output })
+  expectTypeOf((await stream.result).output).toEqualTypeOf<{ total: number } | undefined>()
+  expect(await stream.result).toMatchObject({ status: 'paused', output: undefined })
 })
 
 describe('H4: an external tool', () => {

@@ -25,6 +25,9 @@ import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, RUN_HINTS, STOP } from '
 import { signalFor } from './signals.ts'
 import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
+/** The output is undefined when the turn has no answer: it paused, was cancelled, or was ended by `stopWhen`. */
+export type TypedResult<S extends Schema> = TurnResult & { readonly output: SchemaOutput<S> | undefined }
+
 export interface Session {
   readonly key: SessionKey
   readonly agent: string
@@ -33,12 +36,13 @@ export interface Session {
    * Behind a turn that waits for somebody it waits, too, for as long as it takes: see `whenBusy`.
    * @throws OxbowError with the failure's code when the turn failed; `details.turnId` names it
    */
-  run<const S extends Schema>(
-    input: Input,
-    options: RunOptions & { output: S },
-  ): Promise<TurnResult & { output: SchemaOutput<S> }>
+  run<const S extends Schema>(input: Input, options: RunOptions & { output: S }): Promise<TypedResult<S>>
   run(input: Input, options?: RunOptions): Promise<TurnResult>
   /** The same, with every event and fragment of the turn. Leaving the loop does not stop the turn; `signal` does. */
+  stream<const S extends Schema>(
+    input: Input,
+    options: RunOptions & { output: S },
+  ): TurnStream & { readonly result: Promise<TypedResult<S>> }
   stream(input: Input, options?: RunOptions): TurnStream
   /**
    * The stream of a turn that exists, from its start to its end or next pause. For a turn that continues after a
@@ -282,10 +286,10 @@ export function openSession(
     key,
     agent: agentName,
     run: ((input: Input, options: RunOptions = {}) => resultOf(submit(input, options), options)) as Session['run'],
-    stream(input, options = {}) {
+    stream: ((input: Input, options: RunOptions = {}) => {
       const turnId = options.turnId ?? newId()
       return streamOf(turnId, submit(input, { ...options, turnId }), options)
-    },
+    }) as Session['stream'],
     attach: (turnId) => streamOf(turnId, placeOf(turnId), {}),
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>

@@ -96,7 +96,8 @@ export function turnReader(
       throw errorFrom(result.error!, { turnId, reference })
     }
     const { output } = options
-    if (result.status !== 'finished' || output === undefined || !isStandardSchema(output)) return result
+    // A turn that paused, was cancelled or ended by `stopWhen` has none.
+    if (result.output === undefined || output === undefined || !isStandardSchema(output)) return result
     // The stored output is JSON; the caller's own schema may turn it into something richer.
     const parsed = await output['~standard'].validate(result.output)
     if (parsed.issues === undefined) return { ...result, output: parsed.value }
