@@ -4,7 +4,7 @@ const source = ['oxbow-source']
 
 /** Suites that kill processes, run for a fixed time or install packages: `npm run test:long`. */
 const long = [
-  'test/{clients,crash,deploy,fuzz,mcp,remote}/**/*.test.ts',
+  'test/{clients,cluster,crash,deploy,fuzz,mcp,remote}/**/*.test.ts',
   'test/{docs,docs-site,isolation,packages,processes,recording,storm,waiting}.test.ts',
   'examples/**/tutorial.test.ts',
   'packages/backends/src/**/workers.test.ts',

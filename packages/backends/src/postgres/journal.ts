@@ -2,7 +2,7 @@
 
 import { crc32 } from 'node:zlib'
 import type { Event, Journal, SessionKey } from '@oxbow/core'
-import { assertAudit, assertDense, assertKey, mapKey } from '../keys.ts'
+import { assertAudit, assertDense, assertKey } from '../keys.ts'
 import { appender, sumOf } from './append.ts'
 import { readAudit } from './audit.ts'
 import type { PostgresBus } from './bus.ts'
@@ -10,6 +10,7 @@ import type { Database } from './database.ts'
 import { damaged } from './errors.ts'
 import { postgresLife } from './life.ts'
 import { type SummaryRow, summaryOf } from './session-row.ts'
+import { topicOf, watching } from './watching.ts'
 
 interface EventRow {
   readonly head: string
@@ -18,7 +19,6 @@ interface EventRow {
   readonly body: string
 }
 
-const topicOf = (key: SessionKey): string => `journal ${mapKey(key)}`
 const nameOf = ({ user, session }: SessionKey): string => `session ${session} of ${user}`
 
 export function postgresJournal(database: Database, bus: PostgresBus): Journal & { close(): Promise<unknown> } {
@@ -27,6 +27,7 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
   const appends = appender(database, (keys) => {
     for (const key of keys) bus.publish(topicOf(key), '')
   })
+  const watcher = watching(database, bus)
   const values = (key: SessionKey): string[] => {
     database.assertOpen()
     assertKey(key)
@@ -117,11 +118,14 @@ export function postgresJournal(database: Database, bus: PostgresBus): Journal &
 
     watch(key, wake) {
       values(key)
-      return bus.subscribeToOthers(topicOf(key), wake, wake)
+      return watcher.watch(key, wake)
     },
 
     /** Waits for the appends that are under way. */
-    close: appends.idle,
+    async close() {
+      watcher.close()
+      await appends.idle()
+    },
   }
 }
 

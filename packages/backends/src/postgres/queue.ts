@@ -68,6 +68,8 @@ export function postgresQueue(database: Database): Queue & { close(): Promise<un
           concurrency,
           pollInterval: POLL_MS,
           noHandleSignals: true,
+          // Without batches a completion that fails is an unhandled rejection, which ends the process.
+          preset: { worker: { completeJobBatchDelay: 0, failJobBatchDelay: 0 } },
           logger: new Logger(() => () => {}),
           taskList: { [TASK]: (payload) => handle(jobOf(payload)) },
         })

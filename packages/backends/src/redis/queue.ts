@@ -10,6 +10,8 @@ import { redisError, type Server } from './server.ts'
 const NAME = 'jobs'
 const MAX_ATTEMPTS = 10
 const FIRST_PAUSE_MS = 1_000
+/** How long the end of a worker is waited for once its jobs are done. */
+const CLOSE_WITHIN_MS = 2_000
 const ANSWER_WITHIN_MS = 5_000
 
 const load = () => optionalPackage(() => import('bullmq'), 'The queue of redis()', 'bullmq@6')
@@ -91,7 +93,14 @@ export function redisQueue(server: Server, url: string, prefix: string): Queue &
       })().catch(() => undefined)
       const own = {
         async stop() {
-          if (workers.delete(own)) await (await running)?.close()
+          if (!workers.delete(own)) return
+          const worker = await running
+          if (worker === undefined) return
+          // It may block until a job that is due later. What it had taken without a start is handed out again.
+          const closed = worker.close().catch(() => {})
+          const late = Symbol('late')
+          const limit = delay(CLOSE_WITHIN_MS, late, { ref: false })
+          if ((await Promise.race([closed, limit])) === late) void worker.disconnect().catch(() => {})
         },
       }
       workers.add(own)

@@ -267,7 +267,8 @@ export function createEngine(options: EngineOptions): Engine {
       const announcement = await announced?.catch(() => undefined)
       // A tool that still runs may still act. Until it ends nobody may take this worker for dead and ask what became of
       // it.
-      if (leftBehind.size === 0) await announcement?.release()
+      // A lease that cannot be released ends by itself.
+      if (leftBehind.size === 0) await announcement?.release().catch(report)
       else void Promise.allSettled(leftBehind).then(() => announcement?.release())
     },
     counts,

@@ -15,6 +15,16 @@ function collector(backend: Backend, concurrency = 1, handle: (job: Job) => Prom
 }
 
 export function queueConformance(check: ConformanceCheck): void {
+  check('the end of work does not wait for a job that is due later', async (backend) => {
+    const { handed, stop } = collector(backend)
+    await backend.queue.enqueue(job('now'))
+    await eventually('the job', () => handed.length === 1)
+    await backend.queue.enqueue(job('later'), Date.now() + 3_600_000)
+    const startedAt = performance.now()
+    await stop()
+    assert.ok(performance.now() - startedAt < 8_000)
+  })
+
   check('a job is handed out with its key and reason, once it is due', async (backend) => {
     const jobs: Job[] = []
     // A queue may make its tables at its first use.
