@@ -33,6 +33,7 @@ import { assertMayListen } from './loopback.ts'
 import { mcpRoute } from './mcp/route.ts'
 import { modelsRoute } from './models/route.ts'
 import { openApiRoute } from './openapi.ts'
+import { type Retention, startRetention } from './sessions/retention.ts'
 import { sessionRoutes } from './sessions/routes.ts'
 import { audience } from './stream/audience.ts'
 import { broadcasts } from './stream/broadcast.ts'
@@ -47,7 +48,7 @@ import type { Tracing } from './telemetry/tracing.ts'
 
 export interface ServiceOptions {
   readonly engine: Engine
-  readonly config: Pick<Config, 'server' | 'identity' | 'tasks' | 'agentProtocol'>
+  readonly config: Pick<Config, 'server' | 'identity' | 'retention' | 'tasks' | 'agentProtocol'>
   readonly log: Logger
   /** The metrics that the agents' middleware reports to. Default: HTTP metrics only. */
   readonly metrics?: Metrics
@@ -114,6 +115,7 @@ export function createService(options: ServiceOptions): Service {
   let phase: Phase = 'starting'
   let server: Server | undefined
   let closing: Promise<void> | undefined
+  let retention: Retention | undefined
 
   const streams = sseStreams(settings.heartbeatMs)
   const shared = { broadcasts: broadcasts(pump()), streamSlots: streamSlots(settings.rateLimits.openStreams) }
@@ -232,6 +234,7 @@ export function createService(options: ServiceOptions): Service {
     }
     phase = 'ready'
     metrics.start()
+    if (settings.role !== 'api') retention = startRetention(engine, config.retention, (error) => report(error))
     const { address, port, family } = listening.address() as AddressInfo
     const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
     log.info({ url, store: engine.backend.name, role: settings.role }, 'listening')
@@ -240,6 +243,7 @@ export function createService(options: ServiceOptions): Service {
 
   async function close(): Promise<void> {
     phase = 'stopping'
+    retention?.close()
     // New connections are still accepted: probes must learn that the service stops, and callers that they may retry.
     await watchers.close()
     await engine.stop(settings.shutdownGraceMs)

@@ -199,7 +199,7 @@ const invalid = (problems: readonly string[], profile: Profile): OxbowError =>
 
 function toConfig(
   profile: Profile,
-  { server, store, agent, knowledge, telemetry, log, tasks, agentProtocol }: Settings,
+  { server, store, agent, knowledge, telemetry, log, retention, tasks, agentProtocol }: Settings,
   models: ModelsConfig,
   mcp: McpConfig,
   identity: IdentityConfig,
@@ -262,6 +262,12 @@ function toConfig(
     telemetry,
     log,
     identity,
+    retention: {
+      days: retention.days,
+      tenants: new Map(
+        retention.tenants.map((it) => [it.slice(0, it.lastIndexOf('=')), Number(it.slice(it.lastIndexOf('=') + 1))]),
+      ),
+    },
     tasks: { streamLimitMs: tasks.streamLimit },
     agentProtocol: { ...switches, streamLimitMs: streamLimit },
   }

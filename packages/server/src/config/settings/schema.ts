@@ -193,6 +193,14 @@ export const settings = z.strictObject({
     format: choice(['auto', 'pretty', 'json'], 'The format of log lines; auto: pretty on a terminal, JSON otherwise.'),
   }),
   identity: identitySettings,
+  retention: z.strictObject({
+    days: integer(0, 36_500, 'How long sessions are kept after their last event, in days; 0: for good.'),
+    tenants: list(
+      /^[A-Za-z0-9_.-]{1,64}=\d{1,5}$/,
+      'Other periods for single tenants.',
+      'TENANT=DAYS, for example "acme=30"',
+    ),
+  }),
   tasks: taskSettings,
   agentProtocol: agentProtocolSettings,
 })
@@ -242,6 +250,8 @@ export const DEFAULTS: Readonly<Record<string, unknown>> = {
   'agent.compaction.keep': 10,
   'agent.compaction.threshold': 0.6,
   'knowledge.embedder.protocol': 'openai',
+  'retention.days': 0,
+  'retention.tenants': [],
   'log.level': 'info',
   'log.format': 'auto',
   ...identityDefaults,
