@@ -223,6 +223,26 @@ describe('a tool', () => {
     expect(typed.name).toBe('typed')
   })
 
+  test('that runs elsewhere types them too, and its results are texts that nothing checks', async () => {
+    const form = externalTool({
+      name: 'form',
+      description: 'Shows a form.',
+      effects: ['read'],
+      input: z.object({ width: z.number() }),
+      suggest: ({ width }) => [width.toFixed()],
+    })
+    const { session } = await bench([call('form', { width: 3 }), { text: 'Done.' }], { tools: [form] })
+    const { turnId, pending } = await session.run('Go.')
+    await session.resolve(pending[0]!.callId, { content: 'filled in' })
+    const [made] = resultsOf(await session.wait(turnId), form)
+    expectTypeOf(made!.output).toEqualTypeOf<string | undefined>()
+    expect(made).toMatchObject({ arguments: { width: 3 }, output: 'filled in' })
+    const promise = { name: 'form', description: 'X.', effects: ['read'], input: {}, output: {} }
+    expect(() => externalTool(promise as never)).toThrow(
+      'tool form: unknown field "output". Nothing checks the result of an external tool',
+    )
+  })
+
   test.each([
     [{ execute: () => 1 }, 'unknown field "execute". Oxbow calls it "run".'],
     [{ parameters: {} }, 'unknown field "parameters". Oxbow calls it "input".'],
