@@ -181,6 +181,10 @@ describe('B16: a field that has another name or place in Oxbow is refused with w
     expect(() => createEngine({ store: backend, agents: made } as never)).toThrow(
       'createEngine(): unknown field "store". Oxbow calls it "backend"',
     )
+    for (const it of [made[0], agent({ name: 'helper', model: made[0]!.model, instructions: '' })])
+      expect(() => createEngine({ backend, agents: [made[0]!, it!] })).toThrow(
+        'two agents are named helper. Rename one.',
+      )
     const refused = (message: string, ...args: unknown[]): void =>
       expect(() => (engine.session as (...args: unknown[]) => unknown)(...args)).toThrow(message)
     refused('unknown field "threadId". Oxbow calls it "session".', { user: 'ann', threadId: 't' })
