@@ -303,6 +303,15 @@ describe('input', () => {
   })
 })
 
+test('B16: methods name the argument that is missing or of another kind', async () => {
+  const { session, engine } = await bench([])
+  await expect(session.result(undefined as never)).rejects.toMatchObject({ code: 'invalid_id' })
+  await expect(session.events('all' as never)).rejects.toThrow('events(): after must be a whole number, 0 or above')
+  for (const it of [undefined, {}, [undefined], ['a']])
+    await expect(session.decideAll(it as never)).rejects.toThrow('must be a list of { approvalId, decision }')
+  await expect(engine.stop('now' as never)).rejects.toThrow('stop(): graceMs must be milliseconds, 0 or above')
+})
+
 test('userId makes an id of any text, unlike that of any other', () => {
   const names = [
     'ann@example.com',
