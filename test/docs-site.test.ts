@@ -56,7 +56,7 @@ test('a doc comment becomes Markdown: tags are sentences, examples are code, and
   const comment = `/**
    * Makes a <thing>, as in \`a<b>\`.
    *
-   * @param name its file name
+   * @param name what it is called
    * @returns the thing
    * @throws OxbowError \`invalid_id\`
    * @example

@@ -4,11 +4,29 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import * as oxbow from './index.ts'
+import {
+  agent,
+  compaction,
+  defaultAgent,
+  fileBlock,
+  knowledge,
+  mcp,
+  memory,
+  offline,
+  openKnowledge,
+  rememberedRules,
+  remoteAgent,
+  resultsOf,
+  rowFilter,
+  searchSessions,
+  subAgents,
+  testTools,
+} from './index.ts'
 
-const { agent, compaction, fileBlock, knowledge, mcp, memory, offline, openKnowledge, remoteAgent, subAgents } = oxbow
 const helper = agent({ name: 'helper', model: offline(), instructions: 'Help.' })
-const { journal } = memory()
+const { journal, files } = memory()
+const search = { tenant: 'default', text: 'invoice' }
+const rulesOf = (owner: never) => rememberedRules({ files }).list(owner)
 const remote = { name: 'remote', description: 'Helps.', url: 'http://127.0.0.1:1' }
 
 test.each<[string, string, (...given: never[]) => unknown, unknown[]]>([
@@ -56,6 +74,20 @@ test.each<[string, string, (...given: never[]) => unknown, unknown[]]>([
   ],
   ['invalid_option', 'fileBlock: needs a path, a file: URL or bytes; got number', fileBlock, [5]],
   ['invalid_option', 'Did you mean "mediaType"?', fileBlock, ['a.png', { mediatype: 'image/png' }]],
+  [
+    'invalid_option',
+    'searchSessions(): unknown field "usr". Did you mean "user"?',
+    searchSessions,
+    [journal, { ...search, usr: 'ann' }],
+  ],
+  ['invalid_id', 'user must be 1 to 64', searchSessions, [journal, search]],
+  ['invalid_option', 'rememberedRules(): user is required', rulesOf, [{}]],
+  ['invalid_option', 'rememberedRules(): unknown field "usr"', rulesOf, [{ usr: 'ann' }]],
+  ['invalid_option', 'resultsOf(await session.run(text), area)', resultsOf, [Promise.resolve(), helper]],
+  ['row_columns_invalid', "the context of the tool's run", rowFilter, [undefined, { owner: 'by' }]],
+  ['invalid_option', 'testTools(): needs a list of tools', testTools, [undefined]],
+  ['invalid_option', 'testTools(): needs a list of tools', testTools, [[{ name: 'x' }]]],
+  ['invalid_option', 'defaultAgent() needs { model, backend, knowledge }', defaultAgent, [{ model: offline() }]],
 ])('B16: %s: %s', async (code, message, call, given) => {
   const made = async () => call(...(given as never[]))
   await expect(made()).rejects.toMatchObject({ code, message: expect.stringContaining(message) })

@@ -1,7 +1,7 @@
 // The self-tests of tools: each runs as one call of a turn, in a session that nothing keeps.
 import { isDeepStrictEqual } from 'node:util'
 import { memory } from '@oxbow/backends/memory'
-import { agent, createEngine, type Model, noUsage, type Tool, type ToolContext } from '@oxbow/core'
+import { agent, createEngine, type Model, noUsage, OxbowError, type Tool, type ToolContext } from '@oxbow/core'
 
 export interface ToolTestOutcome {
   readonly tool: string
@@ -17,11 +17,15 @@ export interface ToolTestOutcome {
  *
  * @param tools those without `tests` are skipped
  * @returns the outcomes, in order
+ * @throws OxbowError `invalid_option` for what is not a list of tools
  * @example const failed = (await testTools([add])).filter((it) => !it.passed)
  */
 export async function testTools(tools: Iterable<Tool>): Promise<ToolTestOutcome[]> {
+  const given = typeof tools === 'object' && tools !== null && Symbol.iterator in tools ? [...tools] : undefined
+  if (given === undefined || given.some((it) => !Array.isArray(it?.tests)))
+    throw new OxbowError('invalid_option', 'testTools(): needs a list of tools that were made with tool()')
   const outcomes: ToolTestOutcome[] = []
-  for (const tool of tools)
+  for (const tool of given)
     for (const it of tool.tests) {
       const problem = await problemOf(tool, it)
       const passed = problem === undefined

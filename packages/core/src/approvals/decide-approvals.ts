@@ -1,5 +1,6 @@
 // Decisions of people in one session: stored for the call that asked, or passed to the child on whose behalf it asked.
 import { defined } from '../checks/defined.ts'
+import { isObject } from '../checks/fields.ts'
 import { type ApprovalAnswer, answerAbove, answerLate } from '../children/rise.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -130,6 +131,11 @@ export function approvalDecisions(
 
   return {
     async decide(all, principal) {
+      if (!Array.isArray(all) || all.some((it) => !isObject(it)))
+        throw new OxbowError(
+          'decision_invalid',
+          'The decisions must be a list of { approvalId, decision }. Nothing was decided.',
+        )
       const read = all.map(({ approvalId, decision }): Read => ({ approvalId, decision: readDecision(decision) }))
       const ids = read.map((it) => it.approvalId)
       const twice = ids.find((it, index) => ids.indexOf(it) !== index)

@@ -1,7 +1,7 @@
 // The engine of one process: which sessions live here, who works on them, and what is resumed after a crash.
 import { randomUUID } from 'node:crypto'
 import type { Agent } from '../agents/agent-type.ts'
-import { checkFields, type Fields, text } from '../checks/fields.ts'
+import { checkFields, type FieldCheck, type Fields, text } from '../checks/fields.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
@@ -95,6 +95,10 @@ export interface EngineCounts {
   /** Appends that another writer of the session was ahead of; they are repeated. */
   readonly conflicts: number
 }
+
+/** It may be infinite. */
+const duration: FieldCheck = (it, path) =>
+  typeof it === 'number' && it >= 0 ? undefined : `${path} must be milliseconds, 0 or above`
 
 /**
  * Makes an engine: it runs the turns of sessions that are stored in `backend`. Nothing runs before a session is used,
@@ -251,6 +255,7 @@ export function createEngine(options: EngineOptions): Engine {
       sweep.start()
     },
     async stop(graceMs = 10_000) {
+      checkOption('stop()', { graceMs }, { graceMs: duration })
       stopping = true
       sweep.stop()
       places.close()

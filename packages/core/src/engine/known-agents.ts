@@ -17,7 +17,9 @@ export interface KnownAgents {
 /** @throws OxbowError `agent_invalid` when two have one name */
 export function knownAgents(agents: readonly Agent[]): KnownAgents {
   const named = new Map(agents.map((it) => [it.name, it]))
-  if (named.size !== agents.length) throw new OxbowError('agent_invalid', 'two agents have the same name')
+  const twice = agents.find(({ name }, n) => agents.findIndex((it) => it.name === name) !== n)
+  if (twice !== undefined)
+    throw new OxbowError('agent_invalid', `createEngine(): two agents are named ${twice.name}. Rename one.`)
   const known = withChildren(agents)
   const unknown = (name: string): OxbowError =>
     new OxbowError('unknown_agent', `unknown agent ${JSON.stringify(name)}. Agents: ${[...named.keys()].join(', ')}`)

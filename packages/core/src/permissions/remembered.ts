@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto'
 import { DEFAULT_TENANT, isSamePerson, type Person } from '../authority.ts'
 import { defined } from '../checks/defined.ts'
+import { checkFields, type Fields, text } from '../checks/fields.ts'
 import { OxbowError } from '../errors.ts'
 import type { Event, Principal } from '../events/types.ts'
 import type { Backend, Files, SessionKey } from '../ports.ts'
@@ -74,6 +75,8 @@ interface RuleOwner {
   readonly user: string
 }
 
+const OWNER: Fields<RuleOwner> = { tenant: text, user: text }
+
 export interface RememberedRulesStore {
   /** The rules that apply to a user: their own, then the tenant's. Expired rules are omitted. */
   list(owner: RuleOwner): Promise<RememberedRule[]>
@@ -89,16 +92,21 @@ export interface RememberedRulesStore {
  * The rules that people accepted together with an approval, for one user or for everybody. Those of one session are in
  * its state (`rules`), and end with it.
  *
- * @throws (by its functions) OxbowError `storage_busy`
+ * @throws (by its functions) OxbowError `storage_busy`, `invalid_option`
  * @example for (const { id, rule } of await rememberedRules(engine.backend).list({ user: 'ann' })) console.log(id,
  * rule)
  */
 export function rememberedRules({ files }: Pick<Backend, 'files'>): RememberedRulesStore {
-  const scopes = ({ tenant = DEFAULT_TENANT, user }: RuleOwner) =>
-    [
+  const scopes = (owner: RuleOwner) => {
+    const invalid = (what: string) => new OxbowError('invalid_option', `rememberedRules(): ${what}`)
+    checkFields(owner, OWNER, invalid)
+    const { tenant = DEFAULT_TENANT, user } = owner
+    if (user === undefined) throw invalid('user is required')
+    return [
       { scope: 'user', owner: ownerOf(tenant, user) },
       { scope: 'project', owner: ownerOf(tenant, EVERYBODY) },
     ] as const
+  }
   return {
     async list(whose) {
       const all = scopes(whose).map(async ({ scope, owner }) =>

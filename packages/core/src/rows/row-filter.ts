@@ -65,9 +65,15 @@ export interface RowAbility {
  * database.prepare(`SELECT * FROM orders WHERE ${sql}`).all(...params)
  */
 export async function rowFilter(
-  { principal, permission }: Pick<ToolContext, 'principal' | 'permission'>,
+  context: Pick<ToolContext, 'principal' | 'permission'>,
   columns: RowColumns,
 ): Promise<RowFilter> {
+  if (typeof context?.principal?.user !== 'string')
+    throw new OxbowError(
+      'row_columns_invalid',
+      "rowFilter(): the first argument must be the context of the tool's run.",
+    )
+  const { principal, permission } = context
   checkFields(columns, COLUMNS, (what) => new OxbowError('row_columns_invalid', `rowFilter(): ${what}.`))
   const names = checkedNames(columns)
   const applying = (principal.dataScope ?? OWN).filter(

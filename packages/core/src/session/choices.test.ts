@@ -181,6 +181,10 @@ describe('B16: a field that has another name or place in Oxbow is refused with w
     expect(() => createEngine({ store: backend, agents: made } as never)).toThrow(
       'createEngine(): unknown field "store". Oxbow calls it "backend"',
     )
+    for (const it of [made[0], agent({ name: 'helper', model: made[0]!.model, instructions: '' })])
+      expect(() => createEngine({ backend, agents: [made[0]!, it!] })).toThrow(
+        'two agents are named helper. Rename one.',
+      )
     const refused = (message: string, ...args: unknown[]): void =>
       expect(() => (engine.session as (...args: unknown[]) => unknown)(...args)).toThrow(message)
     refused('unknown field "threadId". Oxbow calls it "session".', { user: 'ann', threadId: 't' })
@@ -221,6 +225,26 @@ describe('a tool', () => {
       },
     })
     expect(typed.name).toBe('typed')
+  })
+
+  test('that runs elsewhere types them too, and its results are texts that nothing checks', async () => {
+    const form = externalTool({
+      name: 'form',
+      description: 'Shows a form.',
+      effects: ['read'],
+      input: z.object({ width: z.number() }),
+      suggest: ({ width }) => [width.toFixed()],
+    })
+    const { session } = await bench([call('form', { width: 3 }), { text: 'Done.' }], { tools: [form] })
+    const { turnId, pending } = await session.run('Go.')
+    await session.resolve(pending[0]!.callId, { content: 'filled in' })
+    const [made] = resultsOf(await session.wait(turnId), form)
+    expectTypeOf(made!.output).toEqualTypeOf<string | undefined>()
+    expect(made).toMatchObject({ arguments: { width: 3 }, output: 'filled in' })
+    const promise = { name: 'form', description: 'X.', effects: ['read'], input: {}, output: {} }
+    expect(() => externalTool(promise as never)).toThrow(
+      'tool form: unknown field "output". Nothing checks the result of an external tool',
+    )
   })
 
   test.each([
@@ -277,6 +301,15 @@ describe('input', () => {
     await expect(fileBlock(new Uint8Array(3))).rejects.toThrow('the media type of the bytes is not known')
     await expect(fileBlock(new Uint8Array(21 * 2 ** 20), { mediaType: 'image/png' })).rejects.toThrow('at most')
   })
+})
+
+test('B16: methods name the argument that is missing or of another kind', async () => {
+  const { session, engine } = await bench([])
+  await expect(session.result(undefined as never)).rejects.toMatchObject({ code: 'invalid_id' })
+  await expect(session.events('all' as never)).rejects.toThrow('events(): after must be a whole number, 0 or above')
+  for (const it of [undefined, {}, [undefined], ['a']])
+    await expect(session.decideAll(it as never)).rejects.toThrow('must be a list of { approvalId, decision }')
+  await expect(engine.stop('now' as never)).rejects.toThrow('stop(): graceMs must be milliseconds, 0 or above')
 })
 
 test('userId makes an id of any text, unlike that of any other', () => {

@@ -1,9 +1,12 @@
 // Searches the text of sessions. It reads the journals themselves, newest first and a bounded number of events
 // at once: that works on every back end, without a second copy of the messages.
 import { defined } from '../checks/defined.ts'
+import { anyText, anything, callable, count, type Fields, text } from '../checks/fields.ts'
 import { shownText } from '../events/blocks.ts'
 import type { Block, Event } from '../events/types.ts'
+import { assertId } from '../journal/ids.ts'
 import type { Journal, SessionKey } from '../ports.ts'
+import { checkOption } from './option-fields.ts'
 
 export interface SessionSearch {
   readonly tenant: string
@@ -94,15 +97,31 @@ function readable(json: string): string {
   }
 }
 
+const FIELDS: Fields<SessionSearch> = {
+  tenant: text,
+  user: text,
+  session: text,
+  text: anyText,
+  limit: count,
+  before: anything,
+  maxEvents: count,
+  skip: callable,
+}
+
 /**
  * The newest hits, of at most three in each session; of one session, all of them up to `limit`.
  *
+ * @throws OxbowError `invalid_option`, `invalid_id`
  * @example
  * const { hits } = await searchSessions(backend.journal, { tenant: 'default', user: 'ann', text: 'invoice 4711' })
  */
 export async function searchSessions(journal: Journal, search: SessionSearch): Promise<SessionHits> {
-  const { tenant, user, session, text, limit = 20, maxEvents = 20_000, skip } = search
-  const words = text.split(/\s+/).filter(Boolean).map(inAnyCase)
+  // A user who is missing would mean all users.
+  checkOption('searchSessions()', search, FIELDS)
+  const { tenant, session, text: said, limit = 20, maxEvents = 20_000, skip } = search
+  const user = assertId(search.user, 'user')
+  assertId(tenant, 'tenant')
+  const words = (said ?? '').split(/\s+/).filter(Boolean).map(inAnyCase)
   const wanted = { words, skip }
   if (words.length === 0) return { hits: [], complete: true }
   const hits: SessionHit[] = []

@@ -6,6 +6,7 @@ import { approvalDecisions, type NamedDecision } from '../approvals/decide-appro
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
 import { defined } from '../checks/defined.ts'
+import { countOrNone } from '../checks/fields.ts'
 import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -294,7 +295,7 @@ export function openSession(
     submit: (input, options = {}) => submit(input, options),
     result: (turnId) =>
       withCurrentLog(async (log) => {
-        const known = findTurn(log.state, turnId)
+        const known = findTurn(log.state, assertId(turnId, 'turnId'))
         if (known === undefined) return undefined
         const events = await Array.fromAsync(turnEvents((after) => log.read(after), log.state, known.turnId))
         return turnResult(known.turnId, events)
@@ -385,7 +386,10 @@ export function openSession(
       checkOption('follow()', options, FOLLOW)
       return follow(options.after, options.signal)
     },
-    events: (after = 0) => engine.journal.read(key, after),
+    async events(after = 0) {
+      checkOption('events()', { after }, { after: countOrNone })
+      return engine.journal.read(key, after)
+    },
     state: () =>
       withCurrentLog(async (log) => {
         await log.flushed()

@@ -301,16 +301,16 @@ export function tool<S extends Schema, A extends object = Attributes, O extends 
 /**
  * Defines a tool that the caller runs: the turn pauses, and the caller stores the result with `session.resolve()`.
  *
- * @param definition as of `tool()`, without `run`
+ * @param definition as of `tool()`, without `run` and `output`: check a result before you deliver it
  * @returns the tool, for an agent's `tools`
  * @throws OxbowError `tool_invalid`, naming the field
  * @example
  * const form = externalTool({ name: 'form', description: 'Shows a form.', effects: ['ask'], input: { type: 'object' }
  * })
  */
-export function externalTool(definition: Common): Tool {
+export function externalTool<S extends Schema>(definition: External<S>): TypedTool<SchemaInput<S>, string> {
   return {
-    ...common(definition, COMMON_FIELDS),
+    ...common(definition as unknown as Common, EXTERNAL_FIELDS, EXTERNAL_HINTS),
     timeoutMs: DEFAULT_TOOL_TIMEOUT_MS,
     idempotent: false,
     retries: 0,
@@ -322,10 +322,11 @@ export function externalTool(definition: Common): Tool {
   }
 }
 
-type Common = Omit<
-  ToolDefinition,
+type Common<S extends Schema = Schema> = Omit<
+  ToolDefinition<S>,
   'timeoutMs' | 'idempotent' | 'retries' | 'durable' | 'reconcile' | 'withdraw' | 'tests' | 'run'
 >
+type External<S extends Schema = Schema> = Omit<Common<S>, 'output'>
 
 const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
   // A tool may be made from another: this is made anew from its input.
@@ -347,6 +348,11 @@ const COMMON_FIELDS: Fields<Common & Pick<Tool, 'jsonSchema'>> = {
   origin: text,
   aliases: listOf(text),
   secrets: listOf(text),
+}
+
+const { output: _, ...EXTERNAL_FIELDS } = COMMON_FIELDS
+const EXTERNAL_HINTS: Hints = {
+  output: 'Nothing checks the result of an external tool: check it before session.resolve().',
 }
 
 const TOOL_FIELDS: Fields<ToolDefinition & Pick<Tool, 'jsonSchema'>> = {
@@ -380,13 +386,13 @@ const OTHER_NAMES: Hints = {
 
 const EXAMPLE = "{ name: 'add', description: 'Adds.', effects: ['read'], input: z.object({ … }), run }"
 
-function common(definition: Common, fields: Fields<Common>) {
+function common(definition: Common, fields: Fields<External>, hints: Hints = {}) {
   checkObject(definition, EXAMPLE, (what) => new OxbowError('tool_invalid', `tool() ${what}`))
   const { name, description, input, output, effects } = definition
   if (typeof name !== 'string' || !NAME.test(name))
     throw new OxbowError('tool_invalid', `tool name ${JSON.stringify(name)}: use 1 to 64 of A-Z a-z 0-9 _ -`)
   const fault = (what: string) => new OxbowError('tool_invalid', `tool ${name}: ${what}`)
-  checkFields(definition, fields, fault, OTHER_NAMES)
+  checkFields(definition, fields, fault, { ...OTHER_NAMES, ...hints })
   if (typeof description !== 'string' || description.trim() === '')
     throw fault('describe for the model what it does and when to use it')
   if (input === undefined) throw fault('input must be a schema; {} for a tool without parameters')

@@ -7,6 +7,7 @@ import {
   type Capability,
   type Middleware,
   type Model,
+  OxbowError,
 } from '@oxbow/core'
 import { defined } from '@oxbow/core/internal'
 import { type CompactionOptions, compaction, knowledge, type Searchable } from '@oxbow/harness'
@@ -54,11 +55,13 @@ export interface DefaultAgentOptions {
  * The agent of `oxbow chat` and `oxbow serve`. Its tools: get_weather, get_current_time, calculate, save_note,
  * list_my_notes, retrieve, read_artifact, session_search, session_read, and those of `subAgents`.
  *
- * @throws OxbowError for invalid settings: `compaction_invalid`, `agent_file_invalid`, `sub_agents_invalid`,
+ * @throws OxbowError for invalid settings: `invalid_option`, `compaction_invalid`, `agent_file_invalid`, `sub_agents_invalid`,
  * `rule_invalid`
  * @example const assistant = await defaultAgent({ model: offline(), backend, knowledge })
  */
 export async function defaultAgent(options: DefaultAgentOptions): Promise<Agent> {
+  if (options?.model === undefined || options.backend?.files === undefined)
+    throw new OxbowError('invalid_option', 'defaultAgent() needs { model, backend, knowledge }')
   const { model, backend, middleware = [], limits = {}, rules = {}, temperature, maxOutputTokens } = options
   const tools = [
     weatherTool(options.weather),
