@@ -1,15 +1,15 @@
 // One life of a process: opens the store, resumes or starts the turn, delivers external results, and reports the end.
 // Killed at the n-th fault point if requested.
-import { join } from 'node:path'
-import { memory, sqlite } from '@oxbow/backends'
 import { agent, createEngine, type SessionState, type TurnResult } from '@oxbow/core'
 import { openaiChat } from '@oxbow/models'
+import { type Store, storeAt } from './place.ts'
 import { definition, scenarios, world } from './scenarios.ts'
 
 export interface Life {
   readonly scenario: string
   readonly directory: string
   readonly url: string
+  readonly store: Store
   /** Which fault point kills, from 1; undefined lives on. */
   readonly killAt?: number
 }
@@ -35,7 +35,7 @@ async function live(life: Life): Promise<Report> {
   }
   const scenario = scenarios[life.scenario]!
   const it = world(life.directory, faultPoint)
-  const backend = life.directory === '' ? memory() : sqlite({ path: join(life.directory, 'oxbow.db') })
+  const backend = storeAt(life.directory, life.store)
   const engine = createEngine({
     backend,
     agents: [

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ScriptedModel, scriptedModel } from '@oxbow/testing'
 import type { Life, Report, View } from './child.ts'
+import { dropStore, type Store } from './place.ts'
 import { effects, replyTo, scenarios } from './scenarios.ts'
 
 const CHILD = fileURLToPath(new URL('./child.ts', import.meta.url))
@@ -40,28 +41,35 @@ function live(life: Life): Promise<Report | undefined> {
   })
 }
 
-async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
+async function inDirectory<T>(store: Store, work: (directory: string) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'oxbow-crash-'))
   try {
     return await work(directory)
   } finally {
+    await dropStore(directory, store)
     rmSync(directory, { recursive: true })
   }
 }
 
-export const undisturbed = (scenario: string, url: string): Promise<Undisturbed> =>
-  inDirectory(async (directory) => {
-    const report = await live({ scenario, directory, url })
+export const undisturbed = (scenario: string, url: string, store: Store = 'sqlite'): Promise<Undisturbed> =>
+  inDirectory(store, async (directory) => {
+    const report = await live({ scenario, directory, url, store })
     assert(report !== undefined, 'the undisturbed run was killed')
     return { report, effects: effects(directory) }
   })
 
 /** Kills one life after the other at the given points, lets the last one live, and compares. */
-export const survives = (scenario: string, url: string, kills: readonly number[], calm: Undisturbed): Promise<void> =>
-  inDirectory(async (directory) => {
+export const survives = (
+  scenario: string,
+  url: string,
+  kills: readonly number[],
+  calm: Undisturbed,
+  store: Store = 'sqlite',
+): Promise<void> =>
+  inDirectory(store, async (directory) => {
     // A later process may end before its kill point: then there is nothing left to kill.
-    for (const killAt of kills) if ((await live({ scenario, directory, url, killAt })) !== undefined) break
-    const report = await live({ scenario, directory, url })
+    for (const killAt of kills) if ((await live({ scenario, directory, url, store, killAt })) !== undefined) break
+    const report = await live({ scenario, directory, url, store })
     assert(report !== undefined)
     compare(scenario, report.view, effects(directory), calm)
   })
