@@ -12,6 +12,8 @@ const long = [
   'packages/harness/src/compaction/compaction.property.test.ts',
   'packages/knowledge/src/**/{store,quality,hostile}.test.ts',
   'packages/models/src/*/recordings.test.ts',
+  'packages/oxbow/src/{approvals,cli}.test.ts',
+  'packages/oxbow/src/commands/{compact,store}.test.ts',
   'packages/server/src/ag-ui/fuzz.test.ts',
   'packages/server/src/stream/slow-readers.test.ts',
 ]

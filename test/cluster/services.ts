@@ -47,12 +47,13 @@ const answers = (port: number): Promise<boolean> =>
   })
 
 export async function startServices(): Promise<Services> {
-  const directory = mkdtempSync(join(tmpdir(), 'oxbow-cluster-'))
   const [postgresPort, redisPort] = [await freePort(), await freePort()]
-  const data = join(directory, 'db')
   const bin = join(initdb!, '..')
   // PostgreSQL refuses to run as root.
   const isRoot = process.getuid?.() === 0
+  // Its user may not enter a temporary folder that is root's own.
+  const directory = mkdtempSync(join(isRoot ? '/tmp' : tmpdir(), 'oxbow-cluster-'))
+  const data = join(directory, 'db')
   if (isRoot) {
     const { stdout } = await run('id', ['-u', 'postgres'])
     chownSync(directory, Number(stdout), Number(stdout))

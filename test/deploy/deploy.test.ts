@@ -210,7 +210,8 @@ describe('H14: the Compose file', () => {
 })
 
 describe('H14: the image', () => {
-  const scratch = mkdtempSync(join(tmpdir(), 'oxbow-image-'))
+  // The user of the image may not enter a temporary folder that is root's own.
+  const scratch = mkdtempSync(join(process.getuid?.() === 0 ? '/tmp' : tmpdir(), 'oxbow-image-'))
   afterAll(() => rmSync(scratch, { recursive: true }), 60_000)
 
   interface Stage {
@@ -289,6 +290,7 @@ describe('H14: the image', () => {
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
+    const exited = new Promise((resolve) => child.once('exit', resolve).once('error', resolve))
     let output = ''
     child.stdout.on('data', (chunk: Buffer) => (output += chunk))
     child.stderr.on('data', (chunk: Buffer) => (output += chunk))
@@ -312,7 +314,7 @@ describe('H14: the image', () => {
       )
     } finally {
       child.kill('SIGTERM')
-      await once(child, 'exit')
+      await exited
       execFileSync('chmod', ['-R', 'u+w', scratch])
     }
     expect(child.exitCode).toBe(0)

@@ -1,6 +1,7 @@
 // The only way in which a tool reaches other sessions: those of its own children.
 
 import type { Agent } from '../agents/agent-type.ts'
+import { aborted, onAbort } from '../checks/abort.ts'
 import { defined } from '../checks/defined.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -301,7 +302,7 @@ async function seen<T>(
 ): Promise<T> {
   const reader = log.follow(log.state.seq, { fragments: false })
   const leave = (): void => void reader.return?.()
-  signal.addEventListener('abort', leave, { once: true })
+  const forget = onAbort(signal, leave)
   try {
     for (;;) {
       signal.throwIfAborted()
@@ -310,16 +311,10 @@ async function seen<T>(
       await reader.next()
     }
   } finally {
-    signal.removeEventListener('abort', leave)
+    forget()
     leave()
   }
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 
 const MAX_SO_FAR = 4_000
 

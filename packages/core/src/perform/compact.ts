@@ -1,4 +1,5 @@
 // Makes the conversation shorter before the model is called.
+
 import type { Agent } from '../agents/agent-type.ts'
 import {
   type CompactedBody,
@@ -8,6 +9,7 @@ import {
   compactedEvent,
 } from '../agents/compactor.ts'
 import type { ModelCallContext } from '../agents/middleware.ts'
+import { aborted } from '../checks/abort.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
 import { nameOfKey } from '../journal/ids.ts'
@@ -101,18 +103,13 @@ const busy = (turnId: string): OxbowError =>
 
 /** Undefined when the signal fires first, even when a model ignores it. */
 async function abandonedOn(signal: AbortSignal, work: Promise<Compaction>): Promise<Compaction | undefined> {
-  let leave = (): void => {}
-  const aborted = new Promise<undefined>((resolve) => {
-    leave = () => resolve(undefined)
-    if (signal.aborted) leave()
-    signal.addEventListener('abort', leave, { once: true })
-  })
+  const { promise, forget } = aborted(signal)
   try {
-    return await Promise.race([work, aborted])
+    return await Promise.race([work, promise.then(() => undefined)])
   } catch (error) {
     if (signal.aborted) return undefined
     throw error
   } finally {
-    signal.removeEventListener('abort', leave)
+    forget()
   }
 }

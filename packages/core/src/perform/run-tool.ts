@@ -1,6 +1,7 @@
 // Runs one tool under its time limit. It always returns, whatever the tool does.
 
 import type { CallOutcome } from '../agents/middleware.ts'
+import { onAbort } from '../checks/abort.ts'
 import { describeErrors, isStandardSchema, validatorFor } from '../checks/json-schema.ts'
 import { OxbowError, ToolError } from '../errors.ts'
 import type { CallStatus, InputBlock } from '../events/types.ts'
@@ -46,8 +47,7 @@ export async function withLimits<T>(
     if (onlyReads(tool)) stopWaiting({ outcome: cancelled(run, tool) })
     else grace = setTimeout(() => stopWaiting({ outcome: leftBehind }), CANCEL_GRACE_MS)
   }
-  if (run.signal.aborted) abort()
-  else run.signal.addEventListener('abort', abort, { once: true })
+  const forget = onAbort(run.signal, abort)
 
   const done = (async (): Promise<Ran<T>> => {
     try {
@@ -68,7 +68,7 @@ export async function withLimits<T>(
     if (!settled && !onlyReads(tool)) run.leaveBehind(done)
     clearTimeout(timer)
     clearTimeout(grace)
-    run.signal.removeEventListener('abort', abort)
+    forget()
   }
 }
 

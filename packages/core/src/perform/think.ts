@@ -1,5 +1,6 @@
 // One call of the model.
 
+import { onAbort } from '../checks/abort.ts'
 import { defined } from '../checks/defined.ts'
 import { sharedBudget } from '../children/shared-budget.ts'
 import { OxbowError } from '../errors.ts'
@@ -88,14 +89,13 @@ async function generate(
   const { model } = run
   const shown = (): ModelReply => ({ blocks: live.blocks(), finishReason: 'error', usage: noUsage, model: model.id })
   let timer: NodeJS.Timeout | undefined
-  let leave = (): void => {}
+  let forget = (): void => {}
   const abortGrace = new Promise<never>((_, reject) => {
-    leave = () => {
+    forget = onAbort(run.signal, () => {
       timer = setTimeout(() => {
         reject(new ModelError('cancelled', 'The model did not stop when asked to.', { partial: shown() }))
       }, ABORT_GRACE_MS)
-    }
-    run.signal.addEventListener('abort', leave, { once: true })
+    })
   })
   try {
     const reply = await Promise.race([
@@ -111,7 +111,7 @@ async function generate(
     throw new ModelError('provider_error', message, { partial: shown(), cause: error })
   } finally {
     clearTimeout(timer)
-    run.signal.removeEventListener('abort', leave)
+    forget()
   }
 }
 

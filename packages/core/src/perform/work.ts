@@ -1,5 +1,7 @@
 // The loop: decide and perform, until the turn ends, pauses, or is claimed by another worker.
+
 import type { Agent } from '../agents/agent-type.ts'
+import { onAbort } from '../checks/abort.ts'
 import { OxbowError } from '../errors.ts'
 import type { Action } from '../turn/decide.ts'
 import { ClaimLost, type TurnRun } from '../turn/turn-run.ts'
@@ -65,8 +67,7 @@ function stopGrace(run: TurnRun): Promise<void> {
       const timer = setTimeout(resolve, STOP_GRACE_MS)
       timer.unref()
     }
-    if (run.signal.aborted) wait()
-    else run.signal.addEventListener('abort', wait, { once: true })
+    onAbort(run.signal, wait)
   })
 }
 

@@ -5,6 +5,7 @@ import type { CompactedBody } from '../agents/compactor.ts'
 import { approvalDecisions, type NamedDecision } from '../approvals/decide-approvals.ts'
 import type { ApprovalDecision } from '../approvals/decision.ts'
 import { isSamePerson, mayActFor } from '../authority.ts'
+import { onAbort } from '../checks/abort.ts'
 import { defined } from '../checks/defined.ts'
 import { countOrNone } from '../checks/fields.ts'
 import type { Schema, SchemaOutput } from '../checks/json-schema.ts'
@@ -24,7 +25,7 @@ import { busyWith, checkChoices, checkDenied, checkSame } from './accepting.ts'
 import { type Input, inputBlocks, type RunOptions, toInput, toTurnOptions } from './input.ts'
 import { BY, COMPACT, checkOption, FOLLOW, RESULT, RUN, RUN_HINTS, STOP } from './option-fields.ts'
 import { signalFor } from './signals.ts'
-import { onAbort, type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
+import { type Place, type Submitted, type TurnStream, turnReader } from './turn-stream.ts'
 
 /** The output is undefined when the turn has no answer: it paused, was cancelled, or was ended by `stopWhen`. */
 export type TypedResult<S extends Schema> = TurnResult & { readonly output: SchemaOutput<S> | undefined }

@@ -1,4 +1,5 @@
 // The stream and the result of one turn.
+import { onAbort } from '../checks/abort.ts'
 import { isStandardSchema } from '../checks/json-schema.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { errorFrom, OxbowError } from '../errors.ts'
@@ -119,13 +120,4 @@ export function turnReader(
   }
 
   return { resultOf, streamOf }
-}
-
-/** Calls `react` once, when the signal fires or has fired. Returns how to forget it. */
-export function onAbort(signal: AbortSignal | undefined, react: () => unknown): () => void {
-  if (signal === undefined) return () => {}
-  const listener = (): void => void react()
-  if (signal.aborted) listener()
-  else signal.addEventListener('abort', listener, { once: true })
-  return () => signal.removeEventListener('abort', listener)
 }

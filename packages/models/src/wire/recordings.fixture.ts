@@ -158,10 +158,12 @@ export function describeRecordings(format: RecordedFormat): void {
       expect(error).toMatchObject({ code: 'stream_cut', retryable: true })
     })
 
-    test.runIf(format.index)('indexes that start at one change nothing', async () => {
+    const { index, signOfLife } = format
+    // A format without them has no such tests: a skipped one would look as if something were missing.
+    test.each(index === undefined ? [] : [index])('indexes that start at one change nothing', async (places) => {
       const shift = (found: string) => found.replace(/\d+/, (digits) => String(Number(digits) + 1))
       for (const { body } of answers) {
-        const shifted = body.toString().replace(format.index!, shift)
+        const shifted = body.toString().replace(places, shift)
         const { reply } = await ask(modelAt(await serve({ raw: [Buffer.from(shifted)] })))
         expect(reply).toEqual(parse([body]).reply)
       }
@@ -207,11 +209,11 @@ export function describeRecordings(format: RecordedFormat): void {
       }
     })
 
-    test.runIf(format.signOfLife)(
+    test.each(signOfLife === undefined ? [] : [signOfLife])(
       'the format’s signs of life reset the idle limit: a model may think for long',
-      async () => {
+      async (sign) => {
         const [{ body }] = answers as [Recording]
-        const raw = [...Array.from({ length: 8 }, () => Buffer.from(format.signOfLife!)), body]
+        const raw = [...Array.from({ length: 8 }, () => Buffer.from(sign)), body]
         const server = await serve({ raw, betweenChunks: 40 })
         const { reply } = await ask(modelAt(server, { timeouts: { idleMs: 200 } }))
         expect(reply).toEqual(parse([body]).reply)
