@@ -10,7 +10,7 @@ export function onAbort(signal: AbortSignal | undefined, react: () => unknown): 
 }
 
 /** Resolves when the signal fires, or has fired. `forget` removes the listener. */
-export function aborted(signal: AbortSignal): { readonly promise: Promise<void>; readonly forget: () => void } {
+export function whenAborted(signal: AbortSignal): { readonly promise: Promise<void>; readonly forget: () => void } {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { promise, forget: onAbort(signal, resolve) }
 }

@@ -1,7 +1,7 @@
 // The only way in which a tool reaches other sessions: those of its own children.
 
 import type { Agent } from '../agents/agent-type.ts'
-import { aborted, onAbort } from '../checks/abort.ts'
+import { onAbort, whenAborted } from '../checks/abort.ts'
 import { defined } from '../checks/defined.ts'
 import type { EngineInternals } from '../engine-internals.ts'
 import { OxbowError } from '../errors.ts'
@@ -57,7 +57,7 @@ export function childrenOf(engine: EngineInternals, caller: ParentTurn, asking: 
     try {
       return await work()
     } catch (error) {
-      if (engine.stopping) await aborted(caller.signal)
+      if (engine.stopping) await whenAborted(caller.signal).promise
       throw error
     }
   }

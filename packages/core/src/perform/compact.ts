@@ -9,7 +9,7 @@ import {
   compactedEvent,
 } from '../agents/compactor.ts'
 import type { ModelCallContext } from '../agents/middleware.ts'
-import { aborted } from '../checks/abort.ts'
+import { whenAborted } from '../checks/abort.ts'
 import { OxbowError } from '../errors.ts'
 import type { Principal } from '../events/types.ts'
 import { nameOfKey } from '../journal/ids.ts'
@@ -103,7 +103,7 @@ const busy = (turnId: string): OxbowError =>
 
 /** Undefined when the signal fires first, even when a model ignores it. */
 async function abandonedOn(signal: AbortSignal, work: Promise<Compaction>): Promise<Compaction | undefined> {
-  const { promise, forget } = aborted(signal)
+  const { promise, forget } = whenAborted(signal)
   try {
     return await Promise.race([work, promise.then(() => undefined)])
   } catch (error) {
