@@ -2,7 +2,10 @@ import { defineConfig } from 'vitest/config'
 
 const source = ['oxbow-source']
 
-/** Suites that kill processes, run for a fixed time or install packages: `npm run test:long`. */
+/**
+ * Suites that kill processes, run for a fixed time, install packages, or need a process of their own: `npm run
+ * test:long`.
+ */
 const long = [
   'test/{clients,cluster,crash,deploy,fuzz,mcp,remote}/**/*.test.ts',
   'test/{docs,docs-site,isolation,packages,processes,recording,storm,waiting}.test.ts',
@@ -13,7 +16,8 @@ const long = [
   'packages/harness/src/compaction/compaction.property.test.ts',
   'packages/knowledge/src/**/{store,quality,hostile}.test.ts',
   'packages/models/src/*/recordings.test.ts',
-  'packages/oxbow/src/{approvals,cli,knowledge,models}.test.ts',
+  'packages/core/src/agents/named-models.test.ts',
+  'packages/oxbow/src/{approvals,cli,knowledge,models,named-models}.test.ts',
   'packages/oxbow/src/commands/{compact,store}.test.ts',
   'packages/server/src/ag-ui/fuzz.test.ts',
   'packages/server/src/stream/slow-readers.test.ts',

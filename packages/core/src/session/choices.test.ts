@@ -19,7 +19,6 @@ import {
   tool,
   userId,
 } from '../index.ts'
-import { openModelsWith } from '../internal.ts'
 
 const area = tool({
   name: 'area',
@@ -99,26 +98,6 @@ describe('options of one turn', () => {
     })
     await session.run('Go.', { maxSteps: 10_000 })
     expect(server.requests).toHaveLength(3)
-  })
-})
-
-describe('models by name', () => {
-  test('without something that opens them are refused with what to do', () => {
-    expect(() => agent({ name: 'a', model: 'openai:gpt-5', instructions: '' })).toThrow(
-      'agent a: model: nothing here opens models by name: got "openai:gpt-5". Import agent from "oxbow", or pass a Model.',
-    )
-    expect(() => agent({ name: 'a', model: 5 as never, instructions: '' })).toThrow(
-      'agent a: model must be a Model or "provider:model": got 5.',
-    )
-  })
-
-  test('are opened when the agent is defined', () => {
-    const opened = openaiChat({ provider: 'test', model: 'm', baseUrl: 'http://localhost:1' })
-    openModelsWith((name) => {
-      expect(name).toBe('test:m')
-      return opened
-    })
-    expect(agent({ name: 'a', model: 'test:m', instructions: '' }).model).toBe(opened)
   })
 })
 
